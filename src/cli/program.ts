@@ -238,7 +238,7 @@ program
     writeAnswer(flags, restored, describeRestored(options.dataDirectory, flags.paused === true, restored))
   })
 
-/** Of a command that takes its time: lines on standard error, and an end at the first signal. */
+/** For a slow command: prints lines on standard error, and aborts at the first signal. */
 function progressOf(): { print: (line: string) => void; signal: AbortSignal } {
   process.once('SIGTERM', () => interruption.abort())
   return { print: (line) => terminal.error(`${line}\n`), signal: terminal.interrupted }

@@ -3,7 +3,7 @@
  * notes at start and docs/configuration.md (by a test) follow this table.
  */
 export interface OptionRow {
-  /** Of the file; `variables`: only an environment variable, of a system that operators migrate from. */
+  /** Its section of the file; `variables`: only an environment variable, of a system that operators migrate from. */
   section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
   name: string
   /** Environment variables, in order of precedence. */

@@ -234,7 +234,7 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   return [...(listed === null ? [] : [listed]), ...sources]
 }
 
-/** Of a crawl scheduler: the Scrapyd that it sends everything to. A node, unless it is this service's own address. */
+/** The Scrapyd that a crawl scheduler sends everything to. It becomes a node, unless it is this service itself. */
 function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null

@@ -266,7 +266,7 @@ function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: Gro
   options.refuse(picked, `${kind}_roles says which groups may do what: without it, no one can log in.`)
 }
 
-/** Of options that are any text. */
+/** Reads options with free text. */
 function textsOf(options: OptionReader): (name: string, otherwise?: string) => string {
   return (name, otherwise = '') => {
     const picked = options.pick('scrapdeck', name)

@@ -38,7 +38,7 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   return { options, listed, warnings }
 }
 
-/** Of S3 (engine/storage/blobs/s3/credentials.ts). */
+/** The variables of S3 (engine/storage/blobs/s3/credentials.ts). */
 const OTHER_VARIABLES = [
   ...['AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE'],
   'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'

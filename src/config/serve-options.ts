@@ -19,7 +19,7 @@ export interface S3Options {
   address: S3Address
   /** In the form of Amazon's shared credentials file; null: the standard chain. */
   credentialsFile: string | null
-  /** Of the copies on this machine. */
+  /** Size limit of the copies on this machine. */
   cacheBytes: number
 }
 

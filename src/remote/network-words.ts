@@ -24,7 +24,7 @@ export function networkCode(error: unknown): string | null {
 export const isUntrusted = (code: string): boolean =>
   /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
 
-/** Of a TLS error: what the engine has or does, and what to do, to follow its address; null: it is another error. */
+/** Describes a TLS error and what to do, as text after the address of the engine; null: it is another error. */
 export function describeTlsProblem(code: string): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'has a certificate for a different host name. Use that name.'
   if (isUntrusted(code)) {

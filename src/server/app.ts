@@ -63,7 +63,7 @@ export interface AppOptions {
   /** Overrides of the defaults (limits.ts). */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
-  /** Of all sockets on which the app answers. Absent: there are none. */
+  /** The connections of all sockets of the app. Absent: there are none. */
   connections?: Connections | undefined
   /** What other engines on the same database send with the requests that they forward. */
   peerSecret?: string | undefined
@@ -75,7 +75,7 @@ export interface AppOptions {
   signIn?: SignInOptions | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
-  /** Of its TCP sockets. Absent: they speak plain HTTP. */
+  /** The certificate of its TCP sockets. Absent: they speak plain HTTP. */
   certificate?: CertificateFiles | null | undefined
   bindAddress: string
   port: () => number
@@ -110,7 +110,7 @@ const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializ
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
 
-/** Of every answer, unless its route says otherwise. */
+/** Sent with every response, unless its route says otherwise. */
 export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -318,7 +318,7 @@ async function healthEndpoints(
   options: { engine: Pick<Engine, 'health'>; engineName?: string | undefined }
 ): Promise<void> {
   const { health } = options.engine
-  // Of several engines on one database, each says which it is (leader-proxy.ts does so for the others).
+  // Several engines on one database report their names (leader-proxy.ts does so for the others).
   const role = options.engineName === undefined ? {} : { engine: options.engineName, leads: true }
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))

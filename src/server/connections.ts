@@ -107,7 +107,7 @@ export const isEncrypted = ({ socket }: IncomingMessage): boolean => (socket as 
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-/** Of all sockets of a service. */
+/** Opens the connections of all sockets of a service. */
 export function openConnections(options: {
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined

@@ -212,7 +212,7 @@ function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-/** Whose earlier answers this request may be answered with: not those of more rights. */
+/** The key of earlier responses that this request may get: not those for more rights. */
 const credentialOf = (request: FastifyRequest): string =>
   `${request.caller.id} ${keyOfRights(principalOf(request).rights)}`
 

@@ -31,7 +31,7 @@ export interface LeaderProxyOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  /** Of this engine; null: it speaks plain HTTP. */
+  /** The certificate of this engine; null: it speaks plain HTTP. */
   certificate: EngineCertificate | null
   trustedProxies: readonly string[]
   /** Proxies that may say who a client is. */

@@ -31,7 +31,7 @@ export interface LoginEndpointsOptions {
   siteOf: (request: FastifyRequest) => PasskeySite | NoPasskeySite
 }
 
-/** Of a code, after the password; of setting up an app, which takes longer; and of a passkey. */
+/** The time for a code after the password, for setting up an app, which takes longer, and for a passkey. */
 const STEP_MS = 10 * 60_000
 const TRIES_MAX = 5
 const COOKIES_MAX = 10
@@ -151,7 +151,7 @@ export class LoginEndpoints {
   /** Guesses end the login after a few, and slow down the account (engine/access/second-factor/code-guesses.ts). */
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
-    // Of the page that the code was typed into: another page may have added cookies.
+    // The cookies of the page that the code was typed into: another page may have added some.
     const cookies = stepCookiesOf(request).filter((cookie) => stepOf(cookie) === step)
     const found = this.#half.find(cookies)
     const principal = found === null ? null : access.findBySession(found.value.userId, found.value.sinceMs)
@@ -309,7 +309,7 @@ export class LoginEndpoints {
   }
 }
 
-/** Of this origin in any case: the browser adds the fragment, which no server sees. */
+/** Always on this origin: the browser adds the fragment, which no server sees. */
 const toWantedPage = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 

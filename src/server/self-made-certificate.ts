@@ -20,7 +20,7 @@ export interface SelfMadeOptions {
   directory: string
   /** Host names and addresses under which clients reach the service. */
   names: readonly string[]
-  /** Of this machine, so that people tell its authority from others. */
+  /** The name of this machine, so that users can distinguish its authority from others. */
   machine: string
   clock: Clock
   logger: Logger
@@ -31,7 +31,7 @@ export function namesForCertificate(options: {
   bindAddress: string
   allowedHosts: readonly string[]
   machine: string
-  /** Of the network interfaces: they count when it listens on all of them. */
+  /** The addresses of the network interfaces, used when it listens on all of them. */
   addresses: readonly string[]
 }): string[] {
   const isWildcard = ['', '0.0.0.0', '::'].includes(options.bindAddress)

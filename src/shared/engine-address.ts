@@ -1,4 +1,4 @@
-/** Of the local node of one of several engines, where other nodes have their address: the engine keeps its name. */
+/** The address of the local node of one of several engines: the engine keeps its name. */
 export const addressOfEngine = (engine: string): string => `engine:${encodeURIComponent(engine)}`
 
 /** The name of the engine; null: it is another address. */

@@ -10,7 +10,7 @@ export interface JsonTextBounds {
   depth: number
   /** Values in all, containers included. */
   values: number
-  /** Of one object: with very many, making it is slow. */
+  /** Limit per object: creating one with very many is slow. */
   fields: number
 }
 

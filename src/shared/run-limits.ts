@@ -3,7 +3,7 @@ import { formatDuration } from './time.ts'
 
 /** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
-/** Of a cancel: like Scrapyd, it lets a spider finish its open requests and write its items, however many there are. */
+/** For a cancel: like Scrapyd, it lets a spider finish all open requests and write all its items. */
 export const CANCEL_WAITS_MS: CancelWaitsMs = [600_000, 15_000, 15_000]
 const FIRST_WAIT_WITHOUT_CANCEL_MS = 30_000
 

@@ -20,7 +20,7 @@ export const LOOPBACK_REDIRECT = /^http:\/\/(127\.0\.0\.1|\[::1\]):([1-9]\d{0,4}
 
 /** S256 of a verifier, in base64url. */
 export const CHALLENGE = /^[\w-]{43}$/
-/** Of RFC 7636, 4.1. */
+/** As in RFC 7636, 4.1. */
 export const VERIFIER = /^[\w.~-]{43,128}$/
 
 /** Consonants only, so that no words are made, and none that are mistaken for digits. */

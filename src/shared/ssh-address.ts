@@ -59,7 +59,7 @@ export function nameOfSshHost({ user, host, port }: SshHost): string {
   return `${user === null ? '' : `${user}@`}${bracketed}${port === null ? '' : `:${port}`}`
 }
 
-/** Of a stored address: its SSH host and the address behind that; `ssh` null: it is reached without SSH. */
+/** Splits a stored address into its SSH host and the address behind that; `ssh` null: it is reached without SSH. */
 export function splitAddress(url: string): { ssh: SshHost | null; inner: string } {
   const read = readSshAddress(url)
   return read === null || typeof read === 'string' ? { ssh: null, inner: url } : read

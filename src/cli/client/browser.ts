@@ -7,7 +7,7 @@ export function findBrowser(
   platform = process.platform
 ): OpenBrowser | null {
   const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
-  // Of WSL, the browser is one of Windows.
+  // In WSL, the browser is one of Windows.
   const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))
   const needsDisplay = platform !== 'win32' && platform !== 'darwin'
   if (isOverSsh || (needsDisplay && !hasDisplay)) return null

@@ -36,7 +36,7 @@ export interface Address {
   password: string
   /** Where the password was found, for messages. */
   passwordFrom: string
-  /** Of a service on this machine, whatever names are in it. Absent: the authorities of the system decide. */
+  /** The certificate of a service on this machine, with any names. Absent: the authorities of the system decide. */
   certificate?: string | null
   /** The password is the service's own, which it keeps in its data directory. */
   isOfService?: true

@@ -4,7 +4,7 @@ import type { OpenBrowser } from './browser.ts'
 export interface Terminal {
   out(text: string): void
   error(text: string): void
-  /** Of standard output: untrusted text is then printed without control characters. */
+  /** Whether standard output is one: untrusted text is then printed without control characters. */
   isTerminal: boolean
   environment: Record<string, string | undefined>
   directory: string

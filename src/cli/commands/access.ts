@@ -198,7 +198,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** Of an id, which is longer than anybody types. */
+/** The digits shown of an id, which is too long to type. */
 const SHOWN_OF_ID = 12
 
 function listedSessions(sessions: Session[], nowMs: number): string {

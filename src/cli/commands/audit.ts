@@ -155,7 +155,7 @@ function targetsOf({ targets, moreTargets, changes }: AuditEntry): string {
 async function verifyFile(path: string, expect: string | null): Promise<Omit<AuditCheck, 'head'>> {
   const check = new ChainCheck(null, expect)
   let line = 0
-  /** Of the last entries: a syslog server may have got some of them twice. */
+  /** The hashes of the last entries: a syslog server may have received some of them twice. */
   const hashes = new Map<number, string>()
   const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })
   for await (const text of lines) {

@@ -59,7 +59,7 @@ export function addJobCommands({ add }: ClientCommands): void {
   })
 }
 
-/** Of more jobs it is not read what became of each. */
+/** With more jobs, the outcome of each is not read. */
 const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200

@@ -23,7 +23,7 @@ export function withRights(
     .option('--node-group <tag=role>', `roles for the nodes with a tag${all}`, readNodeGroupRole)
 }
 
-/** Of the flags that were given. */
+/** The rights in the given flags. */
 export const rightsIn = ({ role, project, nodeGroup }: RightsFlags) => ({
   ...(role !== undefined && { role: role === 'none' ? null : role }),
   ...(project !== undefined && { projects: Object.fromEntries(project) }),

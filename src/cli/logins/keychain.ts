@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** Where the system keeps a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
 export interface Keychain {
-  /** Of this address; null: there is none. */
+  /** The token for this address; null: there is none. */
   read(address: string): Promise<string | null>
   write(address: string, token: string): Promise<void>
   remove(address: string): Promise<void>

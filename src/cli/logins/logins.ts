@@ -19,7 +19,7 @@ export interface Login {
 
 const MAX = 200
 
-/** Of the newest login first. Throws UNAUTHORIZED if others can read the file, BAD_INPUT if it is damaged. */
+/** The newest login first. Throws UNAUTHORIZED if others can read the file, BAD_INPUT if it is damaged. */
 export function listLogins(terminal: Terminal): Login[] {
   const path = fileOf(terminal)
   const info = statSync(path, { throwIfNoEntry: false })

@@ -156,7 +156,7 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** Of a signed token of another issuer that was verified lately; null: it must be verified. */
+  /** The principal of a signed token of another issuer that was verified lately; null: it must be verified. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
@@ -250,7 +250,7 @@ export class Access {
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /** Of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: its user is active. */
+  /** The principal of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: active. */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -327,7 +327,7 @@ export class Access {
     )
   }
 
-  /** Of a user from an outside service: whether the last login is recent enough for tokens. */
+  /** Whether the last login of a user from an outside service is recent enough for tokens. */
   #isVouchedFor(userId: UserId | null): boolean {
     const user = this.#directory.user(userId)
     if (user === undefined || user.subject === null) return true

@@ -7,7 +7,7 @@ import type { AccessStore, SettingStore } from '../storage/store.ts'
 /** Users, groups and tokens, and what holds for the sessions of all of them. */
 export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>
 
-/** Of a name that can be one. */
+/** The longest possible name. */
 const NAME_MAX = 64
 
 /** Names that differ only in case, or in how a character is written, are one. */
@@ -112,7 +112,7 @@ export class Directory {
     return Math.max(nowMs, this.sessionsSince(userId)) + 1
   }
 
-  /** Of all users and of the owner. */
+  /** Ends the sessions of all users and of the owner. */
   async endAllSessions(nowMs: number): Promise<void> {
     const newest = Math.max(...this.users.map(({ id }) => this.nextSessionsSince(id, nowMs)))
     const sinceMs = Math.max(newest, this.nextSessionsSince(null, nowMs))

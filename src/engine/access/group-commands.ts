@@ -35,7 +35,7 @@ export class GroupCommands {
     return [...this.#directory.groups]
   }
 
-  /** Of those that the user is a member of. */
+  /** The names of the groups that the user is a member of. */
   namesOf(userId: UserId): string[] {
     return this.#directory.groupsOf(userId).map(({ name }) => name)
   }

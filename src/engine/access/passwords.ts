@@ -16,7 +16,7 @@ const RETRY_AFTER_SECONDS = 2
 
 interface Parsed {
   kind: 'argon2id' | 'scrypt'
-  /** Of argon2id: memory in KiB, passes, lanes. Of scrypt: N, r, p. */
+  /** argon2id: memory in KiB, passes, lanes. scrypt: N, r, p. */
   cost: [number, number, number]
   salt: Buffer
   hash: Buffer

@@ -24,7 +24,7 @@ export class RightsOfUsers {
     this.#ofUsers.clear()
   }
 
-  /** Of these roles alone. */
+  /** The rights of these roles alone. */
   of(given: GivenRoles): Rights {
     const known = this.#known.get(given)
     if (known !== undefined) return known

@@ -101,7 +101,7 @@ export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<Pr
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
-/** Of a node with these tags; null: none, so that the node is as if it were not there. */
+/** The permissions on a node with these tags; null: none, so the node is treated as absent. */
 export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
   const { everywhere, inNodeGroups } = rights
   const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
@@ -134,7 +134,7 @@ export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): s
   return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
-/** Of the whole service: who has it can change who has what. */
+/** Applies to the whole service: its holder can change all rights. */
 const MANAGES_USERS = permissionsOf(['users.change'])
 export const managesUsers = ({ everywhere }: Rights): boolean =>
   everywhere !== null && includes(everywhere, MANAGES_USERS)

@@ -70,7 +70,7 @@ export class TokenCommands {
     }, check)
   }
 
-  /** Whose token it would be, and with which role. Throws as `create` rejects, for lack of a right. */
+  /** The user and the role of the future token. Throws as `create` rejects, for a missing permission. */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')

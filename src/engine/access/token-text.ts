@@ -23,7 +23,7 @@ export function isTokenText(text: string): boolean {
 /** What is stored: with that many random bits, a fast hash is as good as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
-/** By which people tell it from others. */
+/** The ending by which users recognize it. */
 export const endingOf = (text: string): string => text.slice(-8)
 
 const checksum = (secret: string): string => crc32(secret).toString(16).padStart(8, '0')

@@ -251,7 +251,7 @@ export class UserCommands {
   }
 }
 
-/** Of what this service is about: in many passwords of it. */
+/** Words of this service, which are in many of its passwords. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 export const needsPassword = (text: string): ScrapdeckError =>

@@ -27,7 +27,7 @@ interface RelayOptions {
 
 /** A browser opens six. */
 const CONNECTIONS_MAX = 32
-/** Of a login, and of what is allowed. */
+/** Limits the body of a login or an approval. */
 const BODY_MAX_BYTES = 100_000
 const REQUEST_MS = 10_000
 const LOGOUT_MS = 5_000

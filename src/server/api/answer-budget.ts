@@ -1,4 +1,4 @@
-/** Of all answers of a batch together, as JSON: in memory, they are there several times. */
+/** Limits all responses of a batch together, as JSON: memory holds several copies. */
 export const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 

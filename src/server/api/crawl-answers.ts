@@ -41,7 +41,7 @@ const NOTHING_YET = {
 
 const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
 
-/** Of a job, or of a repeated order: of its newest job. */
+/** The progress of a job, or of the newest job of a repeated order. */
 export async function progressOf(client: ApiClient, id: string): Promise<ReturnType<typeof describe>> {
   const detail = await jobOf(client, id)
   if (detail !== null) return describe(detail)
@@ -59,7 +59,7 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Of a job, or of a repeated order: its newest job, or its first once it exists. */
+/** Finds a job by its id or by that of a repeated order: then its newest job, or its first once it exists. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)

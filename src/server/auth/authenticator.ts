@@ -62,7 +62,7 @@ export interface AuthenticatorOptions {
   secondFactors: Engine['secondFactors']
   audit: Engine['audit']
   dataDirectory: string
-  /** Of several engines; null: this one is alone. */
+  /** Shared by several engines; null: this one is alone. */
   cache: SharedCache | null
   signIn: SignInOptions
   clock: Clock
@@ -76,7 +76,7 @@ const OF_PLUGIN_MS = 12 * 3_600_000
 const EXPIRED_EVERY_MS = 30_000
 /** A browser has one session here, and pages on other ports of its host may have added some. */
 const SHARED_COOKIES_MAX = 10
-/** Of Basic credentials that a proxy wants for itself, and that come with a session here. */
+/** How long to remember Basic credentials that are for a proxy, and that come with a session here. */
 const OF_OTHERS_FOR_MS = 60_000
 const OF_OTHERS_MAX = 1_000
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { createToken, hashToken } from './secrets.ts'
 
-/** Of one client and in all: strangers must not displace the logins of others. */
+/** Limits per client and in total: strangers must not displace the logins of others. */
 const OF_CLIENT_MAX = 20
 const ALL_MAX = 5_000
 

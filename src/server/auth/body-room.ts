@@ -15,7 +15,7 @@ export class BodyRoom {
   readonly #held = new Map<Raw, number>()
   #bytes = 0
 
-  /** Of a body without a length, or of a longer one, no more than its route keeps in memory is counted. */
+  /** Counts at most what the route keeps in memory, which also counts for a body without a length. */
   hold(request: FastifyRequest): void {
     const { raw, headers } = request
     const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES

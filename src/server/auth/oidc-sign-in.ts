@@ -21,7 +21,7 @@ const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** Until when a browser must be back. */
 export const LOGIN_MS = 10 * 60_000
-/** Of sessions that may be ended at the provider, too. */
+/** Limits the sessions that can be ended at the provider, too. */
 const SESSIONS_THERE_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
 const QUERY_LENGTH_MAX = 8_192

@@ -14,7 +14,7 @@ import { isLoopback } from './host-rule.ts'
 import type { PluginUsers } from './vouched-users.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
-/** Of a client that sends the password with every request, only one in a minute is recorded. */
+/** A client that sends the password with every request is recorded only once a minute. */
 const RECORD_EVERY_MS = 60_000
 const MAX_KNOWN = 10_000
 
@@ -64,7 +64,7 @@ export type Verdict =
 /** A password that was right is not hashed anew for each connection of the same client. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
-/** Of a client that has not sent the right password of this user before. */
+/** Applies to clients that have not sent the right password of this user before. */
 const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
@@ -91,7 +91,7 @@ export class PasswordCheck {
   readonly #failures: FailureLog
 
   constructor(options: {
-    /** Of the limit, in the shared cache. */
+    /** The name of the limit in the shared cache. */
     name: string
     cache: SharedCache | null
     credentials: BasicCredentials
@@ -134,7 +134,7 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
+      // A wrong password of a known client is neither counted nor logged while others there are not even checked.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
-/** Of a request's client: its address, and whether it came from a proxy that may say who the client is. */
+/** The client's address, and whether the request came from a proxy that may say who the client is. */
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
@@ -35,5 +35,5 @@ export const peerHeaderOf = (secret: string, client: { address: string; isVouche
 
 const FROM_PROXY = 'proxy'
 
-/** Of one length, so that they can be compared. */
+/** Hashes have one length, so that they can be compared. */
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -59,7 +59,7 @@ export class ProxyUsers {
   }
 }
 
-/** Of each time that a header was sent: Node joins them. */
+/** The values of a header that was sent several times: Node joins them. */
 function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.flatMap((header, at) =>
     at % 2 === 0 && header.toLowerCase() === name ? [(rawHeaders[at + 1] ?? '').trim()] : []

@@ -33,7 +33,7 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** Of the cookie that the browser has used, when it was made, and of one that was sent to it since. */
+  /** The cookie that the browser has used, when it was created, and a newer one that was sent to it. */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),

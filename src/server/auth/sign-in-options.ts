@@ -54,7 +54,7 @@ export interface SignInOptions {
   oidc: OidcOptions | null
   jwt: JwtOptions | null
   proxy: ProxyOptions | null
-  /** Of those whose passwords a plugin checks. */
+  /** The roles of users whose passwords a plugin checks. */
   pluginRoles: GroupRoles
   /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
   publicUrl: string | null

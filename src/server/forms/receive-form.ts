@@ -19,7 +19,7 @@ interface Options {
   isWanted: boolean
   /** Which parts go to disk; the others are kept in memory. */
   isFile: (head: PartHead) => boolean
-  /** Of the whole body. */
+  /** Limits the whole body. */
   limitBytes: number
 }
 

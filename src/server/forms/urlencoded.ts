@@ -68,7 +68,7 @@ export function parseUrlEncoded(text: Buffer): FormValues {
   return found
 }
 
-/** Of a value: the end of its pair; of a name: also its `=`. null: not in this text. */
+/** The end of the pair after a value, the next `=` or the end after a name; null: not in this text. */
 function findEnd(text: Buffer, start: number, isInValue: boolean): number | null {
   for (let index = start; index < text.length; index++) {
     const byte = text[index]

@@ -24,7 +24,7 @@ export interface EngineEndpoint {
 
 export async function openEngineEndpoint(options: {
   node: HostedNode
-  /** Of this engine. */
+  /** The name of this engine. */
   name: string
   secret: string
   logger: Logger

@@ -146,7 +146,7 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSetti
 const ANSWERS_VERSION = 1
 
 interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
-  /** Of shared answers; empty: none are shared. */
+  /** For the keys of shared responses; empty: none are shared. */
   keyPrefix: string
   settings: ScrapydEndpointSettings
   nodeName: string

@@ -209,7 +209,7 @@ export function createFakeEngine() {
   const healthNow = { live: true, ready: true, reasons: [] as string[] }
   return {
     router: async () => router,
-    /** Of the router, for tests that replace some. */
+    /** The parts of the router, for tests that replace some. */
     parts: router,
     scrapyd,
     cache: null as SharedCache | null,
@@ -230,7 +230,7 @@ export function createFakeEngine() {
     audit,
     /** The entries of the audit log, without their places there. */
     audited,
-    /** Of users and tokens. */
+    /** The clock of users and tokens. */
     accessClock,
     /** The token is what the egg contains. */
     async openEgg(token: string) {

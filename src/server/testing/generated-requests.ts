@@ -33,7 +33,7 @@ export interface Request {
 interface GeneratorOptions {
   /** What the service under test has; may be filled later. */
   known: Known
-  /** Of every request. */
+  /** Sent with every request. */
   headers: Readonly<Record<string, string>>
   /** Only requests that the document allows. Default: others, too. */
   isRight?: boolean

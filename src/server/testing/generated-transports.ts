@@ -28,7 +28,7 @@ export interface ScrapydNames {
   jobs: string[]
 }
 
-/** Of each endpoint: fields that it needs, and others. Not the jobids that a client chooses: they are of no project. */
+/** The required and optional fields of each endpoint. Not the jobids that a client chooses: they have no project. */
 const FIELDS: Readonly<Record<string, [required: string[], optional: string[]]>> = {
   daemonstatus: [[], []],
   listprojects: [[], []],

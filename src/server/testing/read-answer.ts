@@ -13,7 +13,7 @@ export interface Answer {
   head: string
   /** Its body, and what is in the archives that it has. */
   text: string
-  /** Of a stream, its last message: how many there are before it depends on the speed of threads. */
+  /** For a stream, its last message: the number of earlier ones depends on the speed of threads. */
   conclusion: string
   /** A stream that goes on: only its beginning was read. */
   isCut: boolean

@@ -19,7 +19,7 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Searches end here and start no earlier than 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** Of a budget: a stretch may have to be found first, which takes a third of a millisecond. */
+/** Charged for a stretch, which may have to be found first: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
 /** Stretches that a search for one moment may cross: the next one of an ordinary rule is in one of these. */

@@ -30,7 +30,7 @@ export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>
   #searched = 0
-  /** Of zones: it ends no search, since one for a single moment needs few years, but counts for lists of moments. */
+  /** Work for zones: it ends no search, since a single moment needs few years, but counts for lists of moments. */
   #ofZones = 0
 
   /** `previous`: of an earlier search in the same timing, whose years are known now. */

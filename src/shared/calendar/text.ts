@@ -21,7 +21,7 @@ const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
-/** Of one text: far more than anybody writes, few enough to be expanded in a millisecond. */
+/** Limit per text: far more than users write, few enough to be expanded in a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
 /** What the statistics of a job stand for can be long. */
 const EXPANDED_MAX = 16_000_000

@@ -31,7 +31,7 @@ const UserName = ShownName.max(64)
     error: 'Write the name with plain letters: it looks like another'
   })
 
-/** Of any characters; what makes it hard to guess is its length (NIST SP 800-63B-4, 3.1.1.2). */
+/** Any characters are allowed; its length makes it hard to guess (NIST SP 800-63B-4, 3.1.1.2). */
 const NewPassword = z
   .string()
   .min(15, 'Use at least 15 characters. Several words are easier to remember than special characters')
@@ -136,7 +136,7 @@ export const NewUser = z.object({
   nodeGroups: NodeGroupRoles.default({}),
   /** It is a member of these from the start. */
   groups: z.array(GroupId).max(200).default([]),
-  /** Of a person. Absent: the user cannot log in, but have tokens. */
+  /** For a person. Absent: the user cannot log in, but can have tokens. */
   password: NewPassword.optional()
 })
 export type NewUser = z.infer<typeof NewUser>
@@ -234,7 +234,7 @@ export const groupsContract = {
 }
 
 export const usersContract = {
-  /** Whom a request is from, and what it may do. */
+  /** The caller of the request, and its permissions. */
   me: read('read', 'GET /users/me', 'caller').output(Me),
 
   list: read('users.change', 'GET /users', 'service').output(z.object({ users: z.array(User) })),

@@ -155,7 +155,7 @@ export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
   zone: TimeZone,
-  /** Of a weekly one, 0 (Sunday) to 6. */
+  /** For a weekly one: 0 (Sunday) to 6. */
   weekday: z.number().int().min(0).max(6).default(1)
 })
 export type AlertDigest = z.infer<typeof AlertDigest>
@@ -298,7 +298,7 @@ export const alertsContract = {
   unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ unacknowledged: z.number().int() })),
-  /** Of the last days, as channels get it of a day or a week. */
+  /** A report on the last days, like the one that channels get for a day or a week. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
     .output(AlertReport)
@@ -349,7 +349,7 @@ export const alertSilencesContract = {
 }
 
 export const alertChannelsContract = {
-  /** Of those that the caller's rules may name; `projects`: which of the caller's projects, empty: all. */
+  /** The channels that the caller's rules may name; `projects`: which of the caller's projects, empty: all. */
   names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
     z.object({
       channels: z.array(

@@ -12,7 +12,7 @@ export type AuditDoor = z.infer<typeof AuditDoor>
 export const AuditWho = z.object({
   /** null: the owner of this machine, or an unknown caller. */
   userId: z.string().nullable(),
-  /** Of an unknown caller: the user name that was sent. */
+  /** For an unknown caller: the user name that was sent. */
   name: z.string(),
   /** null: an unknown caller. */
   role: z.string().nullable(),
@@ -47,7 +47,7 @@ export const AuditRecord = z.object({
   address: z.string().nullable(),
   door: AuditDoor,
   requestId: z.string(),
-  /** Of the contract (`nodes.update`), of the Scrapyd API (`schedule.json`), `login` or `logout`. */
+  /** One of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
   /** What the request named, at most 20; `moreTargets` counts the others. */
@@ -68,7 +68,7 @@ export type AuditRecord = z.infer<typeof AuditRecord>
 
 /** An entry, with its place in the chain of hashes. */
 export const AuditEntry = AuditRecord.extend({
-  /** Of the entry before it. */
+  /** The hash of the entry before it. */
   previousHash: z.string(),
   hash: z.string()
 })

@@ -78,7 +78,7 @@ export const CrawlInput = z.object({
   schedule_at: left(Moment),
   /** Repeats the crawl: in steps that start at `schedule_at` or now, or by a cron expression. */
   interval: left(Interval),
-  /** Of a cron expression, and of a `schedule_at` without an offset. */
+  /** For a cron expression, and for a `schedule_at` without an offset. */
   zone: TimeZone.nullable()
     .transform((zone) => zone ?? 'UTC')
     .default('UTC'),
@@ -116,7 +116,7 @@ export const CrawlLater = z.object({
   next_run: IsoTime.nullable(),
   cached: z.boolean(),
   cached_at: IsoTime.nullable(),
-  /** Of a repeated crawl: the log of its newest job, or of its first once that exists. */
+  /** For a repeated crawl: the log of its newest job, or of its first once that exists. */
   logs_url: z.string()
 })
 export const CrawlOutput = z.union([
@@ -150,9 +150,9 @@ export const crawlContract = write(
  * repeated one that is `pending` waits for its next run, and `finished` never runs again.
  */
 export const CrawlOrder = z.object({
-  /** Of a single crawl; null for a repeated one, whose jobs are created when they are due. */
+  /** For a single crawl; null for a repeated one, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
-  /** Of a repeated crawl. */
+  /** For a repeated crawl. */
   schedule_id: ScheduleId.nullable(),
   user_id: z.string().nullable(),
   project: z.string(),
@@ -165,7 +165,7 @@ export const CrawlOrder = z.object({
   zone: TimeZone,
   http_cache: z.boolean().nullable(),
   status: z.enum(['pending', 'running', 'paused', 'finished', 'error']),
-  /** Of a single crawl in error: `cancelled`, `lost`, or why its run failed. */
+  /** For a single crawl in error: `cancelled`, `lost`, or why its run failed. */
   reason: z.string().nullable(),
   /** When it was first to run. */
   scheduled_at: IsoTime,

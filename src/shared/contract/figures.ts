@@ -54,7 +54,7 @@ export const RunFigures = z.object({
 })
 export type RunFigures = z.infer<typeof RunFigures>
 
-/** Of a running job, as its log grows. */
+/** The figures of a running job, as its log grows. */
 export const LiveFigures = z.object({
   pages: Count.nullable(),
   items: Count.nullable(),

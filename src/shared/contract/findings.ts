@@ -24,7 +24,7 @@ export const Finding = z.object({
 })
 export type Finding = z.infer<typeof Finding>
 
-/** Of the newest successful run of a spider. */
+/** The findings of the newest successful run of a spider. */
 export const SpiderFindings = z.object({
   project: AnyProjectName,
   spider: z.string(),

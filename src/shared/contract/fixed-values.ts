@@ -6,13 +6,13 @@ export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', n
 /** The most that one call reads, and the farthest from the end that one begins. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
-/** Of one archive of logs. */
+/** Logs in one archive. */
 export const MAX_ZIPPED_LOGS = 1_000
 
 /** What one answer about items has at most. */
 export const ITEMS_BOUNDS = { pageRows: 500, pageColumns: 100, exportPieceBytes: 4_194_304 } as const
 
-/** Of alerts, of one channel. */
+/** Messages of alerts, per channel. */
 export const MAX_MESSAGES_PER_HOUR = 1_000
 
 /** How long an entry of the audit log is kept. */

@@ -9,7 +9,7 @@ const FieldName = z.string().max(200)
 
 export const ItemColumn = z.object({
   name: z.string(),
-  /** Of the items that were sampled: the beginning of the file, its middle and its end. `mixed`: of several types. */
+  /** The type in the sampled items: the beginning of the file, its middle and its end. `mixed`: of several types. */
   type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
 })
 export type ItemColumn = z.infer<typeof ItemColumn>
@@ -48,7 +48,7 @@ export const ItemsFacts = z.object({
   nodeId: NodeId.nullable(),
   format: z.enum(['jsonl', 'json', 'csv']),
   sizeBytes: z.number().int(),
-  /** Of a remote node's file: how much of it was copied so far. Otherwise its size. */
+  /** For a file of a remote node: how much of it was copied so far. Otherwise its size. */
   copiedBytes: z.number().int(),
   /** The attempt has not ended: the file may grow. */
   mayGrow: z.boolean(),
@@ -92,7 +92,7 @@ export const FieldStatistics = z.object({
   filled: z.number().int(),
   /** Estimated, some percent off. */
   distinct: z.number().int(),
-  /** Of the values that are numbers, or texts of one. */
+  /** Figures of the values that are numbers, or texts of one. */
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),

@@ -80,7 +80,7 @@ export type LogSearchProgress = z.infer<typeof LogSearchProgress>
 export const LogPlace = z.object({
   line: z.number().int(),
   offset: z.number().int(),
-  /** Of the whole log, at that moment. */
+  /** The lines of the whole log, at that moment. */
   lines: z.number().int(),
   sizeBytes: z.number().int()
 })
@@ -98,9 +98,9 @@ export const FleetLogHit = FoundLogLine.extend({
   project: ProjectName,
   spider: z.string(),
   nodeId: NodeId,
-  /** Of the record that the line belongs to; null: none begins near above it. */
+  /** The level of the record that the line belongs to; null: none begins near above it. */
   level: z.enum(RECORD_LEVELS).nullable(),
-  /** Of the record, as the log has it. */
+  /** The time of the record, as in the log. */
   time: z.string().nullable()
 })
 export type FleetLogHit = z.infer<typeof FleetLogHit>

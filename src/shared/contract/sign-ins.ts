@@ -9,7 +9,7 @@ export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
   /** The computer that it runs on. */
   host: ShownName.max(64),
-  /** Whose account it runs in there; empty: it does not say. */
+  /** The account that the program runs in there; empty: it does not say. */
   user: z.union([z.literal(''), ShownName.max(64)]).default('')
 })
 export type SignInRequester = z.infer<typeof SignInRequester>

@@ -10,7 +10,7 @@ export const KeepPolicy = z.object({
   days: Bound(36_500).default(null),
   /** The newest so many of each spider. */
   perSpider: Bound(10_000_000).default(null),
-  /** Of each project together. */
+  /** Limit for each project as a whole. */
   bytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
 })
 export type KeepPolicy = z.infer<typeof KeepPolicy>
@@ -96,7 +96,7 @@ export const StorageUsage = z.object({
   /** `canShrink` false: free pages are reused, but the file stays as large as it is until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
-  /** Of the search over all archived logs. */
+  /** The index of the search over all archived logs. */
   searchIndexBytes: z.number(),
   /** Everything in the data directory that is known; `measuredAtMs`: files are measured from time to time. */
   totalBytes: z.number(),

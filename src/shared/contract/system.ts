@@ -38,7 +38,7 @@ export const Problem = z.object({
   spider: z.string().nullable(),
   scheduleId: z.string().brand<'ScheduleId'>().optional(),
   jobId: JobId.optional(),
-  /** Of `open_jobs`: only the jobs with this status. */
+  /** For `open_jobs`: only the jobs with this status. */
   status: JobStatus.optional(),
   mend: z
     .enum([

@@ -49,7 +49,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
     level,
     logger: typeof logger === 'string' ? logger : '',
     message: typeof message === 'string' ? message : asJson(message),
-    // Of anything else, the text is whatever its `toString` is: the line decides that.
+    // The text of anything else is its `toString`: the line decides that.
     time: typeof time === 'string' || typeof time === 'number' ? String(time) : '',
     ...read,
     trouble: readTrouble(valueOf(fields, TROUBLE_KEYS))

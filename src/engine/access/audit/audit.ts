@@ -263,7 +263,7 @@ export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string
   ...{ previousHash, hash }
 })
 
-/** Whose repetitions are counted together. */
+/** The sender whose repetitions are counted together. */
 function senderOf({ principal, origin }: Actor, sender = origin.address): string {
   return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
 }

@@ -56,7 +56,7 @@ export class Repeats {
   }
 }
 
-/** Of many senders: what they have in common. */
+/** The entry of many senders: what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
   ...{ operation: 'many', input: 'null', targets: [], moreTargets: 0, project: null, address: null },

@@ -12,7 +12,7 @@ export interface JudgedPassword {
  * passwords are worth less, three uncommon words more.
  */
 const GUESSES_MIN = 1e13
-/** Of a longer one, only the beginning is judged: the time grows with the square of the length. */
+/** Only the beginning of a longer password is judged: the time grows with the square of the length. */
 const JUDGED_LENGTH = 100
 
 /**

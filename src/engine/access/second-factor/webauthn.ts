@@ -35,7 +35,7 @@ const VERIFIED = { residentKey: 'required', userVerification: 'required' } as co
 /** EdDSA, ES256 and RS256: to look for newer ones, the library asks Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
-/** Whose passkey it is, as the authenticator keeps it. */
+/** The owner of the passkey, as the authenticator stores it. */
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
 /** Options for `navigator.credentials.create()`. `others`: of the user, so that none is made twice in one place. */

@@ -290,7 +290,7 @@ type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; afte
 const NO_ORDERS = { orders: [], next_after: null }
 /** `next_after` among single orders. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
-/** Of large rows: an order may have megabytes of addresses. */
+/** Limits pages with large rows: an order may have megabytes of addresses. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 

@@ -97,7 +97,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]))
 }
 
-/** By which a repeated order is found. */
+/** The origin by which a repeated order is found. */
 export function originOf(order: Order): CrawlOrigin {
   return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
 }

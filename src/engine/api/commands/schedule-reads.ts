@@ -31,7 +31,7 @@ const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
 /** Firings on one page of schedules; more would block other work while they are read and sent. */
 const FIRINGS_A_PAGE = 3_000
-/** Of large rows on one page: an order may have megabytes of addresses, a firing 10,000 jobs. Then it ends earlier. */
+/** Limits pages with large rows: an order may have megabytes of addresses, a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25

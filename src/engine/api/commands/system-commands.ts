@@ -28,7 +28,7 @@ export class SystemCommands {
   address: string | null = null
   /** The address beyond this machine on which the service speaks plain HTTP, for the problems. */
   plainHttpOn: string | null = null
-  /** Of the HTTP server; null: it speaks no TLS, or there is none yet. */
+  /** The certificate of the HTTP server; null: it speaks no TLS, or there is no server yet. */
   certificate: { readonly endsAtMs: number } | null = null
 
   constructor(parts: SystemCommandsParts) {

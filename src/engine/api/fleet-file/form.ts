@@ -137,7 +137,7 @@ export type FileWebhook = z.infer<typeof FileWebhook>
 
 const ChannelNames = z.array(z.string().min(1).max(200)).max(20)
 
-/** Whom it tells is named, as is what it is about. If absent, figures are those that its watch usually has. */
+/** Channels and subjects are given by name. Absent figures are the usual ones of its watch. */
 const FileAlert = AlertRuleSettings.omit({ scheduleId: true, nodeId: true })
   .extend({
     schedule: z.string().min(1).max(200).nullable().default(null),
@@ -214,7 +214,7 @@ export type ItemOf<P extends Part> = NonNullable<FleetForm[P]>[number]
 
 export const TEMPLATE_FIELDS: z.ZodRawShape = FileTemplate.shape
 export const DEFAULTS_FIELDS: z.ZodRawShape = FileDefaults.shape
-/** Of one kind in the retention policy, and of a project there. */
+/** The fields of one kind in the retention policy, and of a project there. */
 export const KEEP_FIELDS: z.ZodRawShape = { ...FileEggs.shape, ...FileKeep.shape }
 
 export function templateOfFile<T extends { nodeId: NodeId | null }>(

@@ -57,7 +57,7 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
     const items = form[part]
     if (items === undefined) continue
     const compacted = items.map((item) => compactItem(part, item))
-    // Of the retention policy there is one.
+    // There is only one retention policy.
     if (part !== 'retention') compact[part] = compacted
     else if (compacted.length > 0) compact[part] = compacted[0]
   }

@@ -1,7 +1,7 @@
 /** What a message of Scrapyd's queue is made of, as JSON has it. */
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
-/** Of the pickle in bytes, and of the texts that it refers to again in characters. */
+/** Limits the pickle in bytes, and the texts that it refers to again in characters. */
 const SIZE_MAX = 1_000_000
 const MARK = Symbol('mark')
 

@@ -114,7 +114,7 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** Of large settings and arguments in a list of jobs; a page that has more ends earlier. */
+/** Limits large settings and arguments in a list of jobs; a page that has more ends earlier. */
 const LIST_MAX_BYTES = 4_000_000
 
 /** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */

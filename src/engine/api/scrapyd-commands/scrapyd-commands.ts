@@ -60,7 +60,7 @@ export class ScrapydCommands {
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
-  /** Of the lists that polling clients ask for. */
+  /** The figures of the cached lists for polling clients. */
   cacheFigures(): CacheFigures {
     return this.#lists.cacheFigures()
   }

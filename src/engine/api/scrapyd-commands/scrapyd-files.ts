@@ -19,7 +19,7 @@ export interface ScrapydFilesParts {
   fleet: Fleet
   jobLogs: JobLogs
   itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
-  /** Of local runs; null: there are none. */
+  /** The directories of local runs; null: there are none. */
   directories: Record<FileTree, string | null>
 }
 
@@ -124,7 +124,7 @@ export class ScrapydFiles {
     const unknown = { sizeBytes: null, modifiedAtMs: null }
     const { store } = this.#parts
     if (spider === undefined) {
-      // Of the runs, not of the uploads: as on a disk, the logs of a deleted project remain.
+      // Listed by runs, not by uploads: as on a disk, the logs of a deleted project remain.
       const ran = await store.listSpidersElsewhere(LOCAL_NODE_ID)
       const names = project === undefined ? ran.map((run) => run.project) : spidersIn(ran, project)
       return [...new Set(names)].map((name) => ({ name, isDirectory: true, ...unknown }))

@@ -11,12 +11,12 @@ import type { StorePosition } from '../../cluster/cache/store-position.ts'
 import type { ScrapydFiles } from './scrapyd-files.ts'
 
 const LIVE_LISTED_MAX = 1_000_000
-/** Of large settings and arguments. */
+/** Limits large settings and arguments. */
 const LIVE_MAX_BYTES = 16_000_000
 /** Files of finished runs rarely change (an operator, jobs_to_keep), but clients may poll a thousand times a second. */
 const FILES_SEEN_FOR_MS = 1_000
 
-/** Of a run that is live, no items are kept yet. */
+/** A live run has no archived items yet. */
 type Run = Omit<FinishedRun['run'], 'itemsKept'> & { itemsKept?: boolean }
 interface Live {
   pending: ScrapydJobs['pending']
@@ -189,7 +189,7 @@ export class ScrapydJobLists {
     const { described } = this.#finished
     return described.then((finished) => {
       if (this.#clock.monotonicMs() - finished.seenAtMs < FILES_SEEN_FOR_MS) return finished
-      // Of concurrent callers that find it expired, the first refreshes it for all.
+      // The first of several callers that find it expired refreshes it for all.
       if (this.#finished?.described === described) this.#finished = null
       return this.#describeFinished(runs)
     })

@@ -18,7 +18,7 @@ import type { EngineClient } from '../connection.ts'
 import type { WhileLive } from '../open-engine.ts'
 import { openRemoteEngines } from '../remote-engines.ts'
 
-/** Of the fake engine of the server's tests. */
+/** The credentials of the fake engine in the server's tests. */
 export const CREDENTIALS = { kind: 'password' as const, username: 'scrapdeck', password: 'correct horse: battery' }
 export const settings = (url: string, changes: Partial<EngineSettings> = {}): EngineSettings => ({
   ...{ name: 'EU', url, colour: 'teal' as const, readOnly: false },

@@ -66,7 +66,7 @@ function unwrap(words: string[]): string[][] {
   return [rest]
 }
 
-/** Of a wrapper with its options and other words. */
+/** The length of a wrapper with its options and other words. */
 function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?: number }, words: string[]): number {
   let left = operands
   let length = 1
@@ -147,7 +147,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
     const [, flag, joined] = /^(-a|-s|--set)=?(.+)?$/s.exec(word) ?? []
     if (flag !== undefined) {
       const text = joined ?? words[(index += 1)] ?? ''
-      // Of arguments with one name, Scrapy takes the last.
+      // Scrapy takes the last one of several arguments with the same name.
       if (flag === '-a') args.unshift(pairOf(text))
       else pairs.push(['setting', text])
     } else if (/^(-L|--loglevel)$/.test(word)) pairs.push(['setting', `LOG_LEVEL=${words[((index += 1))] ?? ''}`])
