@@ -19,8 +19,8 @@ import { type Answer, type Ask, askInProcess, askOverSocket, readAnswer } from '
 import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/two-projects.ts'
 
 /**
- * Requests generated from our own OpenAPI document, through every transport and as every kind of caller, over two projects:
- * one is hidden from the caller, and everything in it has a name that is recognised. `SCRAPDECK_WALK_RUNS=50
+ * Requests generated from our own OpenAPI document, over every transport and as every kind of caller. One of two
+ * projects is hidden from the caller, and everything in it has a name that is recognised. `SCRAPDECK_WALK_RUNS=50
  * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more, or others. Failures name
  * the seed.
  */

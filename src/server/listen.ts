@@ -14,7 +14,7 @@ export interface Service {
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Resolves when all endpoints are loaded; until then a request to the contract waits. Rejects if that is impossible. */
+  /** Resolves when all endpoints are loaded; until then requests to the contract wait. Rejects if that fails. */
   loaded: Promise<void>
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>

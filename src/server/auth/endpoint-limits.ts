@@ -12,8 +12,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 type Charging = void | Promise<void>
 
 /**
- * Applies the rate limits of all endpoints. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what is
- * left.
+ * Applies the rate limits of all endpoints. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what
+ * is left.
  */
 export class EndpointLimits {
   readonly #api: RequestLimiter | null
