@@ -66,8 +66,8 @@ type Handler = Pick<RPCHandler<HandlerContext>, 'handle'>
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Handles the requests of contract-endpoints.ts. Only this file loads oRPC's handlers and the schemas of all operations:
- * no other endpoint needs them, and they are a fifth of the service's start.
+ * Handles the requests of contract-endpoints.ts. Only this file loads oRPC's handlers and the schemas of all
+ * operations: no other endpoint needs them, and they are a fifth of the service's start.
  */
 export class ContractHandlers {
   readonly #router: EngineRouter
