@@ -2,7 +2,7 @@ import type { Plugin, PluginUser } from '../../src/engine/notify/plugins/plugin.
 
 /**
  * A service of yours checks names and passwords: it gets `{"username", "password"}`, and answers 200 with `{"name",
- * "groups"}`, or 401 if nobody has this password.
+ * "groups"}`, or 401 if the password is wrong.
  *
  *   plugins =
  *       resources/plugins/passwords-over-http.ts name=staff url=https://auth.example.org/check

@@ -58,7 +58,7 @@ def prepare(apart, directory):
 
 
 def pass_through(path, user):
-    """A directory of ours on the way to files of one project: nobody else's user gets through."""
+    """A directory of ours on the path to files of one project: other users cannot pass."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     if user is None:
         return
@@ -193,7 +193,7 @@ def enter(apart, inner, directory, kept=()):
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     demand(libc.capset(header, (ctypes.c_uint32 * 6)()), "The rights of the spider could not be dropped")
     demand(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "The rights of the spider could not be dropped")
-    # Changing the user made /proc/self ours. Nothing in this process is a secret of somebody else.
+    # Changing the user made /proc/self ours. This process holds no other user's secrets.
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     os.chdir(directory)
 

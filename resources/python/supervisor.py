@@ -72,7 +72,7 @@ class Run:
         self.max_rss_bytes = 0
 
     def tell(self, event, **details):
-        """One line in one write: supervisors share the pipe. If nobody reads it in time, the files are enough."""
+        """One line in one write: supervisors share the pipe. If it is not read in time, the files are enough."""
         line = json.dumps(dict(details, event=event, id=self.launch["id"])) + "\n"
         try:
             os.write(self.events, line.encode())
@@ -202,7 +202,7 @@ class Run:
         finally:
             # Even if it could not be written: a spider may have removed the directory.
             self.tell("exit", **ending)
-        # After reporting: nobody waits for the disk. If power loss takes the file, the end was reported or is unknown.
+        # After reporting, so that nothing waits for the disk. If power loss takes the file, the end was reported or is unknown.
         sync("exit.json")
         sync(".")
 

@@ -237,7 +237,7 @@ def wait_for_request(handover, spider):
 
 
 class Spider:
-    """A forked process that waits until it is told which spider to run. It ends if its supervisor does."""
+    """A forked process that waits for the spider to run. It ends if its supervisor does."""
 
     def __init__(self, fresh, closed, pages):
         (asked, self.orders), (self.alive, living) = os.pipe(), os.pipe()

@@ -17,7 +17,7 @@ import { useApi } from './api.tsx'
 
 const FRESH_MS = 60_000
 
-/** Whom this page acts for. Nothing announces a new role, so it is read again when somebody returns to the window. */
+/** The user of this page. Role changes are not announced, so it is read again when the window regains focus. */
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
   const seenAs = useSeenAs((state) => state.role)
@@ -54,7 +54,7 @@ export interface May {
 }
 
 /**
- * Whether whoever looks at this page may do what needs this permission. Yes until that is known, so that nothing
+ * Whether the user of this page has this permission. Yes until that is known, so that nothing
  * appears late on the screen of an owner: the engine decides anyway, and says why.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
@@ -82,7 +82,7 @@ const PLACES = {
   node: () => ' for this node'
 }
 
-/** Node groups in which whoever looks at this page may change nodes; null: it may change all nodes. */
+/** Node groups in which the user of this page may change nodes; null: all nodes. */
 export function useOwnNodeGroups(): readonly string[] | null {
   const { data: me } = useMe()
   const { may } = useMay('nodes.change', 'everywhere')
@@ -92,7 +92,7 @@ export function useOwnNodeGroups(): readonly string[] | null {
   )
 }
 
-/** Whether whoever looks at this page has roles in node groups alone, and so sees neither projects nor jobs. */
+/** Whether the user of this page has only roles in node groups, and so sees neither projects nor jobs. */
 export function useSeesNodesOnly(): boolean {
   const permissions = useMe().data?.permissions
   return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0

@@ -7,7 +7,7 @@ import { useApi } from '../api/api.tsx'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { notifyLink } from '../ui/notify.tsx'
 
-/** Shows what desktop channels are told while a page is open in a browser. The desktop app does so by itself. */
+/** Shows messages to desktop channels while a page is open in a browser. The desktop app does so by itself. */
 export function AlertNotices() {
   const has = useHasOperation()
   return has('alerts.notices') && window.scrapdeck === undefined ? <Shown /> : null
@@ -30,7 +30,7 @@ function Shown() {
 
 type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 
-/** Outside the page only if nobody looks at it, and the user has allowed it. */
+/** Outside the page only if it is not visible and the user has allowed it. */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
     return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, 'Open', open)

@@ -16,7 +16,7 @@ import classes from './alerts-bell.module.css'
 const ASKED_MAX = 100
 const LISTED_MAX = 8
 
-/** How many alerts nobody has acknowledged, in the colour of the worst, and a list of them. */
+/** The number of unacknowledged alerts, in the colour of the worst, and a list of them. */
 export function AlertsBell() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()

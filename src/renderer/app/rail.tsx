@@ -36,7 +36,7 @@ export const SCREENS = [
   { to: '/alerts', word: 'Alerts', Icon: IconBell, needs: 'alerts.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
-/** The screens that the engine of this page has something for, for whoever looks at it: an older one may not. */
+/** The screens that the engine of this page supports and the user may see: an older engine lacks some. */
 export function useScreens() {
   const has = useHasOperation()
   const seesNodesOnly = useSeesNodesOnly()

@@ -106,7 +106,7 @@ function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines:
   )
 }
 
-// Amber while paused, so that nobody forgets it.
+// Amber while paused, so that it is not forgotten.
 const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',
@@ -150,7 +150,7 @@ function engineName(host: 'desktop' | 'service' | undefined): string {
   return window.location.hostname
 }
 
-/** Who one is, once there are users; nothing for whoever has the service's own password. */
+/** The current user, once there are users; nothing with the service's own password. */
 function AccountMenu() {
   const { data: me } = useMe()
   const mayAudit = useMay('audit.read').may

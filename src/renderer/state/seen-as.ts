@@ -8,7 +8,7 @@ export interface SeenRole {
 }
 
 /**
- * The role with which an owner looks at the pages, to see what others see; null: as whoever it is. What the engine
+ * The role with which an owner looks at the pages, to see what others see; null: the own role. What the engine
  * allows does not change.
  */
 export const useSeenAs = create<{ role: SeenRole | null }>(() => ({ role: null }))

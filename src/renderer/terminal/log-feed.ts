@@ -18,7 +18,7 @@ export interface FeedOptions {
   readonly onError: (title: string, error: unknown) => void
   /** Resolves when what was appended has been painted, if too much was not; the next piece is pulled then. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
-  /** The first lines held must stay: somebody reads them. */
+  /** The first lines held must stay: the user is reading them. */
   readonly needsStart: () => boolean
 }
 

@@ -36,7 +36,7 @@ export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
 const MAX_HEAD_CHARS = 600
 const MAX_JSON_CHARS = 131_072
 
-/** Most lines are told apart by their first character: no expression is tried on those. */
+/** The first character decides for most lines, without trying an expression. */
 function mayBeHead(raw: string): boolean {
   const first = raw.charCodeAt(0)
   return (first >= 0x30 && first <= 0x39) || first === 0x1b

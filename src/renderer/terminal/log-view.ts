@@ -564,7 +564,7 @@ export class LogView {
     }
   }
 
-  /** Laid out by the browser although nobody sees them: not with each frame of a flood. */
+  /** The browser lays these out although they are invisible: not with each frame of a flood. */
   #lastLines(): string {
     const nowMs = performance.now()
     if (this.#unpaintedBytes >= FLOOD_BYTES && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) {

@@ -302,7 +302,7 @@ class MergedLines {
     return this.#hasBegun.every(Boolean) ? this.begin() : NOTHING
   }
 
-  /** A log may have no lines yet, and nobody waits for it longer. */
+  /** A log may have no lines yet; stop waiting for it. */
   begin(): Appended {
     const early = this.#early ?? []
     this.#early = null

@@ -38,7 +38,7 @@ export function createFakeAlerts(world: FakeWorld) {
   const notices: AlertNotice[] = []
   const changed = () => emit({ kind: 'alerts' })
   const positionOf = (count: number) => (count === 0 ? '0' : `msg_0_${count.toString(36)}`)
-  /** As if a channel of the desktop had been told. */
+  /** As if a desktop channel had received a message. */
   const notify = (notice: Omit<AlertNotice, 'id' | 'atMs'>) => {
     notices.push({ ...notice, id: positionOf(notices.length + 1), atMs: Date.now() })
     changed()

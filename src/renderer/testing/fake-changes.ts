@@ -13,7 +13,7 @@ export function createFakeChanges() {
       for (const wake of [...wakers]) wake(false)
     },
     dropStreams: () => [...wakers].forEach((wake) => wake(true)),
-    /** Nobody is notified of this change: it exists only to be missed. */
+    /** No subscriber is notified of this change: it exists only to be missed. */
     forget: (change: Change) => {
       firstKept = changes.length + 1
       changes.push(change)

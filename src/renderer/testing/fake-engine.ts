@@ -45,11 +45,11 @@ import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
-  /** Of whoever looks; default: owner. */
+  /** Of the user; default: owner. */
   role?: Role
   /** Roles in single projects, in place of one in all. */
   projectRoles?: Record<string, Role>
-  /** A page of a service, to which somebody is logged in. */
+  /** A page of a service, with a logged-in user. */
   isInBrowser?: boolean
   /** Milliseconds between live changes; 0: only `step()` changes anything. */
   liveEveryMs?: number

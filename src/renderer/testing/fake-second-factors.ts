@@ -11,7 +11,7 @@ const RECOVERY_CODES = Array.from({ length: 10 }, (_, at) => `4f7q-9k2m-x0ab-c3d
 export const FAKE_CURRENT = 'kestrel amber window'
 export const FAKE_CODE = '492039'
 
-/** Second factors of whoever looks at the page; `me`: null for the service's own password. */
+/** Second factors of the user of the page; `me`: null for the service's own password. */
 export function createFakeSecondFactors({
   me,
   reset

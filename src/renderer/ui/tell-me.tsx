@@ -46,7 +46,7 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
   )
 }
 
-/** The same as entries of another menu. Nothing for whoever may not make the rule. */
+/** The same as entries of another menu. Nothing for users who may not make the rule. */
 export function TellMeItems({ of }: { of: Watched }) {
   if (!useMayTell(of)) return null
   const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
@@ -63,7 +63,7 @@ export function TellMeItems({ of }: { of: Watched }) {
   )
 }
 
-/** Whether there is a rule to make for whoever looks at this page. */
+/** Whether the user of this page can make such a rule. */
 export function useMayTell(of: Watched): boolean {
   const has = useHasOperation()
   const project = 'project' in of ? of.project : null

@@ -7,7 +7,7 @@ export interface EnginesInUse {
   /** The name of the engine that answers this page; null: it does not say. */
   own: string | null
   isOwnLeading: boolean
-  /** null: nobody leads. */
+  /** null: no engine leads. */
   leader: string | null
 }
 

@@ -27,7 +27,7 @@ POLL_LATE_SECONDS = 8
 REQUEST_SECONDS = 20
 FILE_BYTES_MAX = 1024 * 1024
 ACKED_LISTED = 100
-# With so many ends that nobody has acknowledged, something is wrong over there: nothing new is begun.
+# With so many unacknowledged ends, something is wrong at Scrapdeck: start nothing new.
 UNACKED_MAX = 5000
 TAKE_UP_AGAIN_SECONDS = 15
 
@@ -352,7 +352,7 @@ class Client:
             return
         waiting = sorted(self._journal.list(journal.GRANTED), key=lambda row: (-row["priority"], row["place"]))
         for row in waiting[:free]:
-            # On disk before there is a process: after a crash, it is looked for before it is begun again.
+            # On disk before there is a process: after a crash, search for it before starting it again.
             if self._journal.start(row["project"], row["jobid"], self._boot):
                 self._host.start(json.loads(row["offer"]))
 

@@ -113,7 +113,7 @@ class Journal:
         return self._move(project, jobid, (STARTING,), "state = ?", (GRANTED,))
 
     def running(self, project, jobid, pid, pid_start, start_time):
-        # The process has its settings and arguments; nobody needs them again.
+        # The process has its settings and arguments; they are not needed again.
         return self._move(
             *(project, jobid, (STARTING,)),
             "state = ?, pid = ?, pid_start = ?, start_time = ?, offer = NULL",

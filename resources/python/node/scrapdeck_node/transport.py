@@ -15,7 +15,7 @@ from scrapdeck_node import __version__
 # More than any answer has, so that a broken proxy cannot fill the memory.
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 CONNECT_SECONDS = 15
-# OpenSSL's numbers for a certificate that nobody known has signed.
+# OpenSSL's numbers for a certificate that no known authority has signed.
 UNKNOWN_ISSUER = (18, 19, 20, 21)
 
 
@@ -143,7 +143,7 @@ class Transport:
                 connection.set_tunnel(self._url.hostname, self._url.port or 443, headers=authorization_of(proxy))
         connection.connect()
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT forgets connections that are silent, and tells nobody.
+        # A NAT drops silent connections without notice.
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return connection
 

@@ -68,7 +68,7 @@ const formSchema = (isOptional: boolean) =>
 const certificateOf = (error: unknown): SeenCertificate | null =>
   SeenCertificate.safeParse((Object(error) as { data?: { certificate?: unknown } }).data?.certificate).data ?? null
 
-/** The dialog that somebody opened; nothing while none is open. */
+/** The open dialog, if any. */
 export function EngineDialogs() {
   const dialog = useRemoteEngines((state) => state.dialog)
   if (dialog === null) return null
@@ -80,11 +80,11 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const switchTo = useSwitchEngine()
   const [schema] = useState(() => formSchema(engine !== null))
   const [removes, setRemoves] = useState(false)
-  /** What the server showed, and nobody has confirmed yet. */
+  /** The certificate of the server, not confirmed yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
   const [waitsFor, setWaitsFor] = useState<Waiting | null>(null)
-  /** Ends with the dialog: nobody waits for the browser any more. */
+  /** Aborted with the dialog, which ends the wait for the browser. */
   const waiting = useRef<AbortController | null>(null)
   useEffect(() => () => waiting.current?.abort(), [])
   async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>, how: 'browser' | 'code') {
@@ -227,7 +227,7 @@ const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
 
-/** Resolves when somebody has allowed it, in the browser of this computer or in the one where the code was entered. */
+/** Resolves when the user has allowed it, in the browser of this computer or in the one where the code was entered. */
 async function getTicket(
   to: { name: string; url: string; trusted: string | null },
   options: { how: 'browser' | 'code'; signal: AbortSignal; onWait: (waitsFor: Waiting) => void }
@@ -297,7 +297,7 @@ interface CertificateProps {
   onTrust: (yes: boolean) => void
 }
 
-/** Trust on first use: the fingerprint, and somebody who compares it. */
+/** Trust on first use: shows the fingerprint for the user to compare. */
 function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
   const isChanged = pinned !== null && pinned !== seen.fingerprint
   return (

@@ -161,12 +161,12 @@ export const TokenForm = z
 
 export type TokenTexts = z.input<typeof TokenForm>
 
-/** A new token may as little as possible, until somebody chooses otherwise. */
+/** A new token has the least permissions until the user chooses more. */
 export const startToken = (): TokenTexts => ({
   ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
 })
 
-/** All that somebody with these roles, one's own or those of groups, may do in any project. */
+/** All permissions that these roles, a user's own and those of groups, give in any project. */
 export const permissionsOfRoles = (
   given: readonly Pick<User, 'role' | 'projects'>[],
   roles: readonly AccessRole[]
@@ -176,7 +176,7 @@ export const permissionsOfRoles = (
     .flatMap(rolesIn)
     .reduce((all, name) => unite(all, setOfRole(roles, name)), NONE)
 
-/** The same of whoever looks at the page. */
+/** The same for the user of this page. */
 export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): Permissions =>
   permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
 

@@ -17,7 +17,7 @@ import type { Me } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { describePermissions } from './role-words.ts'
 
-/** What others see can only be told by looking: owners have every button. */
+/** Lets owners, who have every button, see the pages as others do. */
 function SeeAs() {
   const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
@@ -62,7 +62,7 @@ export function AccessScreen() {
   )
 }
 
-/** Of somebody who is logged in as a user, not with the service's own password. */
+/** For users, not for the service's own password. */
 function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions

@@ -27,7 +27,7 @@ import { useRoles } from './use-access.ts'
 /** What the page ends with. */
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
 
-/** Where a program on some computer sends a person: whether it may act as whoever is logged in here. */
+/** A program on some computer sends a person here, who decides whether it may act as the logged-in user. */
 export function AuthorizeScreen() {
   const asked = readAuthorize(getRouteApi('/authorize').useSearch())
   const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)

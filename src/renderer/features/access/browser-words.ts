@@ -1,4 +1,4 @@
-/** In the order in which they are looked for: most browsers also call themselves something older. */
+/** In the order of the search: most browsers also identify as an older one. */
 const BROWSERS: [RegExp, string][] = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

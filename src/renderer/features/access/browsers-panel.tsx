@@ -97,7 +97,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
   )
 }
 
-/** No question before: whoever is logged out by mistake logs in again. */
+/** Without confirmation: after a mistake, the user logs in again. */
 function useEnd({ id, userName, isCurrent }: Session, browser: string) {
   const { client, query } = useApi()
   const queries = useQueryClient()

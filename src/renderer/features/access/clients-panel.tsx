@@ -8,7 +8,7 @@ import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 
-/** How Scrapyd clients connect: with a token in place of the password, which nobody can read here. */
+/** How Scrapyd clients connect: with a token in place of the password, which is not readable here. */
 export function ClientsPanel({ me: { name } }: { me: Me }) {
   const { query } = useApi()
   const status = useQuery(query.system.status.queryOptions())

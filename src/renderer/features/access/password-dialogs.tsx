@@ -48,7 +48,7 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The password of somebody else, for example after it was forgotten. */
+/** Sets another user's password, for example after it was forgotten. */
 export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()

@@ -150,6 +150,6 @@ const GROUPS: { group: PermissionGroup; permissions: Permission[] }[] = (
   ['Jobs', 'Projects', 'Nodes', 'Service'] as const
 ).map((group) => ({ group, permissions: PERMISSIONS.filter((name) => PERMISSION_TEXTS[name].group === group) }))
 
-/** Those because of which a role can only be given in all projects. */
+/** Permissions that restrict a role to all projects. */
 const ofWholeService = (permissions: readonly Permission[]): Permission[] =>
   namesOf(subtract(permissionsOf(permissions), PROJECT_PERMISSIONS))

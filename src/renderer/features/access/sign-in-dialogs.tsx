@@ -115,7 +115,7 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
   )
 }
 
-/** The engine asks again for the password before it changes how somebody logs in. */
+/** The engine asks again for the password before it changes how a user logs in. */
 export function ConfirmPasswordDialog({
   title,
   act,

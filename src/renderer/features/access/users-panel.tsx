@@ -33,7 +33,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { type GivenRights, rightsForm, rightsIn, type RightsTexts } from './access-forms.ts'
 import { RightsFields } from './rights-fields.tsx'
 
-/** Everybody who can log in or has tokens, except whoever has the service's own password. For owners. */
+/** All users who can log in or have tokens; the service's own password is no user. For owners. */
 export function UsersPanel() {
   const { query } = useApi()
   const users = useQuery(query.users.list.queryOptions(READ_AGAIN))
@@ -209,7 +209,7 @@ function SecondFactors({ user: { kind, origin, hasAuthenticator, passkeyCount } 
   return all.length === 0 ? <span className="dim">none</span> : <>{all.join(', ')}</>
 }
 
-/** For somebody who has lost the phone. */
+/** For a user who has lost the phone. */
 function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   return (

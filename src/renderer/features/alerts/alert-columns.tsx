@@ -128,7 +128,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
       ])
 ]
 
-/** Who took it, why nobody is told of it, and that it comes and goes. */
+/** Who acknowledged it, why no messages are sent about it, and whether it is flapping. */
 function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Alert }) {
   return (
     <span className={classes.marksOfAlert}>

@@ -120,7 +120,7 @@ export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): st
   return unit === 'percent' ? `${formatCount(value)} %` : plural(value, UNIT_WORDS[unit].replace(/s$/, ''))
 }
 
-/** Why nobody is told of an alert: a word, and a sentence. */
+/** Why no messages are sent about an alert: a word, and a sentence. */
 export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: string }> = {
   silenced: { word: 'silenced', text: 'A silence fits this alert, so nobody is told of it.' },
   node_down: {

@@ -29,7 +29,7 @@ const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').ma
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }
 })
-/** In a fleet that nobody watched so far, these would tell of too much on the first day. */
+/** In a fleet without alerts so far, these would fire too often on the first day. */
 const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
 
 /** Says what alerts are, before there are any rules. */

@@ -196,7 +196,7 @@ function List({ title, note, none, rows }: ListProps) {
   )
 }
 
-/** Now, but for the alerts: of whoever sees all projects. */
+/** The current state, except for the alerts. Only for users who see all projects. */
 function Service({ service }: { service: NonNullable<AlertReport['service']> }) {
   const { alertsFired, nodes, nodesDown, queued, databaseBytes, logBytes, diskFreePercent } = service
   return (

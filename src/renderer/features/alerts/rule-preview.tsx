@@ -23,7 +23,7 @@ interface RulePreviewProps {
   why: string | null
 }
 
-/** What the rule would have told of the past. Once it was asked for, it follows the form. */
+/** When the rule would have fired in the past. Once requested, it follows the form. */
 export function RulePreview({ rule, why }: RulePreviewProps) {
   const { query } = useApi()
   const [isAsked, setAsked] = useState(false)
@@ -78,7 +78,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   )
 }
 
-/** Only what decides whether it fires, so that nothing is looked at again when the owner is typed. */
+/** Only the fields that decide whether it fires, so that typing the owner requests nothing. */
 const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
   ...{ name: 'preview', channels: [], days: DAYS, watch: rule.watch, comparison: rule.comparison },
   ...{ threshold: rule.threshold, forSeconds: rule.forSeconds, severity: rule.severity },

@@ -41,7 +41,7 @@ interface SilenceDialogProps {
 
 const ALL_FIELDS: readonly ScopeField[] = ['project', 'spider', 'nodeId', 'nodeTag']
 
-/** Tells nobody of some alerts for a time; they are still listed. */
+/** Withholds messages about some alerts for a time; they are still listed. */
 export function SilenceDialog({ alerts, isMaintenance = false, onClose }: SilenceDialogProps) {
   const { client, query } = useApi()
   const names = useNames()
@@ -53,7 +53,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     schema: SilenceForm,
     start: () => ({
       ...(only === undefined ? NOTHING : scopeOfAlert(only)),
-      // What is of no spider and no node is only told apart by its rule.
+      // Only the rule identifies an alert without spider and node.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
       ...startTimes(localZone()),
       ...{ repeat: isMaintenance ? 'week' : 'once', comment: '' }

@@ -22,7 +22,7 @@ export interface TimeTexts {
   from: string
   to: string
   zone: string
-  /** As `<input type="date">` writes it; empty: it goes on until somebody ends it. */
+  /** As `<input type="date">` writes it; empty: it continues until a user ends it. */
   lastDay: string
 }
 

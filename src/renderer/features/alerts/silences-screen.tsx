@@ -29,7 +29,7 @@ import { useNames } from './use-names.ts'
 
 const route = getRouteApi('/alerts/silences')
 
-/** What nobody is told of, when, and why. */
+/** The silences: which messages are withheld, when, and why. */
 export function SilencesScreen() {
   const { client, query } = useApi()
   const has = useHasOperation()

@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 
-/** Whoever takes an alert says so: that ends its repeats and its escalation, until it is taken back. */
+/** An acknowledgement ends the repeats and the escalation of an alert, until it is taken back. */
 export function useAlertActions() {
   const { client } = useApi()
   return useMemo(() => {

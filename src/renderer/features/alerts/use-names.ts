@@ -29,7 +29,7 @@ export function useNames(): Names {
   )
 }
 
-/** The channels, for whoever may choose them in rules; undefined: not known. */
+/** The channels, for users who may choose them in rules; undefined: not known. */
 export function useChannelNames() {
   const { query } = useApi()
   const { may } = useMay('alerts.change')

@@ -10,7 +10,7 @@ export function parseWhere(where: string | undefined): ItemCondition[] {
     const parsed = ItemCondition.array().max(MOST_CONDITIONS).safeParse(JSON.parse(where))
     return parsed.success ? parsed.data : []
   } catch {
-    // Not JSON: nobody but us writes it.
+    // Not JSON, so not written by us.
     return []
   }
 }

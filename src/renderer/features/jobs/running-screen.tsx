@@ -284,7 +284,7 @@ function Value({
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
 }
 
-/** A job that others started on a node: the columns of a job of ours, of which its node tells few. */
+/** A job started outside Scrapdeck: it has the columns of our jobs, but its node reports few of them. */
 interface ExternalRow
   extends Pick<
     RunningJob,

@@ -176,7 +176,7 @@ export function LogsScreen() {
   )
 }
 
-/** Of the merged view: spiders, told apart if one of them has several logs. */
+/** The sources of the merged view: spiders, distinguished if one of them has several logs. */
 function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
   const names = distinctNames(
     logs.map(({ id, job }) => ({ id, name: job?.spider ?? 'unknown', node: job?.nodeId && nodeName(job.nodeId) }))

@@ -2,14 +2,14 @@ import { MultiSelect } from '../../ui/fields/select.tsx'
 import { useState } from 'react'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
 
-/** The tags of new nodes: the first of one's own node groups, for whoever may only add nodes there; else none. */
+/** The tags of new nodes: the first of the user's node groups, if the user may add nodes only there; else none. */
 export function useNewTags(): [string[], (tags: string[]) => void] {
   const own = useOwnNodeGroups()
   const [chosen, setTags] = useState<string[] | null>(null)
   return [chosen ?? own?.slice(0, 1) ?? [], setTags]
 }
 
-/** For whoever may add nodes only in some node groups: which of them. */
+/** For users who may add nodes only in some node groups: which of them. */
 export function NewTagsField({ value, onChange }: { value: string[]; onChange: (tags: string[]) => void }) {
   const own = useOwnNodeGroups()
   if (own === null) return null

@@ -14,7 +14,7 @@ const SHOWN = 4
 /** Last seen first: what is new is among them, unless more than so many were logged meanwhile. */
 const LOOKED_AT = 100
 
-/** Open errors of spiders that were not there a day ago, or are back: each is a change that somebody made. */
+/** Open errors of spiders that were not there a day ago, or are back: each points to a recent change. */
 export function NewErrors() {
   const { query } = useApi()
   const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))

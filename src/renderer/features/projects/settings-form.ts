@@ -101,7 +101,7 @@ export function namesOf(text: string): string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** What was changed in the dialog: somebody else may have changed the other settings meanwhile. */
+/** What was changed in the dialog: another user may have changed the other settings meanwhile. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
   const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
   const isChanged = (name: string, value: unknown) =>

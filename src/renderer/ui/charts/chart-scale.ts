@@ -36,7 +36,7 @@ export function timeTicks(fromMs: number, untilMs: number, startedAtMs: number, 
   return ticks
 }
 
-/** No more points than can be told apart; the highest of each group is kept, so that no peak is lost. */
+/** No more points than can be distinguished; the highest of each group is kept, so that no peak is lost. */
 export function thinOut(points: readonly Point[], most: number): readonly Point[] {
   const size = Math.ceil(points.length / most)
   if (size <= 1) return points

@@ -2,7 +2,7 @@ import { PERMISSION_TEXTS } from '../../../shared/permissions.ts'
 import { useMay } from '../../api/use-me.ts'
 
 export interface PriorityLimit {
-  /** The highest priority that whoever looks at this page may give; absent: any. */
+  /** The highest priority that the user of this page may give; absent: any. */
   max?: number
   /** Why no higher one, as a short sentence. */
   reason?: string
@@ -11,7 +11,7 @@ export interface PriorityLimit {
 }
 
 /**
- * Jobs of a priority above 0 go before those of all projects, so the engine takes them only from whoever has the
+ * Jobs of a priority above 0 go before those of all projects, so the engine takes them only from users who have the
  * permission in all projects. `kept`: what the defaults of a project have already, and may keep.
  */
 export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept = 0): PriorityLimit {
