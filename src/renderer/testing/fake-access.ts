@@ -238,7 +238,7 @@ const fakeSignIn = (): WaitingSignIn => ({
 
 function requireBrowser(isInBrowser: boolean): void {
   if (isInBrowser) return
-  throw new ScrapdeckError('BROWSER_REQUIRED', 'A program is signed in by somebody who is logged in with a browser.')
+  throw new ScrapdeckError('BROWSER_REQUIRED', 'Only a user who is logged in with a browser can sign in a program.')
 }
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')

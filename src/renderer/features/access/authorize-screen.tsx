@@ -36,7 +36,7 @@ export function AuthorizeScreen() {
   if (!hasBrowserSession()) {
     return (
       <EmptyState icon={<IconDevicesX size={28} />} title="Open this page in a browser">
-        A program is signed in by somebody who is logged in to the service in a browser.
+        Only a user who is logged in to the service in a browser can sign in a program.
       </EmptyState>
     )
   }
@@ -100,7 +100,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         <h1 className={classes.question}>Enter the code</h1>
         <TextInput
           label="Code"
-          description="The eight letters that the command line or the desktop app shows. Never enter a code that somebody has sent you."
+          description="The eight letters that the command line or the desktop app shows. Never enter a code that was sent to you."
           placeholder="WDJB-MJHT"
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
@@ -217,7 +217,7 @@ function Ended({ end: { is, requester } }: { end: End }) {
     </EmptyState>
   ) : (
     <EmptyState icon={<IconDevices size={28} />} title={`${name} was not signed in`}>
-      Nothing was allowed. If you did not start this sign-in, somebody else may have.
+      Nothing was allowed. If you did not start this sign-in, another person may have.
     </EmptyState>
   )
 }

@@ -109,7 +109,7 @@ function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClo
       {lockedOut.length > 0 && `${namesIn(lockedOut)} can no longer log in: no other role is left. `}
       {losing.length > 0 &&
         `${namesIn(losing)} ${losing.length === 1 ? 'loses' : 'lose'} these roles: ${givenWords(group).join(', ')}. `}
-      {lockedOut.length + losing.length === 0 ? 'Nobody loses a role by this.' : 'The users themselves stay.'}
+      {lockedOut.length + losing.length === 0 ? 'No user loses a role.' : 'The users themselves stay.'}
     </ConfirmAccessChange>
   )
 }

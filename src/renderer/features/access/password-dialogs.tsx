@@ -66,7 +66,7 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
     <Dialog opened onClose={onClose} title={`Set a password for ${name}`} size={460}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>
-          All sessions of {name} end. Tokens and passkeys keep working. If somebody else may have them, revoke the
+          All sessions of {name} end. Tokens and passkeys keep working. If another person may have them, revoke the
           tokens, and remove the passkeys with Reset sign-in.
         </DialogText>
         <PasswordInput

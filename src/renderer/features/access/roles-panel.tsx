@@ -106,7 +106,7 @@ function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) 
       change={() => client.roles.remove({ name })}
       onClose={onClose}
     >
-      Nobody can be given it any more. A role that somebody has cannot be removed.
+      It can no longer be given to users. A role that is in use cannot be removed.
     </ConfirmAccessChange>
   )
 }

@@ -63,7 +63,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           </Button>
         )}
         {may && alert.state === 'firing' && (
-          <Button title="Nobody is told of it for a time" onClick={onSilence}>
+          <Button title="Withholds messages about it for a time" onClick={onSilence}>
             Silence…
           </Button>
         )}
@@ -91,18 +91,14 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
         )}
         <FieldRow label="Acknowledged">
           {alert.acknowledged === null ? (
-            <span className="dim">by nobody</span>
+            <span className="dim">not yet</span>
           ) : (
             <Group gap="2px 8px">
               <span>
                 by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
               </span>
               {may && alert.state === 'firing' && (
-                <Button
-                  size="compact-xs"
-                  title="Nobody looks after it: repeats and escalation go on"
-                  onClick={onTakeBack}
-                >
+                <Button size="compact-xs" title="Repeats and escalation continue" onClick={onTakeBack}>
                   Take back
                 </Button>
               )}

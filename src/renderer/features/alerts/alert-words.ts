@@ -122,16 +122,16 @@ export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): st
 
 /** Why no messages are sent about an alert: a word, and a sentence. */
 export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: string }> = {
-  silenced: { word: 'silenced', text: 'A silence fits this alert, so nobody is told of it.' },
+  silenced: { word: 'silenced', text: 'A silence matches this alert, so no messages are sent.' },
   node_down: {
     word: 'node down',
-    text: 'Its node is down, which another alert tells, so nobody is told of this one.'
+    text: 'Its node is down, which another alert reports, so no messages are sent.'
   },
-  node_cordoned: { word: 'node cordoned', text: 'Its node is cordoned, so nobody is told of it.' }
+  node_cordoned: { word: 'node cordoned', text: 'Its node is cordoned, so no messages are sent.' }
 }
 
 export const FLAPPING_TEXT =
-  'It stopped and began again several times within an hour. It stays firing until it is quiet for 10 minutes, and nobody is told each time.'
+  'It stopped and began again several times within an hour. It stays firing until it is quiet for 10 minutes, without messages in between.'
 
 /** Kinds of channels, in the order of the choice. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {

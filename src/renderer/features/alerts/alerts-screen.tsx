@@ -202,7 +202,7 @@ export function AlertsScreen() {
 
 const idOf = ({ id }: Alert) => id
 
-/** `5 firing · 2 need somebody` */
+/** `5 firing · 2 not acknowledged` */
 function countWords(rows: readonly Alert[]): string {
   const firing = rows.filter(({ state }) => state === 'firing')
   const open = firing.filter(needsSomebody).length

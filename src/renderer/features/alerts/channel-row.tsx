@@ -61,7 +61,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
       <Switch
         checked={enabled}
         disabled={update.isPending}
-        title={enabled ? 'On. Click to turn off' : 'Off: it is told nothing'}
+        title={enabled ? 'On. Click to turn off' : 'Off: it gets no messages'}
         onChange={(event) =>
           update.mutate({ ...AlertChannelSettings.parse(channel), id, enabled: event.currentTarget.checked })
         }
@@ -145,7 +145,7 @@ function placeWords({ target }: AlertChannel): string | null {
   if (target.kind === 'telegram') return `chat ${target.chatId}`
   if (target.kind === 'webhook') return target.url
   if (target.kind === 'command') return target.command
-  return target.kind === 'desktop' ? 'whoever has Scrapdeck open' : null
+  return target.kind === 'desktop' ? 'everyone with Scrapdeck open' : null
 }
 
 function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: () => void }) {

@@ -50,9 +50,9 @@ export function FirstRules() {
           </Group>
         }
       >
-        A rule says what must not be: a node that is down, a spider that fails, a job that waits too long. While it is
-        so, an alert fires, is listed here and is told to people by e-mail, chat or a pager, until it ends or somebody
-        acknowledges it.
+        A rule describes a problem: a node that is down, a spider that fails, a job that waits too long. While the
+        problem lasts, an alert fires, is listed here and notifies people by e-mail, chat or a pager, until it ends or
+        is acknowledged.
         {!may && why !== null && <> {why}</>}
       </EmptyState>
       {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
@@ -65,7 +65,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const channels = useChannelNames()
   const mayAddChannel = useMay('webhooks.change').may
-  const [told, setTold] = useState<string[]>([])
+  const [chosen, setChosen] = useState<string[]>([])
   const [wanted, setWanted] = useState<ReadonlySet<AlertWatch>>(
     new Set(usual.map(({ watch }) => watch).filter((watch) => !LOUD_AT_FIRST.includes(watch)))
   )
@@ -74,7 +74,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
       for (const rule of usual.filter(({ watch }) => wanted.has(watch)))
         await client.alertRules.create({
           ...rule,
-          ...{ name: nameOf(rule, NO_NAMES), channels: told as AlertChannelId[] }
+          ...{ name: nameOf(rule, NO_NAMES), channels: chosen as AlertChannelId[] }
         })
     },
     onSuccess: () => {
@@ -95,7 +95,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
             There is no channel yet, so the alerts are only listed here.{' '}
             {mayAddChannel
               ? 'Add a channel first to send them to people, or choose it in each rule later.'
-              : 'Whoever has the permission “change webhooks” can add one.'}{' '}
+              : 'Users with the permission “change webhooks” can add one.'}{' '}
             {mayAddChannel && (
               <Link to="/alerts/channels" search={{ add: true }}>
                 Add channel
@@ -105,11 +105,11 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
         ) : (
           <MultiSelect
             label="Channels"
-            description="Who is told. Without any, the alerts are only listed here."
-            placeholder={told.length === 0 ? 'none' : undefined}
+            description="Who gets messages. Without any, the alerts are only listed here."
+            placeholder={chosen.length === 0 ? 'none' : undefined}
             data={(channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
-            value={told}
-            onChange={setTold}
+            value={chosen}
+            onChange={setChosen}
             data-autofocus
           />
         )}

@@ -158,7 +158,7 @@ function Editor({ asked }: { asked: AskedRule }) {
             title="Grouping, repeats, escalation"
             summary={joinFacts(
               GROUPINGS[groupBy].toLowerCase(),
-              repeatSeconds.trim() === '' ? 'told once' : `again every ${repeatSeconds}`,
+              repeatSeconds.trim() === '' ? 'sent once' : `again every ${repeatSeconds}`,
               escalateAfter.trim() !== '' && `escalates after ${escalateAfter}`
             )}
             isWrong={fields.hasError('groupBy', 'gatherSeconds', 'repeatSeconds', 'escalateAfter', 'escalateTo')}
@@ -167,7 +167,7 @@ function Editor({ asked }: { asked: AskedRule }) {
               <Select
                 {...fields.input('groupBy')}
                 label="In one message"
-                description="Alerts that are told together."
+                description="Alerts that share a message."
                 data={optionsOf(GROUPINGS)}
                 allowDeselect={false}
               />
@@ -180,9 +180,9 @@ function Editor({ asked }: { asked: AskedRule }) {
               />
               <TextInput
                 {...fields.input('repeatSeconds')}
-                label="Tell again every"
-                description="While it fires and nobody acknowledges it."
-                placeholder="never: told once"
+                label="Repeat every"
+                description="While it fires and is not acknowledged."
+                placeholder="never: sent once"
               />
               <TextInput
                 {...fields.input('escalateAfter')}

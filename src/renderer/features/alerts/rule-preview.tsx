@@ -54,7 +54,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
           <span className="dim">
             {rule === null
               ? 'Complete the rule first.'
-              : `Shows when it would have fired in the last ${DAYS} days. Nobody is told.`}
+              : `Shows when it would have fired in the last ${DAYS} days. No messages are sent.`}
           </span>
         </div>
       ) : rule === null ? (

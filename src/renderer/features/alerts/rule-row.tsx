@@ -33,9 +33,9 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
   )
   const advice = adviceOf(rule)
   const condition = conditionWords(rule, names)
-  const told =
+  const receivers =
     rule.channels.length === 0
-      ? 'tells nobody: only listed here'
+      ? 'sends no messages: only listed here'
       : `tells ${
           channels === undefined
             ? plural(rule.channels.length, 'channel')
@@ -65,7 +65,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
           )}
         </div>
         {capitalised(condition) !== name && <p>When {condition}</p>}
-        <p>{joinFacts(told, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
+        <p>{joinFacts(receivers, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
         {advice !== null && (
           <p className={classes.problem}>
             <IconVolume size={14} className="tone-wait" aria-hidden />

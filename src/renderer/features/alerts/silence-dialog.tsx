@@ -88,7 +88,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       <SchemaForm form={asked} className={form.form}>
         {isOfMany ? (
           <DialogText>
-            Nobody is told of any alert of{' '}
+            No messages are sent about any alert of{' '}
             {scopes
               .map((scope) => scopeWords(scope, names) ?? `the rule ${ruleNameOf(scope.ruleId, rules)}`)
               .join('; ')}
@@ -112,7 +112,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
         <Textarea
           {...asked.input('comment')}
           label="Comment"
-          placeholder="Why, for whoever looks at it: maintenance, a known problem"
+          placeholder="Why, for others: maintenance, a known problem"
           maxLength={500}
           autosize
           minRows={2}
@@ -125,7 +125,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
             why ??
             (isOfEverything
               ? 'Without any choice, all alerts are silenced.'
-              : 'They stay in the list. What was told as firing is still told as ended.')
+              : 'They stay in the list. The end of alerts that were sent as firing is still sent.')
           }
           onCancel={onClose}
         />

@@ -95,7 +95,7 @@ export function SilencesScreen() {
         {() =>
           left?.length === 0 ? (
             <EmptyState icon={<IconBellOff size={32} stroke={1.3} />} title="No silences" action={add}>
-              While a silence lasts, nobody is told of the alerts that it fits. They are still listed. Silence an alert
+              While a silence lasts, no messages are sent about matching alerts. They are still listed. Silence an alert
               from the list of alerts, or a project, a node or a rule during its maintenance: once, or in a window of
               each day or week.
             </EmptyState>

@@ -7,12 +7,12 @@ export function SpreadText({ spread: { present, failed, drifted, total } }: { sp
   const nodes = total === 1 ? 'node' : 'nodes'
   if (present === total && total > 0)
     return <span className="dim">{total === 1 ? 'the node' : `all ${total} ${nodes}`}</span>
-  const told = [
+  const details = [
     failed > 0 && `${failed} failed`,
     drifted > 0 && `${drifted} lost it or hold different code under this name`
   ].filter(Boolean)
   return (
-    <span title={told.join('; ') || 'It is deployed to a node before its first job there'}>
+    <span title={details.join('; ') || 'It is deployed to a node before its first job there'}>
       {present === 0 ? 'no nodes yet' : `${present} of ${total} ${nodes}`}
       {failed > 0 && (
         <span className={`tone-bad ${classes.spreadFailed}`}>

@@ -55,6 +55,6 @@ export function describeRetry(retry: RetryPolicy | null): string | null {
     Math.min(retry.backoffMaxSeconds, retry.backoffSeconds * retry.backoffFactor ** index)
   )
   const isCut = retry.attempts - 1 > WAITS_TOLD
-  const told = waits.map((seconds) => formatDuration(Math.round(seconds))).join(', ')
-  return `up to ${retry.attempts} attempts if ${retry.on.join(' or ')}, after ${told}${isCut ? ' …' : ''}`
+  const texts = waits.map((seconds) => formatDuration(Math.round(seconds))).join(', ')
+  return `up to ${retry.attempts} attempts if ${retry.on.join(' or ')}, after ${texts}${isCut ? ' …' : ''}`
 }
