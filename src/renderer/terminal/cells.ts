@@ -1,6 +1,6 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
-/** How many cells of the terminal a character takes: 0, 1 or 2. The terminal uses the same widths (terminal-look.ts). */
+/** How many cells of the terminal a character takes: 0, 1 or 2. The terminal uses the same (terminal-look.ts). */
 export function cellsOf(codePoint: number): 0 | 1 | 2 {
   if (codePoint < 0x300) return 1
   if (ZERO_WIDTH.test(String.fromCodePoint(codePoint))) return 0
