@@ -155,7 +155,6 @@ export class RedisLink {
     if (!wasOpen || isCertain) this.#schedule(this.#breaker.holdMs)
   }
 
-  /** The client reconnects by itself. */
   #lose(reason: string): void {
     if (this.#isStopped) return
     this.#isPrepared = false

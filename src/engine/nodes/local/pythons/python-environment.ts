@@ -175,7 +175,6 @@ export function findPythons(resourcesDirectory: string): string[] {
   return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
 }
 
-/** The PATH resolves a bare name. */
 export function absoluteUnlessBare(command: string): string {
   return basename(command) === command ? command : resolve(command)
 }
