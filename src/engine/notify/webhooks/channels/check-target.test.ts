@@ -54,7 +54,7 @@ test.each<[AlertTarget, string]>([
   [mail({ to: ['a@b.example, c@d.example'] }), 'is not an e-mail address'],
   [mail({ from: 'Scrapdeck' }), 'cannot be the sender'],
   [mail({ from: 'A\r\nBcc: x <deck@example.org>' }), 'cannot be the sender'],
-  [mail({ from: 'A\u202e <deck@example.org>' }), 'nobody can see'],
+  [mail({ from: 'A\u202e <deck@example.org>' }), 'invisible characters'],
   [mail({ host: 'smtp.example.org:587' }), 'is not a mail server'],
   [mail({ host: 'https://smtp.example.org' }), 'is not a mail server'],
   [mail({ host: 'smtp.example.org/x' }), 'is not a mail server'],
