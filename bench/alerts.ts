@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Alerts } from '../src/engine/monitoring/alerts/alerts.ts'
-import { type Fact, NO_LABELS } from '../src/engine/monitoring/alerts/fact.ts'
+import { type Signal, NO_LABELS } from '../src/engine/monitoring/alerts/signal.ts'
 import { systemClock } from '../src/engine/runtime/clock.ts'
 import { silentLogger } from '../src/engine/runtime/logger.ts'
 import { systemRandom } from '../src/engine/runtime/random.ts'
@@ -124,11 +124,11 @@ async function fill(store: Store, load: Load): Promise<void> {
 class Facts {
   count = 0
   readonly #load: Load
-  readonly #onFact: (fact: Fact, isNew: boolean) => void
+  readonly #onFact: (fact: Signal, isNew: boolean) => void
   readonly #startedMs = performance.now()
   readonly #breaching = new Set<number>()
 
-  constructor(load: Load, onFact: (fact: Fact, isNew: boolean) => void) {
+  constructor(load: Load, onFact: (fact: Signal, isNew: boolean) => void) {
     this.#load = load
     this.#onFact = onFact
   }
@@ -143,7 +143,7 @@ class Facts {
     }
   }
 
-  #factOf(place: number, value: number): Fact {
+  #factOf(place: number, value: number): Signal {
     const spider = Math.floor(place / WATCHES.length)
     const key = `${projectOf(spider)}/spider${spider}`
     return branded({
@@ -161,7 +161,7 @@ class ToldTimes {
   delaysMs: number[] = []
   readonly #begunMs = new Map<string, number>()
 
-  begins({ watch, key }: Fact): void {
+  begins({ watch, key }: Signal): void {
     this.#begunMs.set(`${watch} ${key}`, performance.now())
   }
 

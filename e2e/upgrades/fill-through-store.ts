@@ -7,7 +7,7 @@ import {
   RECOMMENDED_POLICY
 } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName, aWebhookId, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
-import { NO_LABELS } from '../../src/engine/monitoring/alerts/fact.ts'
+import { NO_LABELS } from '../../src/engine/monitoring/alerts/signal.ts'
 import { openFilesystemBlobStore } from '../../src/engine/storage/blobs/filesystem/filesystem-blob-store.ts'
 import { ItemsArchive } from '../../src/engine/runs/log-collector/items-archive.ts'
 import { LogArchive } from '../../src/engine/runs/logs/archive/log-archive.ts'

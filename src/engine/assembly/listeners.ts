@@ -38,7 +38,7 @@ export function connectListeners(rooms: Rooms): void {
     problems,
     expectations,
     alerts,
-    factWatch,
+    signalWatch,
     digests,
     watchdog,
     lifeSignal,
@@ -71,7 +71,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('changed', ({ stored: { id, mode } }, healthWas) => {
       problems.scheduleCheck()
       // Figures change with each poll; alerts depend on whether the node responds, and a cordon mutes them.
-      if (healthWas !== undefined) factWatch.lookSoon()
+      if (healthWas !== undefined) signalWatch.lookSoon()
       alerts.noticeCordon(id, mode !== 'active')
     })
     .on('changed', cordonDrained)
@@ -123,7 +123,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('ended', ({ one, jobOutcome }) => {
       if (jobOutcome === null) return problems.scheduleCheck()
       problems.refreshFailures()
-      factWatch.noteEnd(one)
+      signalWatch.noteEnd(one)
     })
     .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
   dispatch.events
@@ -157,9 +157,9 @@ export function connectListeners(rooms: Rooms): void {
     .on('tried', (one) => metrics.countTry(one))
 
   figures.events.on('changed', touch('figures'))
-  problems.events.on('changed', touch('problems')).on('changed', () => factWatch.lookSoon())
-  errorGroups.events.on('changed', () => factWatch.noteErrors())
-  alerts.events.on('configured', () => void factWatch.catchUp()).on('configured', () => problems.refreshChannels())
+  problems.events.on('changed', touch('problems')).on('changed', () => signalWatch.lookSoon())
+  errorGroups.events.on('changed', () => signalWatch.noteErrors())
+  alerts.events.on('configured', () => void signalWatch.catchUp()).on('configured', () => problems.refreshChannels())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
   digests.events.on('recorded', deliver)
   watchdog.events.on('changed', checkProblems)

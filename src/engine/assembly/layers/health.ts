@@ -7,7 +7,7 @@ import { sweepUnusedBlobs } from '../../maintenance/retention/unused-blobs.ts'
 import { BlobWatch } from '../../monitoring/health/blob-watch.ts'
 import { ExpectationWatch } from '../../monitoring/expectations/expectation-watch.ts'
 import { HealthWatch } from '../../monitoring/health/health-watch.ts'
-import { FactWatch } from '../../monitoring/alerts/facts/fact-watch.ts'
+import { SignalWatch } from '../../monitoring/alerts/signals/signal-watch.ts'
 import { otherCertificates } from '../../cluster/leadership/other-certificates.ts'
 import { RulePreviews } from '../../monitoring/alerts/past/preview.ts'
 import { Digests } from '../../monitoring/alerts/report/digests.ts'
@@ -111,8 +111,8 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
   }
   const reports = new Reports({ ...base, ...known })
   const digests = opened.adopt(new Digests({ ...base, reports }), stop)
-  const factWatch = opened.adopt(
-    new FactWatch({
+  const signalWatch = opened.adopt(
+    new SignalWatch({
       ...{ ...base, ...known, alerts, nodeOf, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
       live: () => live.all(),
       certificateEndsMs: () => systemCommands.certificate?.endsAtMs ?? null,
@@ -148,7 +148,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     openItems,
     problems,
     expectations,
-    factWatch,
+    signalWatch,
     alerts,
     alertCommands,
     reports,

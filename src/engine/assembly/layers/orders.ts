@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Evidence } from '../../monitoring/alerts/evidence/evidence.ts'
 import type { EvidenceParts } from '../../monitoring/alerts/evidence/read-evidence.ts'
 import type { RecordedFigure } from '../../monitoring/alerts/evidence/wanted.ts'
-import { diskFact, queueFact } from '../../monitoring/alerts/facts/state-facts.ts'
+import { diskSignal, queueSignal } from '../../monitoring/alerts/signals/state-signals.ts'
 import { JobCommands } from '../../api/commands/job-commands.ts'
 import { NodeCommands } from '../../api/commands/node-commands.ts'
 import { ProjectCommands } from '../../api/commands/project-commands.ts'
@@ -50,9 +50,9 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const readLog: EvidenceParts['readLog'] = (jobId, wanted, signal) =>
     below.jobLogs.readChunk(jobId, undefined, wanted, signal)
   const figureOf = (watch: RecordedFigure): number | null => {
-    if (watch === 'queue_length') return queueFact(figures.current).value
+    if (watch === 'queue_length') return queueSignal(figures.current).value
     const measured = retention.state().disk
-    return measured === null ? null : diskFact(measured).value
+    return measured === null ? null : diskSignal(measured).value
   }
   const evidence = new Evidence({ ...base, figureOf, readLog })
   const { deliverer, webhookCommands, channels, post } = wireWebhooks({

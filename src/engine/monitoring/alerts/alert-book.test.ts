@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import type { AlertSilence, QuietHours } from '../../../shared/contract/index.ts'
 import { branded } from '../../../shared/testing/ids.ts'
 import { AlertBook } from './alert-book.ts'
-import { NO_LABELS } from './fact.ts'
-import { aFact, aRule, aSetup, BookInTime } from './testing/book-in-time.ts'
+import { NO_LABELS } from './signal.ts'
+import { aSignal, aRule, aSetup, BookInTime } from './testing/book-in-time.ts'
 
-const north = aFact('north')
-const south = aFact('south')
+const north = aSignal('north')
+const south = aSignal('south')
 
 const aSilence = (untilSeconds: number): AlertSilence =>
   branded({
@@ -18,7 +18,7 @@ test('a rule is about what is in its scope, at least at its threshold', () => {
   const items = aRule({ watch: 'spider_items', comparison: 'at_most', threshold: 5, project: 'shop', gatherSeconds: 0 })
   const time = new BookInTime(aSetup([items]))
   const run = (key: string, project: string, value: number) =>
-    aFact(key, { watch: 'spider_items', value, labels: { ...NO_LABELS, project } })
+    aSignal(key, { watch: 'spider_items', value, labels: { ...NO_LABELS, project } })
   time.is(run('few', 'shop', 5), run('many', 'shop', 6), run('other', 'books', 5))
   expect(time.until(1)).toEqual(['0 s, chat, firing few'])
 })
@@ -81,8 +81,8 @@ test('what is acknowledged past its time escalates when that is taken back', () 
 
 test('of a node that is down only that is told; what is left of the rest is told when it is up', () => {
   const time = new BookInTime(aSetup([aRule({ watch: 'node_down' }), aRule({ id: 'late', watch: 'job_runs_long' })]))
-  const down = aFact('north', { watch: 'node_down' })
-  const job = (key: string) => aFact(key, { watch: 'job_runs_long', labels: north.labels as never })
+  const down = aSignal('north', { watch: 'node_down' })
+  const job = (key: string) => aSignal(key, { watch: 'job_runs_long', labels: north.labels as never })
   time.is(down, job('one'), job('two'))
   expect(time.until(100)).toEqual(['30 s, chat, firing north'])
   time.isNot(job('one'), down)
@@ -134,7 +134,7 @@ test('quiet hours hold what is not critical until they end', () => {
   const quiet: QuietHours = { zone: 'UTC', from: '00:00', until: '01:00', days: [4] }
   const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down' })
   const time = new BookInTime(aSetup([aRule(), critical], {}, { quiet }))
-  time.is(north, aFact('south', { watch: 'node_down' }))
+  time.is(north, aSignal('south', { watch: 'node_down' }))
   expect(time.until(10_000)).toEqual(['30 s, chat, firing south', '3600 s, chat, firing north'])
 })
 
@@ -156,7 +156,7 @@ test('all that is known at one moment is told in one message, even if nothing is
   expect(time.until(5)).toEqual(['5 s, chat, resolved north, 1 still firing'])
 })
 
-test('after a restart nothing pending fires and nothing ends before its facts come', () => {
+test('after a restart nothing pending fires and nothing ends before its signals come', () => {
   const setup = aSetup([aRule({ gatherSeconds: 0 }), aRule({ id: 'later', forSeconds: 60 })])
   const time = new BookInTime(setup)
   time.is(north)
@@ -172,7 +172,7 @@ test('after a restart nothing pending fires and nothing ends before its facts co
   expect(time.until(400)).toEqual(['300 s, chat, resolved north', '330 s, chat, resolved north'])
 })
 
-const stuck = (...keys: string[]) => keys.map((key) => aFact(key))
+const stuck = (...keys: string[]) => keys.map((key) => aSignal(key))
 const each = aRule({ groupBy: 'each', gatherSeconds: 0 })
 
 test('what comes beyond the limit of a channel is told when there is room, the oldest first', () => {
@@ -213,7 +213,7 @@ test('what is critical has room of its own, and the message that fills it says s
   const time = new BookInTime(aSetup([each, critical], {}, { messagesPerHour: 1 }))
   time.is(...stuck('a', 'b'))
   expect(time.until(0)).toEqual(['0 s, chat, firing a, others held until 3600 s'])
-  time.is(aFact('north', { watch: 'node_down' }), aFact('south', { watch: 'node_down' }))
+  time.is(aSignal('north', { watch: 'node_down' }), aSignal('south', { watch: 'node_down' }))
   expect(time.until(10)).toEqual(['10 s, chat, firing north, all held until 3600 s'])
   expect(time.until(3_600)).toEqual(['3600 s, chat, firing south, all held until 3610 s'])
   expect([time.until(7_199), time.until(7_200)]).toEqual([[], ['7200 s, chat, firing b, others held until 10800 s']])
@@ -258,9 +258,9 @@ test('what was pending when a wrong clock was set back still fires in time', () 
   const book = new AlertBook(() => 'a' as never)
   const wrongMs = 3_600_000
   book.restore({ episodes: [], groups: [], sent: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
-  book.receive(aFact('north', { sinceMs: wrongMs }), wrongMs)
+  book.receive(aSignal('north', { sinceMs: wrongMs }), wrongMs)
   for (const nowMs of [0, 30_000, 60_000]) {
-    book.receive(aFact('north', { sinceMs: 0 }), nowMs)
+    book.receive(aSignal('north', { sinceMs: 0 }), nowMs)
     book.advance(nowMs)
   }
   expect(book.take().messages).toMatchObject([{ atMs: 60_000 }])
@@ -269,8 +269,8 @@ test('what was pending when a wrong clock was set back still fires in time', () 
 test('a node that is down mutes nothing while its own alert is told to nobody', () => {
   const late = aRule({ id: 'late', watch: 'job_runs_long', gatherSeconds: 0 })
   const down = aRule({ id: 'down', watch: 'node_down', gatherSeconds: 0, channels: [] })
-  const isDown = aFact('north', { watch: 'node_down' })
-  const job = aFact('job', { watch: 'job_runs_long', labels: isDown.labels })
+  const isDown = aSignal('north', { watch: 'node_down' })
+  const job = aSignal('job', { watch: 'job_runs_long', labels: isDown.labels })
   const time = new BookInTime(aSetup([down, late]))
   time.is(isDown, job)
   expect(time.until(1)).toEqual(['0 s, chat, firing job'])

@@ -3,11 +3,11 @@ import { ALERT_WATCHES, type AlertWatch, isBreach } from '../../../shared/alert-
 import { Heap } from '../../runtime/heap.ts'
 import type { AlertMemory } from '../../model/records.ts'
 import { type AlertMessage, CALM_MS, copyOf, type Episode, type Group, isFiring } from './episodes.ts'
-import { areSameLabels, type Fact, RuleIndex } from './fact.ts'
+import { areSameLabels, type Signal, RuleIndex } from './signal.ts'
 import { mutedBecause, type Muting, nextSilenceMs } from './muting.ts'
 import { Places } from './places.ts'
 import { RecentEnds } from './recent-ends.ts'
-import { type AlertChannelSetup, type HeldMessages, Telling } from './telling.ts'
+import { type AlertChannelSetup, type HeldMessages, Notifier } from './notifier.ts'
 
 export interface AlertSetup {
   rules: readonly AlertRule[]
@@ -60,7 +60,7 @@ export class AlertBook {
   readonly #firesAt = new WeakMap<Episode, number>()
   readonly #escalatesAt = new WeakMap<Episode, number>()
   #silenceAtMs: number | null = null
-  readonly #telling = new Telling({
+  readonly #notifier = new Notifier({
     ruleOf: (id) => this.#rules.get(id),
     channelOf: (id) => this.#setup.channels.get(id),
     isMuted: (one, atMs) => this.mutedBecause(one, atMs) !== null,
@@ -89,7 +89,7 @@ export class AlertBook {
       if (isFiring(one)) this.#countDown(one, 1)
       if (one.state === 'calming') this.#planBelief(one, nowMs)
     }
-    this.#telling.restore(groups, sent, live)
+    this.#notifier.restore(groups, sent, live)
     this.#step(nowMs, () => this.#applySetup(nowMs))
   }
 
@@ -101,8 +101,8 @@ export class AlertBook {
     })
   }
 
-  receive(fact: Fact, nowMs: number): void {
-    this.#step(nowMs, () => this.#receive(fact, nowMs))
+  receive(signal: Signal, nowMs: number): void {
+    this.#step(nowMs, () => this.#receive(signal, nowMs))
   }
 
   /** The signal has disappeared. */
@@ -111,12 +111,17 @@ export class AlertBook {
   }
 
   /** All signals of this watch. Missing ones have disappeared, except those that are `unknown` at the moment. */
-  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string> = new Set()): void {
+  receiveAll(
+    watch: AlertWatch,
+    signals: readonly Signal[],
+    nowMs: number,
+    unknown: ReadonlySet<string> = new Set()
+  ): void {
     this.#step(nowMs, () => {
-      const keys = new Set(facts.map(({ key }) => key))
+      const keys = new Set(signals.map(({ key }) => key))
       for (const key of this.#places.keysOf(watch))
         if (!keys.has(key) && !unknown.has(key)) this.#forget(watch, key, nowMs)
-      for (const fact of facts) this.#receive(fact, nowMs)
+      for (const signal of signals) this.#receive(signal, nowMs)
     })
   }
 
@@ -128,7 +133,7 @@ export class AlertBook {
         const one = this.#byId.get(id)
         if (one === undefined || !isFiring(one) || one.acknowledged !== null) continue
         one.acknowledged = { by, atMs: nowMs }
-        this.#telling.touch(one)
+        this.#notifier.touch(one)
         this.#record(one)
         count += 1
       }
@@ -145,7 +150,7 @@ export class AlertBook {
         if (one === undefined || !isFiring(one) || one.acknowledged === null) continue
         one.acknowledged = null
         this.#record(one)
-        this.#telling.touch(one)
+        this.#notifier.touch(one)
         this.#planEscalation(one, nowMs)
         count += 1
       }
@@ -156,21 +161,21 @@ export class AlertBook {
   /** Does what is due and sends what is due now. Only this sends, so one message has all that is known at a moment. */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
-    this.#telling.lookAt(nowMs)
-    this.#telling.lookAtLimited(nowMs)
-    this.#telling.repeat(nowMs)
+    this.#notifier.lookAt(nowMs)
+    this.#notifier.lookAtLimited(nowMs)
+    this.#notifier.repeat(nowMs)
   }
 
   /** When something is due next; null: never. */
   nextAtMs(): number | null {
     const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
-    const nextMs = Math.min(dueMs, this.#telling.nextMs())
+    const nextMs = Math.min(dueMs, this.#notifier.nextMs())
     return Number.isFinite(nextMs) ? nextMs : null
   }
 
   take(): AlertChanges {
     const changes = {
-      ...this.#telling.take(),
+      ...this.#notifier.take(),
       episodes: [...this.#changed].map(copyOf),
       forgotten: this.#forgotten
     }
@@ -194,7 +199,7 @@ export class AlertBook {
 
   /** Messages with news that are due but held by the limits of their channels. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
-    return this.#telling.held(nowMs)
+    return this.#notifier.held(nowMs)
   }
 
   isFlapping(one: Episode, nowMs: number): boolean {
@@ -205,13 +210,13 @@ export class AlertBook {
   #step(nowMs: number, act: () => void): void {
     for (;;) {
       const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
-      const lookMs = this.#telling.nextLookMs()
+      const lookMs = this.#notifier.nextLookMs()
       if (dueMs <= nowMs && dueMs <= lookMs) this.#doDue(dueMs)
-      else if (lookMs < nowMs) this.#telling.lookAt(lookMs)
+      else if (lookMs < nowMs) this.#notifier.lookAt(lookMs)
       else break
     }
     act()
-    this.#telling.plan(nowMs)
+    this.#notifier.plan(nowMs)
   }
 
   #doDue(atMs: number): void {
@@ -219,7 +224,7 @@ export class AlertBook {
       this.#due.removeFirst()
       next.act(atMs)
     }
-    this.#telling.plan(atMs)
+    this.#notifier.plan(atMs)
   }
 
   #setUp(setup: AlertSetup, nowMs: number): void {
@@ -230,17 +235,17 @@ export class AlertBook {
   }
 
   #applySetup(nowMs: number): void {
-    for (const { fact, open } of this.#places.all()) if (fact !== null) this.#judge(open, fact, nowMs)
+    for (const { signal, open } of this.#places.all()) if (signal !== null) this.#judge(open, signal, nowMs)
     for (const one of this.open()) {
       const rule = this.#rules.get(one.ruleId)
       if (rule?.enabled !== true) this.#end(one, nowMs, true)
       else if (isFiring(one)) {
-        this.#telling.join(one, rule, rule.channels)
-        if (one.isEscalated) this.#telling.join(one, rule, rule.escalation?.channels ?? [])
+        this.#notifier.join(one, rule, rule.channels)
+        if (one.isEscalated) this.#notifier.join(one, rule, rule.escalation?.channels ?? [])
         this.#planEscalation(one, nowMs)
       }
     }
-    this.#telling.touchAll()
+    this.#notifier.touchAll()
   }
 
   #planSilences(nowMs: number): void {
@@ -250,7 +255,7 @@ export class AlertBook {
     if (nextMs === null) return
     this.#at(nextMs, 1, (atMs) => {
       if (this.#silenceAtMs !== atMs) return
-      this.#telling.touchAll()
+      this.#notifier.touchAll()
       this.#planSilences(atMs)
     })
   }
@@ -259,35 +264,35 @@ export class AlertBook {
     this.#due.push({ atMs, rank, act })
   }
 
-  #receive(fact: Fact, nowMs: number): void {
-    const place = this.#places.of(fact)
-    place.fact = fact.sinceMs > nowMs ? { ...fact, sinceMs: nowMs } : fact
-    this.#judge(place.open, place.fact, nowMs)
+  #receive(signal: Signal, nowMs: number): void {
+    const place = this.#places.of(signal)
+    place.signal = signal.sinceMs > nowMs ? { ...signal, sinceMs: nowMs } : signal
+    this.#judge(place.open, place.signal, nowMs)
   }
 
   #forget(watch: AlertWatch, key: string, nowMs: number): void {
     const place = this.#places.get(watch, key)
     if (place === undefined) return
-    place.fact = null
+    place.signal = null
     for (const one of place.open.values()) this.#end(one, nowMs)
     this.#places.dropIfEmpty(watch, key)
   }
 
-  #judge(open: ReadonlyMap<AlertRuleId, Episode>, fact: Fact, nowMs: number): void {
-    const rules = this.#index.of(fact)
+  #judge(open: ReadonlyMap<AlertRuleId, Episode>, signal: Signal, nowMs: number): void {
+    const rules = this.#index.of(signal)
     for (const one of open.values()) if (!rules.some(({ id }) => id === one.ruleId)) this.#end(one, nowMs)
     for (const rule of rules) {
       const one = open.get(rule.id)
-      if (!isBreach(rule, fact.value)) {
+      if (!isBreach(rule, signal.value)) {
         if (one !== undefined) this.#end(one, nowMs)
-      } else if (one === undefined) this.#begin(rule, fact, nowMs)
-      else this.#goOn(one, rule, fact, nowMs)
+      } else if (one === undefined) this.#begin(rule, signal, nowMs)
+      else this.#goOn(one, rule, signal, nowMs)
     }
   }
 
-  #begin(rule: AlertRule, fact: Fact, nowMs: number): void {
+  #begin(rule: AlertRule, signal: Signal, nowMs: number): void {
     const { id: ruleId, name: ruleName, severity, owner } = rule
-    const { watch, key, value, subject, text, labels, sinceMs } = fact
+    const { watch, key, value, subject, text, labels, sinceMs } = signal
     const one: Episode = {
       ...{ id: this.#newId(), ruleId, ruleName, severity, owner, watch, key, value, subject, text, labels },
       ...{ state: 'pending', sinceMs, firedAtMs: null, endedAtMs: null },
@@ -299,12 +304,12 @@ export class AlertBook {
     this.#planFiring(one, rule, nowMs)
   }
 
-  #goOn(one: Episode, rule: AlertRule, { value, subject, text, labels, sinceMs, watch }: Fact, nowMs: number): void {
+  #goOn(one: Episode, rule: AlertRule, { value, subject, text, labels, sinceMs, watch }: Signal, nowMs: number): void {
     if (!areSameLabels(one.labels, labels)) {
       if (isFiring(one)) this.#countDown(one, -1)
       one.labels = labels
       if (isFiring(one)) this.#countDown(one, 1)
-      this.#telling.touch(one)
+      this.#notifier.touch(one)
       this.#record(one)
     }
     if (one.value !== value || one.text !== text || one.subject !== subject) {
@@ -341,7 +346,7 @@ export class AlertBook {
     Object.assign(one, { state: 'firing', firedAtMs: atMs })
     this.#record(one)
     this.#countDown(one, 1)
-    this.#telling.join(one, rule, rule.channels)
+    this.#notifier.join(one, rule, rule.channels)
     this.#planEscalation(one)
   }
 
@@ -363,9 +368,9 @@ export class AlertBook {
     if (one.isEscalated || !isFiring(one) || one.acknowledged !== null || !rule?.escalation) return
     one.isEscalated = true
     this.#record(one)
-    this.#telling.join(one, rule, rule.escalation.channels)
+    this.#notifier.join(one, rule, rule.escalation.channels)
     // Only now may a channel report that the node is down, which mutes its other alerts.
-    if (one.watch === 'node_down') this.#telling.touchAll()
+    if (one.watch === 'node_down') this.#notifier.touchAll()
   }
 
   #end(one: Episode, nowMs: number, isCertain = false): void {
@@ -393,7 +398,7 @@ export class AlertBook {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs, resolvedAtMs: atMs })
     this.#places.close(one)
     this.#ends.add(one, atMs)
-    this.#telling.touch(one)
+    this.#notifier.touch(one)
     this.#record(one)
   }
 
@@ -411,7 +416,7 @@ export class AlertBook {
     else downs.delete(one)
     if (downs.size > 0) this.#downs.set(nodeId, downs)
     else this.#downs.delete(nodeId)
-    this.#telling.touchAll()
+    this.#notifier.touchAll()
   }
 
   #isReported({ channels }: Episode): boolean {

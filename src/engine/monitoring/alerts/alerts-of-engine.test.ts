@@ -215,7 +215,7 @@ it('lists alerts page by page, and loses none of those that ended in one moment'
   await expect(t.client.alerts.list({ before: '40' })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
 })
 
-it('refuses a rule that names what no fact of its watch has, because it would never fire', async () => {
+it('refuses a rule that names what no signal of its watch has, because it would never fire', async () => {
   const refusal = { code: 'BAD_INPUT', message: expect.stringContaining('would never fire') }
   await expect(aRule('node_down', { project: 'shop' as never })).rejects.toMatchObject(refusal)
   await expect(aRule('queue_length', { nodeTag: 'eu' })).rejects.toMatchObject(refusal)

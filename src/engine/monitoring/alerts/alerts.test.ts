@@ -7,9 +7,9 @@ import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { createSeededRandom } from '../../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
 import { Alerts } from './alerts.ts'
-import { aFact, aRule } from './testing/book-in-time.ts'
+import { aSignal, aRule } from './testing/book-in-time.ts'
 
-const north = aFact('north')
+const north = aSignal('north')
 
 let clock: FakeClock
 let temporary: TemporaryStore
@@ -62,7 +62,7 @@ async function told(): Promise<string[]> {
 
 const firing = () => temporary.store.listAlerts({ state: 'firing' }, { before: null, limit: 100 })
 
-test('what a fact leads to is on disk with its message a moment later', async () => {
+test('what a signal leads to is on disk with its message a moment later', async () => {
   await alerts.start()
   alerts.receive(north)
   await clock.advanceBy(100)
@@ -120,7 +120,7 @@ test('the limit of a channel holds over a restart, and what it holds is told in 
   alerts.receive(north)
   await clock.advanceBy(100)
   const fullUntilMs = clock.nowMs() + 3_600_000
-  alerts.receive(aFact('south'))
+  alerts.receive(aSignal('south'))
   await clock.advanceBy(100)
   await alerts.stop()
   alerts = open(2)

@@ -21,10 +21,10 @@ import type { AlertWrite } from '../../model/records.ts'
 import type { AlertStore, WebhookReader } from '../../storage/store.ts'
 import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
 import { type Episode, isFiring, type AlertMessage } from './episodes.ts'
-import type { Fact } from './fact.ts'
+import type { Signal } from './signal.ts'
 import { LIMIT_WINDOW_MS } from './limits.ts'
 import { FLAP_WINDOW_MS } from './recent-ends.ts'
-import type { HeldMessages } from './telling.ts'
+import type { HeldMessages } from './notifier.ts'
 import { titleOf, worstOf } from '../../notify/webhooks/channels/words.ts'
 
 export interface AlertsParts {
@@ -129,16 +129,16 @@ export class Alerts {
     })
   }
 
-  receive(fact: Fact): void {
+  receive(signal: Signal): void {
     if (!this.#isReady) return
-    this.#book.receive(fact, this.#parts.clock.nowMs())
+    this.#book.receive(signal, this.#parts.clock.nowMs())
     this.#writeSoon()
   }
 
   /** All signals of a watch, except those whose state is unknown at the moment. */
-  receiveAll(watch: AlertWatch, facts: readonly Fact[], unknown: ReadonlySet<string> = new Set()): void {
+  receiveAll(watch: AlertWatch, signals: readonly Signal[], unknown: ReadonlySet<string> = new Set()): void {
     if (!this.#isReady) return
-    this.#book.receiveAll(watch, facts, this.#parts.clock.nowMs(), unknown)
+    this.#book.receiveAll(watch, signals, this.#parts.clock.nowMs(), unknown)
     this.#writeSoon()
   }
 

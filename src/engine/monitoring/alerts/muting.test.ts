@@ -4,7 +4,7 @@ import type { AlertRuleId, AlertSilence, QuietHours } from '../../../shared/cont
 import { branded } from '../../../shared/testing/ids.ts'
 import { readWall } from '../../../shared/testing/wall.ts'
 import { pickLength } from '../../../../scripts/test-length.mjs'
-import { NO_LABELS } from './fact.ts'
+import { NO_LABELS } from './signal.ts'
 import { mutedBecause, nextSilenceMs, quietUntilMs } from './muting.ts'
 
 const MINUTE_MS = 60_000

@@ -9,7 +9,7 @@ import type {
 import { type AlertWatch, subjectOf } from '../../../shared/alert-watches.ts'
 import { windowFrom } from '../../../shared/calendar/windows.ts'
 import { momentOfWall, stretchAt } from '../../../shared/calendar/zones.ts'
-import { isInScope } from './fact.ts'
+import { isInScope } from './signal.ts'
 
 /** Why some alerts are not reported now. */
 export interface Muting {

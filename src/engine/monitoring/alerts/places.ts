@@ -1,12 +1,12 @@
 import type { AlertRuleId } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import type { Episode } from './episodes.ts'
-import type { Fact } from './fact.ts'
+import type { Signal } from './signal.ts'
 
 /** The last signal of one watched thing, and its pending and firing alerts by rule. */
 interface Place {
   /** null: it disappeared, or has not arrived since a restart. */
-  fact: Fact | null
+  signal: Signal | null
   open: Map<AlertRuleId, Episode>
 }
 
@@ -19,7 +19,7 @@ export class Places {
     let places = this.#places.get(watch)
     if (places === undefined) this.#places.set(watch, (places = new Map()))
     let place = places.get(key)
-    if (place === undefined) places.set(key, (place = { fact: null, open: new Map() }))
+    if (place === undefined) places.set(key, (place = { signal: null, open: new Map() }))
     return place
   }
 
@@ -46,6 +46,6 @@ export class Places {
 
   dropIfEmpty(watch: AlertWatch, key: string): void {
     const place = this.get(watch, key)
-    if (place?.fact === null && place.open.size === 0) this.#places.get(watch)!.delete(key)
+    if (place?.signal === null && place.open.size === 0) this.#places.get(watch)!.delete(key)
   }
 }

@@ -99,13 +99,13 @@ test('a day is drawn by the worst of each half an hour, and ends with what is so
 })
 
 test('whatever was recorded, a day has at most 48 bars, each a value that was so, and words for all of them', () => {
-  const fact = fc.record({
+  const signal = fc.record({
     atMs: fc.integer({ min: NOW_MS - 200_000_000, max: NOW_MS + 1_000 }),
     value: fc.option(fc.nat(5_000))
   })
   fc.assert(
-    fc.property(fc.array(fact, { maxLength: 80 }), fc.nat(5_000), (facts, now) => {
-      const recorded = facts.sort((one, other) => one.atMs - other.atMs)
+    fc.property(fc.array(signal, { maxLength: 80 }), fc.nat(5_000), (signals, now) => {
+      const recorded = signals.sort((one, other) => one.atMs - other.atMs)
       const history = historyOfDay('queue_length', recorded, { now, nowMs: NOW_MS })
       if (history === null) return
       const values = history.bars.map(({ value }) => value)

@@ -153,11 +153,11 @@ export function historyOfDay(
   { now, nowMs }: { now: number; nowMs: number }
 ): AlertFigureHistory | null {
   const { unit, what, worst, worstWord } = FIGURES[watch]
-  const facts = recorded.flatMap(({ atMs, value }) => (value === null || atMs > nowMs ? [] : [{ atMs, value }]))
+  const signals = recorded.flatMap(({ atMs, value }) => (value === null || atMs > nowMs ? [] : [{ atMs, value }]))
   const values: number[] = []
   for (let beginMs = nowMs - SHOWN_MS; beginMs < nowMs; beginMs += BAR_MS) {
-    const before = facts.findLast(({ atMs }) => atMs <= beginMs)
-    const during = facts.filter(({ atMs }) => atMs > beginMs && atMs <= beginMs + BAR_MS)
+    const before = signals.findLast(({ atMs }) => atMs <= beginMs)
+    const during = signals.filter(({ atMs }) => atMs > beginMs && atMs <= beginMs + BAR_MS)
     const known = [...(before === undefined ? [] : [before]), ...during].map(({ value }) => value)
     // Before the first one, the value is unknown.
     if (known.length > 0) values.push(known.reduce((one, other) => worst(one, other)))

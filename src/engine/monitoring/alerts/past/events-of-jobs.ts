@@ -4,8 +4,8 @@ import type { NodeId, Outcome } from '../../../../shared/contract/index.ts'
 import { Heap } from '../../../runtime/heap.ts'
 import { parseLane } from '../../../model/lane.ts'
 import type { StoredJob, StoredNode } from '../../../model/records.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
-import { factsOfRuns, RUNS_READ, type RunRow } from '../facts/stored-facts.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
+import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
 // Past events from jobs, as the engine would have seen them then. All pure.
@@ -48,7 +48,7 @@ export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes
     if (those.length > 1 && those[1]!.id > job.id) those.sort((one, other) => (one.id < other.id ? 1 : -1))
     const newest = those.slice(0, RUNS_READ)
     runs.set(subject, newest)
-    for (const fact of factsOfRuns(newest, nodes)) if (fact.watch === watch) yield { atMs, fact }
+    for (const signal of signalsOfRuns(newest, nodes)) if (signal.watch === watch) yield { atMs, signal }
   }
 }
 
@@ -82,7 +82,7 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
   )
   for (const { atMs, job, begins } of moves) {
     const { id, project, spider, nodeId } = job
-    const of: Pick<Fact, 'watch' | 'key'> = { watch: 'job_runs_long', key: id }
+    const of: Pick<Signal, 'watch' | 'key'> = { watch: 'job_runs_long', key: id }
     if (!begins) {
       yield { atMs, gone: of }
       continue
@@ -90,7 +90,7 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
     const node = nodeId === null ? undefined : nodeOf(nodeId)
     yield {
       atMs,
-      fact: {
+      signal: {
         ...{ ...of, value: 1, sinceMs: atMs, subject: `${project}/${spider}` },
         text: `${project}/${spider} ran on ${node?.name ?? nodeId ?? 'a node'}`,
         labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
@@ -129,7 +129,7 @@ export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Genera
       yield { atMs, gone: { watch: 'job_waits_long', key: job.lane } }
     } else {
       heads.set(job.lane, head.id)
-      yield { atMs, fact: waitOf(head, nodes) }
+      yield { atMs, signal: waitOf(head, nodes) }
     }
   }
 }
@@ -137,7 +137,7 @@ export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Genera
 const goesBefore = (one: PastJob, other: PastJob): boolean =>
   one.priority === other.priority ? one.id < other.id : one.priority > other.priority
 
-function waitOf({ id, lane, project, spider }: PastJob, { nodeOf }: Nodes): Fact {
+function waitOf({ id, lane, project, spider }: PastJob, { nodeOf }: Nodes): Signal {
   const { nodeId } = parseLane(lane).placement
   return {
     ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(id), subject: `${project}/${spider}` },

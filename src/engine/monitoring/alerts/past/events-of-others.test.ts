@@ -10,7 +10,7 @@ const SHOP = 'shop' as ProjectName
 const HOUR_MS = 3_600_000
 const shown = (events: Iterable<PastEvent>) =>
   [...events].map((event) =>
-    'fact' in event ? [event.atMs, event.fact.key, event.fact.value] : [event.atMs, event.gone.key]
+    'signal' in event ? [event.atMs, event.signal.key, event.signal.value] : [event.atMs, event.gone.key]
   )
 
 test('an error counts from when it appeared, or appeared again, for a day', () => {
@@ -54,7 +54,7 @@ test('a missed run counts for a day after the last one; a refused one until its 
   ])
   expect(shown(eventsOfFirings([firing('missed', 0)], new Map(), new Map()))).toEqual([])
   // Its jobs moved here after the first two.
-  const projects = events.flatMap((event) => ('fact' in event ? [[event.atMs, event.fact.labels.project]] : []))
+  const projects = events.flatMap((event) => ('signal' in event ? [[event.atMs, event.signal.labels.project]] : []))
   expect(projects).toEqual([
     [0, null],
     [HOUR_MS, null],

@@ -1,9 +1,9 @@
 import type { ProjectName, ScheduleId } from '../../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
 import type { StoredAlertFact, StoredErrorGroup, StoredFiring, StoredSchedule } from '../../../model/records.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
 import { oneProject, projectsAt } from '../../../schedules/whose-past.ts'
-import { bornMs, errorFactOf } from '../facts/stored-facts.ts'
+import { bornMs, errorSignalOf } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
 // Past events from errors, schedules and recorded signals. All pure.
@@ -13,8 +13,8 @@ export const DAY_MS = 24 * HOUR_MS
 
 const byTime = (events: PastEvent[]): PastEvent[] => events.sort((one, other) => one.atMs - other.atMs)
 
-export const eventOfRecorded = ({ atMs, value, ...fact }: StoredAlertFact): PastEvent =>
-  value === null ? { atMs, gone: { watch: fact.watch, key: fact.key } } : { atMs, fact: { ...fact, value } }
+export const eventOfRecorded = ({ atMs, value, ...signal }: StoredAlertFact): PastEvent =>
+  value === null ? { atMs, gone: { watch: signal.watch, key: signal.key } } : { atMs, signal: { ...signal, value } }
 
 /**
  * Only the current count of an error is known: it counts as one run at first, and as all of them when it was last
@@ -24,12 +24,12 @@ export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[]
   byTime(
     groups.flatMap((group): PastEvent[] => {
       const born = bornMs(group)
-      const fact = errorFactOf(group)
+      const signal = errorSignalOf(group)
       const isRecent = group.lastSeenMs > born && group.lastSeenMs < born + DAY_MS
       return [
-        { atMs: born, fact: { ...fact, value: Math.min(1, fact.value) } },
-        ...(isRecent ? [{ atMs: group.lastSeenMs, fact }] : []),
-        { atMs: born + DAY_MS, gone: { watch: fact.watch, key: fact.key } }
+        { atMs: born, signal: { ...signal, value: Math.min(1, signal.value) } },
+        ...(isRecent ? [{ atMs: group.lastSeenMs, signal }] : []),
+        { atMs: born + DAY_MS, gone: { watch: signal.watch, key: signal.key } }
       ]
     })
   )
@@ -41,7 +41,7 @@ export function* eventsOfSuccesses(
   { fromMs, untilMs }: { fromMs: number; untilMs: number }
 ): Generator<PastEvent> {
   const subject = `${project}/${spider}`
-  const factAt = (sinceMs: number, hours: number): Fact => ({
+  const signalAt = (sinceMs: number, hours: number): Signal => ({
     ...{ watch: 'spider_overdue', key: subject, value: hours, sinceMs, subject },
     ...{ text: `${subject} had not succeeded for ${hours} h`, labels: { ...NO_LABELS, project, spider } }
   })
@@ -49,7 +49,7 @@ export function* eventsOfSuccesses(
     const nextMs = endsMs[at + 1] ?? untilMs + 1
     const first = Math.max(0, Math.floor((fromMs - endMs) / HOUR_MS))
     for (let hours = first; endMs + hours * HOUR_MS < nextMs; hours += 1) {
-      yield { atMs: endMs + hours * HOUR_MS, fact: factAt(endMs, hours) }
+      yield { atMs: endMs + hours * HOUR_MS, signal: signalAt(endMs, hours) }
     }
   }
 }
@@ -72,7 +72,7 @@ export function eventsOfFirings(
       const title = state === 'missed' ? `${name} missed a run` : `${name} could not create jobs`
       events.push({
         atMs,
-        fact: {
+        signal: {
           ...{ watch, key: place, value: 1, sinceMs: state === 'missed' ? nominalMs : atMs, subject: title },
           ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId } }
         }

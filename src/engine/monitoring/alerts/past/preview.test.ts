@@ -80,7 +80,7 @@ it('fires what a rule that was there has fired', async () => {
     expect(preview.alerts.map(({ subject, text }) => ({ subject, text }))).toEqual(
       told.map(({ subject, text }) => ({ subject, text }))
     )
-    // Live facts come a moment later than what they tell of.
+    // Live signals come a moment later than what they tell of.
     expect(Math.abs(preview.alerts[0]!.firedAtMs - told[0]!.firedAtMs!)).toBeLessThan(2_000)
     expect(Math.abs(preview.alerts[0]!.resolvedAtMs! - told[0]!.resolvedAtMs!)).toBeLessThan(2_000)
   }

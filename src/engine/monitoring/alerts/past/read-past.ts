@@ -9,10 +9,10 @@ import type {
   JobReader,
   ScheduleReader
 } from '../../../storage/store.ts'
-import { bornMs } from '../facts/stored-facts.ts'
+import { bornMs } from '../signals/stored-signals.ts'
 import { type PastJob, pastJobOf } from './events-of-jobs.ts'
 import { DAY_MS } from './events-of-others.ts'
-import { FACTS_READ_BEFORE_MS } from './fact-history.ts'
+import { SIGNALS_READ_BEFORE_MS } from './signal-history.ts'
 
 export type PastStore = JobReader & ErrorStore & FindingStore & FiringReader & ScheduleReader & AlertFactStore
 
@@ -57,7 +57,7 @@ export async function readRecorded(
   const rows: StoredAlertFact[] = []
   let after: { atMs: number; id: number } | null = null
   for (;;) {
-    const page = { fromMs: sinceMs - FACTS_READ_BEFORE_MS, after, limit: ROWS_AT_ONCE }
+    const page = { fromMs: sinceMs - SIGNALS_READ_BEFORE_MS, after, limit: ROWS_AT_ONCE }
     const slice = await store.listAlertFacts(watch, page)
     rows.push(...slice)
     const last = slice.at(-1)

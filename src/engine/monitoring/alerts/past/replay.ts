@@ -2,10 +2,10 @@ import type { AlertId, AlertRule, AlertRuleId, AlertRuleSettings } from '../../.
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
 import { AlertBook } from '../alert-book.ts'
 import type { Episode } from '../episodes.ts'
-import type { Fact } from '../fact.ts'
+import type { Signal } from '../signal.ts'
 
 /** A signal as of a moment, or its disappearance. */
-export type PastEvent = { atMs: number; fact: Fact } | { atMs: number; gone: { watch: AlertWatch; key: string } }
+export type PastEvent = { atMs: number; signal: Signal } | { atMs: number; gone: { watch: AlertWatch; key: string } }
 
 /** One alert that the rule would have fired. */
 export interface PastAlert {
@@ -43,7 +43,7 @@ export async function replay(
   let count = 0
   for (const event of events) {
     if (event.atMs > untilMs) break
-    if ('fact' in event) book.receive(event.fact, event.atMs)
+    if ('signal' in event) book.receive(event.signal, event.atMs)
     else book.forget(event.gone.watch, event.gone.key, event.atMs)
     count += 1
     if (count % EVENTS_AT_ONCE === 0) {

@@ -9,16 +9,16 @@ import {
 import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches.ts'
 import { branded } from '../../../../shared/testing/ids.ts'
 import type { AlertSetup } from '../alert-book.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
 
 /** A little before the clocks of Berlin go back, and before the quiet hours of two channels. */
 export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 
 /** What can happen to a book. Times are relative to the moment of the step. */
 export type Step =
-  | { do: 'receive'; fact: StoryFact }
+  | { do: 'receive'; signal: StorySignal }
   | { do: 'flap'; of: number; times: number; everyMs: number }
-  | { do: 'receiveAll'; watch: AlertWatch; facts: StoryFact[]; unknown: string[] }
+  | { do: 'receiveAll'; watch: AlertWatch; signals: StorySignal[]; unknown: string[] }
   | { do: 'forget'; of: number }
   | { do: 'acknowledge'; which: number; isTakenBack: boolean }
   | { do: 'configure'; change: Change }
@@ -31,7 +31,7 @@ interface Change {
   what: 'all' | 'rules' | 'rule' | 'channels' | 'muting'
 }
 
-export interface StoryFact {
+export interface StorySignal {
   /** An index into THINGS. */
   of: number
   value: number
@@ -58,7 +58,7 @@ const WATCHES = [...new Set(THINGS.map(({ watch }) => watch))]
 /** Jobs move to another node; nodes get other tags. */
 const elsewhere = ({ spider }: { spider?: string }) => (spider === undefined ? {} : { nodeId: 'south' })
 
-export function factOf({ of: index, value, sinceAgoMs, isMoved }: StoryFact, nowMs: number): Fact {
+export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal, nowMs: number): Signal {
   const { watch, key, labels } = THINGS[index % THINGS.length]!
   const isYesNo = ALERT_WATCHES[watch].unit === 'yes_no'
   return {
@@ -186,7 +186,7 @@ const change: fc.Arbitrary<Change> = fc.record({
   what: fc.constantFrom('all', 'rule', 'rule', 'channels', 'muting', 'muting')
 })
 
-const storyFact: fc.Arbitrary<StoryFact> = fc.record({
+const storySignal: fc.Arbitrary<StorySignal> = fc.record({
   of: fc.nat(THINGS.length - 1),
   value: fc.constantFrom(0, 1, 1, 2, 2),
   sinceAgoMs: seconds(0, 0, -10, 10, 30, 600).map((one) => one * SECOND_MS),
@@ -208,7 +208,7 @@ export const anAlertStory = (length: number) =>
     setup,
     steps: fc.array(
       fc.oneof(
-        { weight: 12, arbitrary: fc.record({ do: fc.constant('receive' as const), fact: storyFact }) },
+        { weight: 12, arbitrary: fc.record({ do: fc.constant('receive' as const), signal: storySignal }) },
         { weight: 10, arbitrary: wait },
         {
           weight: 1,
@@ -223,7 +223,7 @@ export const anAlertStory = (length: number) =>
           arbitrary: fc.record({
             do: fc.constant('receiveAll' as const),
             watch: fc.constantFrom(...WATCHES),
-            facts: fc.array(storyFact, { maxLength: 4 }),
+            signals: fc.array(storySignal, { maxLength: 4 }),
             unknown: fc.subarray(['north', 'j2', 'j3'])
           })
         },

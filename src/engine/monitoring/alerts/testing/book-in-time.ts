@@ -2,8 +2,8 @@ import type { AlertChannelId, AlertId, AlertRule, NodeId } from '../../../../sha
 import { branded, type Plain } from '../../../../shared/testing/ids.ts'
 import { AlertBook, type AlertSetup } from '../alert-book.ts'
 import type { AlertMessage } from '../episodes.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
-import type { AlertChannelSetup } from '../telling.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
+import type { AlertChannelSetup } from '../notifier.ts'
 
 export const aRule = (over: Partial<Plain<AlertRule>> = {}): AlertRule =>
   branded({
@@ -13,7 +13,7 @@ export const aRule = (over: Partial<Plain<AlertRule>> = {}): AlertRule =>
     ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null, ...over }
   })
 
-export const aFact = (key: string, over: Partial<Plain<Fact>> = {}): Fact =>
+export const aSignal = (key: string, over: Partial<Plain<Signal>> = {}): Signal =>
   branded({
     ...{ watch: 'node_stuck', key, value: 1, sinceMs: 0, subject: key, text: `${key} is stuck` },
     labels: { ...NO_LABELS, nodeId: key as NodeId, nodeTags: [] },
@@ -43,12 +43,12 @@ export class BookInTime {
     this.book.restore({ episodes: [], groups: [], sent: [] }, setup, 0)
   }
 
-  is(...facts: Fact[]): void {
-    for (const fact of facts) this.book.receive({ ...fact, sinceMs: this.#nowMs }, this.#nowMs)
+  is(...signals: Signal[]): void {
+    for (const signal of signals) this.book.receive({ ...signal, sinceMs: this.#nowMs }, this.#nowMs)
   }
 
-  isNot(...facts: Fact[]): void {
-    for (const fact of facts) this.book.receive({ ...fact, value: 0 }, this.#nowMs)
+  isNot(...signals: Signal[]): void {
+    for (const signal of signals) this.book.receive({ ...signal, value: 0 }, this.#nowMs)
   }
 
   configure(setup: AlertSetup): void {

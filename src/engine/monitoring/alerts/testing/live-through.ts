@@ -4,7 +4,7 @@ import type { AlertMemory } from '../../../model/records.ts'
 import { type AlertMessage, type Episode, type Group, isFiring } from '../episodes.ts'
 import { LIMIT_WINDOW_MS } from '../limits.ts'
 import { FLAP_WINDOW_MS } from '../recent-ends.ts'
-import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf, type StoryFact } from './alert-story.ts'
+import { changed, signalOf, type Step, STORY_BEGINS_MS, thingOf, type StorySignal } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
 
 /** What the store keeps of alerts, as JSON. */
@@ -70,7 +70,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   function doStep(step: Step): string | null {
     switch (step.do) {
       case 'receive':
-        return receive(step.fact)
+        return receive(step.signal)
       case 'flap':
         for (let times = 0; times < 2 * step.times; times += 1) {
           receive({ of: step.of, value: times % 2 === 0 ? 2 : 0, sinceAgoMs: 600_000, isMoved: false })
@@ -78,10 +78,10 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         }
         return null
       case 'receiveAll': {
-        const all = step.facts.map((one) => factOf(one, nowMs)).filter(({ watch }) => watch === step.watch)
-        const facts = [...new Map(all.map((one) => [one.key, one])).values()]
-        book.receiveAll(step.watch, facts, nowMs, new Set(step.unknown))
-        model.receiveAll(step.watch, facts, nowMs, new Set(step.unknown))
+        const all = step.signals.map((one) => signalOf(one, nowMs)).filter(({ watch }) => watch === step.watch)
+        const signals = [...new Map(all.map((one) => [one.key, one])).values()]
+        book.receiveAll(step.watch, signals, nowMs, new Set(step.unknown))
+        model.receiveAll(step.watch, signals, nowMs, new Set(step.unknown))
         return null
       }
       case 'forget': {
@@ -120,10 +120,10 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
     }
   }
 
-  function receive(given: StoryFact): null {
-    const fact = factOf(given, nowMs)
-    book.receive(fact, nowMs)
-    model.receive(fact, nowMs)
+  function receive(given: StorySignal): null {
+    const signal = signalOf(given, nowMs)
+    book.receive(signal, nowMs)
+    model.receive(signal, nowMs)
     return null
   }
 
@@ -178,7 +178,7 @@ function same(what: string, book: string[], model: string[]): string | null {
 }
 
 const nameOfBooks = ({ ruleId, watch, key, firedAtMs }: Episode) => `${ruleId} ${watch} ${key} ${firedAtMs}`
-const nameOf = ({ rule, fact, firedAtMs }: PlainEpisode) => `${rule.id} ${fact.watch} ${fact.key} ${firedAtMs}`
+const nameOf = ({ rule, signal, firedAtMs }: PlainEpisode) => `${rule.id} ${signal.watch} ${signal.key} ${firedAtMs}`
 
 function messageOfBooks({
   channelId,

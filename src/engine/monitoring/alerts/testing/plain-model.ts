@@ -2,14 +2,14 @@ import type { AlertRule, AlertSilence, NodeId } from '../../../../shared/contrac
 import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches.ts'
 import { windowFrom } from '../../../../shared/calendar/windows.ts'
 import type { AlertSetup } from '../alert-book.ts'
-import type { Fact } from '../fact.ts'
+import type { Signal } from '../signal.ts'
 import { quietUntilMs } from '../muting.ts'
 
 /** An alert as in rule 2 of README.md. `serial`: the model's own number of it. */
 export interface PlainEpisode {
   serial: number
   rule: Pick<AlertRule, 'id' | 'severity'>
-  fact: Fact
+  signal: Signal
   sinceMs: number
   state: 'pending' | 'firing' | 'calming' | 'resolved' | 'forgotten'
   firedAtMs: number | null
@@ -49,7 +49,7 @@ export class PlainModel {
   #groups: PlainGroup[] = []
   /** All messages ever sent. */
   #sent: { channel: string; atMs: number }[] = []
-  #facts: Fact[] = []
+  #signals: Signal[] = []
   #setup: AlertSetup
   /** Boundaries of silences until then are over. */
   #silencesUntilMs: number
@@ -81,7 +81,7 @@ export class PlainModel {
     Object.assign(this, { episodes, messages: [] })
     this.#groups = groups
     this.#sent = sent
-    this.#facts = []
+    this.#signals = []
     this.#startedMs = nowMs
     this.#setUp(setup, nowMs)
     this.#passUntil(nowMs)
@@ -96,9 +96,9 @@ export class PlainModel {
     this.#plan(nowMs)
   }
 
-  receive(fact: Fact, nowMs: number): void {
+  receive(signal: Signal, nowMs: number): void {
     this.#passUntil(nowMs)
-    this.#receive(fact, nowMs)
+    this.#receive(signal, nowMs)
     this.#plan(nowMs)
   }
 
@@ -108,12 +108,14 @@ export class PlainModel {
     this.#plan(nowMs)
   }
 
-  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string>): void {
+  receiveAll(watch: AlertWatch, signals: readonly Signal[], nowMs: number, unknown: ReadonlySet<string>): void {
     this.#passUntil(nowMs)
-    const known = [...this.#facts, ...this.#open().map(({ fact }) => fact)].filter((fact) => fact.watch === watch)
+    const known = [...this.#signals, ...this.#open().map(({ signal }) => signal)].filter(
+      (signal) => signal.watch === watch
+    )
     for (const { key } of known)
-      if (!unknown.has(key) && !facts.some((fact) => fact.key === key)) this.#forget(watch, key, nowMs)
-    for (const fact of facts) this.#receive(fact, nowMs)
+      if (!unknown.has(key) && !signals.some((signal) => signal.key === key)) this.#forget(watch, key, nowMs)
+    for (const signal of signals) this.#receive(signal, nowMs)
     this.#plan(nowMs)
   }
 
@@ -154,10 +156,10 @@ export class PlainModel {
   }
 
   muted(one: PlainEpisode, nowMs: number): 'silenced' | 'node_down' | 'node_cordoned' | null {
-    const { nodeId } = one.fact.labels
+    const { nodeId } = one.signal.labels
     const { cordonedNodes, silences } = this.#setup.muting
     if (nodeId !== null && cordonedNodes.has(nodeId)) return 'node_cordoned'
-    if (nodeId !== null && ALERT_WATCHES[one.fact.watch].of !== 'node' && this.#isDown(nodeId)) return 'node_down'
+    if (nodeId !== null && ALERT_WATCHES[one.signal.watch].of !== 'node' && this.#isDown(nodeId)) return 'node_down'
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
@@ -243,7 +245,7 @@ export class PlainModel {
 
   #firesAt(one: PlainEpisode): number | null {
     const rule = this.#ruleOf(one)
-    const isKnown = this.#facts.some((fact) => isSame(fact, one.fact))
+    const isKnown = this.#signals.some((signal) => isSame(signal, one.signal))
     return one.state === 'pending' && isKnown && rule ? one.sinceMs + rule.forSeconds * 1_000 : null
   }
 
@@ -253,38 +255,39 @@ export class PlainModel {
     return one.firedAtMs! + escalation.afterSeconds * 1_000
   }
 
-  #receive(given: Fact, nowMs: number): void {
-    const fact = { ...given, sinceMs: Math.min(given.sinceMs, nowMs) }
-    this.#facts = [...this.#facts.filter((one) => !isSame(one, fact)), fact]
-    this.#judge(fact, nowMs)
+  #receive(given: Signal, nowMs: number): void {
+    const signal = { ...given, sinceMs: Math.min(given.sinceMs, nowMs) }
+    this.#signals = [...this.#signals.filter((one) => !isSame(one, signal)), signal]
+    this.#judge(signal, nowMs)
   }
 
   #forget(watch: AlertWatch, key: string, nowMs: number): void {
-    this.#facts = this.#facts.filter((one) => !isSame(one, { watch, key }))
-    for (const one of this.#open()) if (isSame(one.fact, { watch, key })) this.#end(one, nowMs)
+    this.#signals = this.#signals.filter((one) => !isSame(one, { watch, key }))
+    for (const one of this.#open()) if (isSame(one.signal, { watch, key })) this.#end(one, nowMs)
   }
 
   /** Rules 1 to 3. */
-  #judge(fact: Fact, nowMs: number): void {
+  #judge(signal: Signal, nowMs: number): void {
     for (const one of this.#open()) {
       const rule = this.#ruleOf(one)
-      if (isSame(one.fact, fact) && !(rule && isAbout(rule, fact) && isBreach(rule, fact))) this.#end(one, nowMs)
+      if (isSame(one.signal, signal) && !(rule && isAbout(rule, signal) && isBreach(rule, signal)))
+        this.#end(one, nowMs)
     }
     for (const rule of this.#setup.rules) {
-      if (!isAbout(rule, fact) || !isBreach(rule, fact)) continue
-      let one = this.#open().find((each) => each.rule.id === rule.id && isSame(each.fact, fact))
+      if (!isAbout(rule, signal) || !isBreach(rule, signal)) continue
+      let one = this.#open().find((each) => each.rule.id === rule.id && isSame(each.signal, signal))
       if (one === undefined) {
         one = {
-          ...{ serial: (this.#serial += 1), rule, fact, sinceMs: fact.sinceMs, state: 'pending' },
+          ...{ serial: (this.#serial += 1), rule, signal, sinceMs: signal.sinceMs, state: 'pending' },
           ...{ firedAtMs: null, endedAtMs: null, isAcknowledged: false, isEscalated: false, groups: [] }
         }
         this.episodes.push(one)
       }
-      one.fact = fact
+      one.signal = signal
       if (one.state === 'calming') Object.assign(one, { state: 'firing', endedAtMs: null })
       if (one.state !== 'pending') continue
       one.sinceMs = Math.min(one.sinceMs, nowMs)
-      if (ALERT_WATCHES[fact.watch].unit === 'yes_no') one.sinceMs = Math.max(one.sinceMs, fact.sinceMs)
+      if (ALERT_WATCHES[signal.watch].unit === 'yes_no') one.sinceMs = Math.max(one.sinceMs, signal.sinceMs)
       if (one.sinceMs + rule.forSeconds * 1_000 <= nowMs) this.#fire(one, nowMs)
     }
   }
@@ -304,7 +307,7 @@ export class PlainModel {
       (each) =>
         each.state === 'resolved' &&
         each.rule.id === one.rule.id &&
-        each.fact.key === one.fact.key &&
+        each.signal.key === one.signal.key &&
         each.endedAtMs! > atMs - HOUR_MS
     )
     if (one.state === 'pending') one.state = 'forgotten'
@@ -324,7 +327,7 @@ export class PlainModel {
   }
 
   #applySetup(nowMs: number): void {
-    for (const fact of this.#facts) this.#judge(fact, nowMs)
+    for (const signal of this.#signals) this.#judge(signal, nowMs)
     for (const one of this.#open()) {
       const rule = this.#ruleOf(one)
       if (!rule?.enabled) {
@@ -343,8 +346,8 @@ export class PlainModel {
     for (const channel of channels) {
       if (this.#channel(channel) === undefined || one.groups.some((each) => each.channel === channel)) continue
       const { id, groupBy } = this.#ruleOf(one)!
-      const { project, nodeId } = one.fact.labels
-      const part = { rule: '', project: project ?? '', node: nodeId ?? '', each: one.fact.key }[groupBy]
+      const { project, nodeId } = one.signal.labels
+      const part = { rule: '', project: project ?? '', node: nodeId ?? '', each: one.signal.key }[groupBy]
       const group = `${channel} ${id} ${groupBy} ${part}`
       one.groups.push({ channel, group, isTold: false })
       if (!this.#groups.some((each) => each.id === group))
@@ -438,15 +441,15 @@ export class PlainModel {
   #isSilencedBy(silence: AlertSilence, one: PlainEpisode, nowMs: number): boolean {
     const window = windowFrom(silence, nowMs)
     const isNow = window !== null && window.fromMs <= nowMs && nowMs < window.untilMs
-    return isNow && (silence.ruleId === null || silence.ruleId === one.rule.id) && isInScope(silence, one.fact)
+    return isNow && (silence.ruleId === null || silence.ruleId === one.rule.id) && isInScope(silence, one.signal)
   }
 
   #isDown(nodeId: NodeId): boolean {
     return this.episodes.some(
       (one) =>
         isFiring(one) &&
-        one.fact.watch === 'node_down' &&
-        one.fact.labels.nodeId === nodeId &&
+        one.signal.watch === 'node_down' &&
+        one.signal.labels.nodeId === nodeId &&
         one.groups.some(({ channel }) => this.#channel(channel) !== undefined)
     )
   }
@@ -488,16 +491,16 @@ function leave(one: PlainEpisode, group: PlainGroup): void {
   one.groups = one.groups.filter((each) => each.group !== group.id)
 }
 
-const isSame = (one: Pick<Fact, 'watch' | 'key'>, other: Pick<Fact, 'watch' | 'key'>): boolean =>
+const isSame = (one: Pick<Signal, 'watch' | 'key'>, other: Pick<Signal, 'watch' | 'key'>): boolean =>
   one.watch === other.watch && one.key === other.key
 
-const isBreach = ({ comparison, threshold }: AlertRule, { value }: Fact): boolean =>
+const isBreach = ({ comparison, threshold }: AlertRule, { value }: Signal): boolean =>
   comparison === 'at_least' ? value >= threshold : value <= threshold
 
-const isAbout = (rule: AlertRule, fact: Fact): boolean =>
-  rule.enabled && rule.watch === fact.watch && isInScope(rule, fact)
+const isAbout = (rule: AlertRule, signal: Signal): boolean =>
+  rule.enabled && rule.watch === signal.watch && isInScope(rule, signal)
 
-function isInScope(scope: AlertRule | AlertSilence, { labels }: Fact): boolean {
+function isInScope(scope: AlertRule | AlertSilence, { labels }: Signal): boolean {
   const names = ['project', 'spider', 'scheduleId', 'nodeId'] as const
   const isEachSo = names.every((name) => scope[name] === null || scope[name] === labels[name])
   return isEachSo && (scope.nodeTag === null || labels.nodeTags.includes(scope.nodeTag))

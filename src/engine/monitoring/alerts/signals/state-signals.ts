@@ -2,16 +2,16 @@ import type { Figures, NodeId, Problem, SpiderFindings } from '../../../../share
 import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
 
 // Signals from the current state. All pure; texts contain no ages, because a changed text is written again.
 
 /** `unknown`: keys of nodes that have not been polled yet. */
-export function nodeFacts(nodes: readonly FleetNode[]): { facts: Fact[]; unknown: Set<string> } {
+export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; unknown: Set<string> } {
   const unknown = nodes.filter(({ status }) => status.health === 'unknown').map(({ stored }) => stored.id)
   const known = nodes.filter(({ status }) => status.health !== 'unknown')
   return {
-    facts: known.map(({ stored, status }) => ({
+    signals: known.map(({ stored, status }) => ({
       ...{ watch: 'node_down', key: stored.id, value: status.health === 'up' ? 0 : 1 },
       ...{ sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0, subject: stored.name },
       text: status.health === 'up' ? `${stored.name} responds` : `${stored.name} ${wordsOf(status)}`,
@@ -31,8 +31,8 @@ function wordsOf({ health, problem }: FleetNode['status']): string {
   return problem === null ? words : `${words}: ${problem.replace(/\.$/, '')}`
 }
 
-export const stuckFacts = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Fact[] =>
-  nodes.flatMap(({ stored }): Fact[] => {
+export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Signal[] =>
+  nodes.flatMap(({ stored }): Signal[] => {
     const sinceMs = stuckSinceMs(stored.id)
     if (sinceMs === null) return []
     return [
@@ -44,11 +44,11 @@ export const stuckFacts = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeI
     ]
   })
 
-export const runFacts = (
+export const runSignals = (
   live: readonly LiveAttempt[],
   nodeOf: (id: NodeId) => FleetNode['stored'] | undefined
-): Fact[] =>
-  live.flatMap(({ state, jobId, project, spider, nodeId, startedAtMs }): Fact[] => {
+): Signal[] =>
+  live.flatMap(({ state, jobId, project, spider, nodeId, startedAtMs }): Signal[] => {
     if (state !== 'running' || startedAtMs === null) return []
     const node = nodeOf(nodeId)
     return [
@@ -60,7 +60,7 @@ export const runFacts = (
     ]
   })
 
-export const unusualFacts = (findings: readonly SpiderFindings[]): Fact[] =>
+export const unusualSignals = (findings: readonly SpiderFindings[]): Signal[] =>
   findings.map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
     ...{ watch: 'spider_unusual', key: `${project}/${spider}`, value: 1, sinceMs: endedAtMs },
     ...{ subject: `${project}/${spider}`, text: found.map(({ words }) => words).join('; ') },
@@ -70,12 +70,12 @@ export const unusualFacts = (findings: readonly SpiderFindings[]): Fact[] =>
 const SERVICE = 'service'
 const DAY_MS = 86_400_000
 
-export const queueFact = ({ queued, sampledAtMs }: Figures): Fact => ({
+export const queueSignal = ({ queued, sampledAtMs }: Figures): Signal => ({
   ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, subject: 'The queue' },
   ...{ text: `${queued.toLocaleString('en-US')} jobs wait`, labels: NO_LABELS }
 })
 
-export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
+export const diskSignal = ({ totalBytes, freeBytes, atMs }: DiskState): Signal => {
   const percent = totalBytes === 0 ? 100 : Math.floor((1_000 * freeBytes) / totalBytes) / 10
   return {
     ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, subject: 'The disk of the service' },
@@ -84,7 +84,7 @@ export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
 }
 
 /** `engine`: null for this engine. */
-export const certificateFact = (endsMs: number, nowMs: number, engine: string | null = null): Fact => {
+export const certificateSignal = (endsMs: number, nowMs: number, engine: string | null = null): Signal => {
   const day = new Date(endsMs).toISOString().slice(0, 10)
   const subject = `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
   return {
@@ -97,7 +97,7 @@ export const certificateFact = (endsMs: number, nowMs: number, engine: string | 
 export type SeenProblem = Problem & { sinceMs: number }
 
 /** For schedules and chains that did not do what they should have done. */
-export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
+export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
     .map(({ id, title, text, sinceMs, project, scheduleId }) => ({
@@ -106,7 +106,7 @@ export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
     }))
 
 /** For problems without another watch: not about a node, a project, a spider or a schedule. */
-export const serviceFacts = (problems: readonly SeenProblem[]): Fact[] =>
+export const serviceSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(
       ({ nodeId, project, spider, scheduleId }) =>

@@ -1,6 +1,6 @@
 import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches.ts'
 import type { StoredAlertFact } from '../../../model/records.ts'
-import { areSameLabels, type Fact } from '../fact.ts'
+import { areSameLabels, type Signal } from '../signal.ts'
 
 /** Watches without any other history; runs, errors and schedules have their own. */
 export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
@@ -12,38 +12,43 @@ export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
 const FIGURE_EVERY_MS = 300_000
 /** Unchanged values are written again after this time, which limits how far back to read. */
 const AGAIN_AFTER_MS = 86_400_000
-export const FACTS_READ_BEFORE_MS = 90_000_000
+export const SIGNALS_READ_BEFORE_MS = 90_000_000
 
 /** Decides which signals to record: those that say something new. Without clock and store. */
-export class FactHistory {
+export class SignalHistory {
   readonly #newest = new Map<string, StoredAlertFact>()
 
   /** The newest signals that an earlier engine wrote. */
-  restore(facts: readonly StoredAlertFact[]): void {
-    this.written(facts)
+  restore(signals: readonly StoredAlertFact[]): void {
+    this.written(signals)
   }
 
-  /** `facts`: all of this watch except `unknown`. They count as written only after `written`. */
-  changesOf(watch: AlertWatch, facts: readonly Fact[], unknown: ReadonlySet<string>, nowMs: number): StoredAlertFact[] {
-    const keys = new Set(facts.map(({ key }) => key))
+  /** `signals`: all of this watch except `unknown`. They count as written only after `written`. */
+  changesOf(
+    watch: AlertWatch,
+    signals: readonly Signal[],
+    unknown: ReadonlySet<string>,
+    nowMs: number
+  ): StoredAlertFact[] {
+    const keys = new Set(signals.map(({ key }) => key))
     const gone = [...this.#newest.values()].filter(
       (one) => one.watch === watch && !keys.has(one.key) && !unknown.has(one.key)
     )
     return [
       ...gone.map((one) => ({ ...one, value: null, atMs: nowMs })),
-      ...facts.filter((fact) => this.#isNew(fact, nowMs)).map((fact) => ({ ...fact, atMs: nowMs }))
+      ...signals.filter((signal) => this.#isNew(signal, nowMs)).map((signal) => ({ ...signal, atMs: nowMs }))
     ]
   }
 
-  written(facts: readonly StoredAlertFact[]): void {
-    for (const fact of facts) {
-      const place = `${fact.watch} ${fact.key}`
-      if (fact.value === null) this.#newest.delete(place)
-      else this.#newest.set(place, fact)
+  written(signals: readonly StoredAlertFact[]): void {
+    for (const signal of signals) {
+      const place = `${signal.watch} ${signal.key}`
+      if (signal.value === null) this.#newest.delete(place)
+      else this.#newest.set(place, signal)
     }
   }
 
-  #isNew({ watch, key, value, sinceMs, labels }: Fact, nowMs: number): boolean {
+  #isNew({ watch, key, value, sinceMs, labels }: Signal, nowMs: number): boolean {
     const last = this.#newest.get(`${watch} ${key}`)
     if (last === undefined || nowMs - last.atMs >= AGAIN_AFTER_MS || !areSameLabels(last.labels, labels)) return true
     if (ALERT_WATCHES[watch].unit !== 'yes_no') return value !== last.value && nowMs - last.atMs >= FIGURE_EVERY_MS

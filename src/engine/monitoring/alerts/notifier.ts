@@ -18,7 +18,7 @@ export interface HeldMessages {
   nextAtMs: number
 }
 
-interface TellingParts {
+interface NotifierParts {
   ruleOf: (id: AlertRuleId) => AlertRule | undefined
   /** undefined: the channel is disabled. */
   channelOf: (id: AlertChannelId) => AlertChannelSetup | undefined
@@ -47,8 +47,8 @@ interface Look {
 const earliest = (): Heap<Look> => new Heap<Look>([], (one, other) => one.atMs < other.atMs)
 
 /** The groups of alerts: which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
-export class Telling {
-  readonly #parts: TellingParts
+export class Notifier {
+  readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
   /** They may hold outdated moments: the fields of the group decide. */
@@ -68,7 +68,7 @@ export class Telling {
   #ended = new Set<string>()
   #messages: AlertMessage[] = []
 
-  constructor(parts: TellingParts) {
+  constructor(parts: NotifierParts) {
     this.#parts = parts
   }
 

@@ -6,8 +6,8 @@ import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { createFakeClock } from '../../../testing/fake-clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
-import type { Fact } from '../fact.ts'
-import { FactWatch, type FactWatchParts } from './fact-watch.ts'
+import type { Signal } from '../signal.ts'
+import { SignalWatch, type SignalWatchParts } from './signal-watch.ts'
 
 /** Only what an engine knows, and what becomes of it: `all` lists what exists, whatever is not in it has ended. */
 function openWatch(watched: AlertWatch[]) {
@@ -19,24 +19,24 @@ function openWatch(watched: AlertWatch[]) {
     others: [] as { engine: string; endsAtMs: number }[]
   }
   const told: { watch: AlertWatch; keys: string[]; isAll: boolean }[] = []
-  const facts: Fact[] = []
+  const signals: Signal[] = []
   const nodes: FleetNode[] = []
   const stuck = new Set<string>()
   let unknown: string[] = []
   const alerts = {
     isWatched: (watch: AlertWatch) => watched.includes(watch),
     rules: () => [],
-    receive: (fact: Fact) => {
-      told.push({ watch: fact.watch, keys: [fact.key], isAll: false })
-      facts.push(fact)
+    receive: (signal: Signal) => {
+      told.push({ watch: signal.watch, keys: [signal.key], isAll: false })
+      signals.push(signal)
     },
-    receiveAll: (watch: AlertWatch, all: Fact[], notKnown: ReadonlySet<string>) => {
+    receiveAll: (watch: AlertWatch, all: Signal[], notKnown: ReadonlySet<string>) => {
       unknown = [...notKnown]
       told.push({ watch, keys: all.map(({ key }) => key), isAll: true })
-      facts.push(...all)
+      signals.push(...all)
     }
   }
-  const watch = new FactWatch({
+  const watch = new SignalWatch({
     ...{ clock, logger: silentLogger, alerts, store: {}, nodes: () => nodes, nodeOf: () => undefined },
     ...{
       stuckSinceMs: (id: string) => (stuck.has(id) ? 1 : null),
@@ -51,8 +51,8 @@ function openWatch(watched: AlertWatch[]) {
       problems: () => known.problems,
       waitingOf: () => ({})
     }
-  } as unknown as FactWatchParts)
-  return { clock, known, told, facts, nodes, stuck, unknown: () => unknown, watch }
+  } as unknown as SignalWatchParts)
+  return { clock, known, told, signals, nodes, stuck, unknown: () => unknown, watch }
 }
 
 test('after a start, a problem that has not been found again yet has not ended', async () => {
@@ -83,43 +83,43 @@ test('a disk that has not been measured yet is not one that has room', async () 
 })
 
 test('a problem of which nobody knows since when has been there since it was seen first', async () => {
-  const { clock, known, facts, watch } = openWatch(['service_problem'])
+  const { clock, known, signals, watch } = openWatch(['service_problem'])
   known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
   await watch.start()
   await clock.advanceBy(500)
   const firstMs = clock.nowMs()
   await clock.advanceBy(120_000)
-  expect(facts.length).toBeGreaterThan(5)
-  expect(new Set(facts.map(({ sinceMs }) => sinceMs))).toEqual(new Set([firstMs]))
+  expect(signals.length).toBeGreaterThan(5)
+  expect(new Set(signals.map(({ sinceMs }) => sinceMs))).toEqual(new Set([firstMs]))
   known.problems = []
   await clock.advanceBy(15_000)
   known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
   await clock.advanceBy(15_000)
-  expect(facts.at(-1)!.sinceMs).toBeGreaterThan(firstMs)
+  expect(signals.at(-1)!.sinceMs).toBeGreaterThan(firstMs)
   await watch.stop()
 })
 
 test('after a start, a node may still be stuck until the engine has had the time to see that it starts nothing', async () => {
-  const { clock, nodes, stuck, facts, unknown, watch } = openWatch(['node_stuck'])
+  const { clock, nodes, stuck, signals, unknown, watch } = openWatch(['node_stuck'])
   const aNode = (id: string) =>
     ({ stored: { id, name: id, tags: [] }, status: { health: 'up' } }) as unknown as FleetNode
   nodes.push(aNode('north'), aNode('south'))
   await watch.start()
   await clock.advanceBy(100_000)
-  expect([facts, unknown()]).toEqual([[], ['north', 'south']])
+  expect([signals, unknown()]).toEqual([[], ['north', 'south']])
   stuck.add('north')
   await clock.advanceBy(15_000)
-  expect([facts.map(({ key }) => key), unknown()]).toEqual([['north'], ['south']])
+  expect([signals.map(({ key }) => key), unknown()]).toEqual([['north'], ['south']])
   stuck.clear()
   await clock.advanceBy(15_000)
-  expect([facts.length, unknown()]).toEqual([1, ['south']])
+  expect([signals.length, unknown()]).toEqual([1, ['south']])
   await clock.advanceBy(200_000)
   expect(unknown()).toEqual([])
   await watch.stop()
 })
 
 test('tells how many whole days the certificate lasts, and that there is none only once the server listens', async () => {
-  const { clock, known, told, facts, watch } = openWatch(['certificate_days'])
+  const { clock, known, told, signals, watch } = openWatch(['certificate_days'])
   await watch.start()
   await clock.advanceBy(1_000)
   expect(told).toEqual([])
@@ -127,14 +127,14 @@ test('tells how many whole days the certificate lasts, and that there is none on
   const day = new Date(known.certificateEndsMs).toISOString().slice(0, 10)
   await clock.advanceBy(15_000)
   const subject = 'The certificate of the service'
-  expect(facts.at(-1)).toMatchObject({ value: 2, subject, text: `The certificate of the service expires on ${day}` })
+  expect(signals.at(-1)).toMatchObject({ value: 2, subject, text: `The certificate of the service expires on ${day}` })
   await clock.advanceBy(3 * 86_400_000)
-  expect(facts.at(-1)).toMatchObject({ value: -1, text: `The certificate of the service expired on ${day}` })
+  expect(signals.at(-1)).toMatchObject({ value: -1, text: `The certificate of the service expired on ${day}` })
   known.certificateEndsMs = null
   await clock.advanceBy(15_000)
   expect(told.at(-1)).toEqual({ watch: 'certificate_days', keys: [], isAll: true })
   known.others = [{ engine: 'two', endsAtMs: clock.nowMs() + 4.5 * 86_400_000 }]
   await clock.advanceBy(75_000)
-  expect(facts.at(-1)).toMatchObject({ value: 4, key: 'engine two', subject: 'The certificate of the engine two' })
+  expect(signals.at(-1)).toMatchObject({ value: 4, key: 'engine two', subject: 'The certificate of the engine two' })
   await watch.stop()
 })

@@ -5,7 +5,7 @@ import type { NodeId } from '../../../../shared/contract/index.ts'
 import { parseLane } from '../../../model/lane.ts'
 import type { QueueHead, StoredErrorGroup, StoredJob } from '../../../model/records.ts'
 import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../../storage/store.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
 
 export const RUNS_READ = 20
 /** Waits in further lanes are not known and count as over. */
@@ -33,8 +33,8 @@ export function newestRuns(store: JobReader, { project, spider }: OneSpider, lim
 }
 
 /** The signals of one spider, from its newest runs. */
-export const spiderFacts = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Fact[]> =>
-  factsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
+export const spiderSignals = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Signal[]> =>
+  signalsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
 
 /** What a run reveals about its spider. */
 export type RunRow = Pick<
@@ -44,7 +44,7 @@ export type RunRow = Pick<
 >
 
 /** `runs`: of one spider, newest first. Pure. */
-export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] {
+export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signal[] {
   const [newest] = runs
   if (newest === undefined) return []
   const { project, spider, id, nodeId, outcome, items, errors, endedAtMs, queuedAtMs } = newest
@@ -55,7 +55,7 @@ export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] 
   const of = { key: subject, sinceMs: endedAtMs ?? queuedAtMs, subject, labels }
   const why = newest.killingLine ?? newest.reason ?? 'for an unknown reason'
   const times = inARow > 1 ? ` ${inARow === RUNS_READ ? 'at least ' : ''}${inARow} times in a row` : ''
-  const facts: Fact[] = [
+  const signals: Signal[] = [
     {
       ...{ ...of, watch: 'spider_fails', value: inARow },
       text:
@@ -65,37 +65,37 @@ export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] 
     }
   ]
   // What a lost run did is unknown.
-  if (outcome === 'lost') return facts
+  if (outcome === 'lost') return signals
   if (items !== null)
-    facts.push({
+    signals.push({
       ...of,
       watch: 'spider_items',
       value: items,
       text: `${subject} scraped ${items.toLocaleString('en-US')} ${items === 1 ? 'item' : 'items'}`
     })
   if (errors !== null)
-    facts.push({
+    signals.push({
       ...of,
       watch: 'spider_errors',
       value: errors,
       text: `${subject} logged ${errors.toLocaleString('en-US')} ${errors === 1 ? 'error' : 'errors'}`
     })
-  return facts
+  return signals
 }
 
 /** One for each lane: the job that waits longest is its first, unless priorities say otherwise. */
-export async function waitingFacts(
+export async function waitingSignals(
   store: LaneReader,
   waitingOf: (lane: string) => Waiting,
   nodes: Nodes
-): Promise<Fact[]> {
+): Promise<Signal[]> {
   const lanes = (await store.listLanes()).slice(0, LANES_READ)
   const heads: QueueHead[][] = []
   for (let at = 0; at < lanes.length; at += LANES_AT_ONCE) {
     const some = lanes.slice(at, at + LANES_AT_ONCE)
     heads.push(...(await store.readHeads(some.map(({ lane }) => ({ lane, limit: 1 })))))
   }
-  return lanes.flatMap(({ lane }, at): Fact[] => {
+  return lanes.flatMap(({ lane }, at): Signal[] => {
     const head = heads[at]![0]
     if (head === undefined) return []
     const {
@@ -127,21 +127,21 @@ export async function waitingFacts(
 }
 
 /** Open errors that appeared or reappeared within the last day. */
-export async function errorFacts(store: ErrorStore, nowMs: number): Promise<Fact[]> {
+export async function errorSignals(store: ErrorStore, nowMs: number): Promise<Signal[]> {
   const sinceMs = nowMs - DAY_MS
-  const facts: Fact[] = []
+  const signals: Signal[] = []
   let before: ErrorGroupPage['before'] = null
   for (let read = 0; read < ERRORS_READ; read += ERRORS_AT_ONCE) {
     const groups = await store.listErrorGroups({ state: 'open' }, { before, limit: ERRORS_AT_ONCE, sinceMs })
-    facts.push(...groups.filter((group) => bornMs(group) >= sinceMs).map(errorFactOf))
+    signals.push(...groups.filter((group) => bornMs(group) >= sinceMs).map(errorSignalOf))
     const last = groups.at(-1)
     if (last === undefined || groups.length < ERRORS_AT_ONCE || last.lastSeenMs < sinceMs) break
     before = { lastSeenMs: last.lastSeenMs, id: last.id }
   }
-  return facts
+  return signals
 }
 
-export function errorFactOf(group: StoredErrorGroup): Fact {
+export function errorSignalOf(group: StoredErrorGroup): Signal {
   const { id, project, title, culprit, jobCount, reopenedAtMs } = group
   return {
     ...{ watch: 'error_appears', key: String(id), value: jobCount, sinceMs: bornMs(group) },
@@ -155,19 +155,23 @@ export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'fi
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
 /** For the spiders that rules expect to succeed; if they never did, since the first of these rules was created. */
-export async function overdueFacts(store: FindingStore, rules: readonly AlertRule[], nowMs: number): Promise<Fact[]> {
+export async function overdueSignals(
+  store: FindingStore,
+  rules: readonly AlertRule[],
+  nowMs: number
+): Promise<Signal[]> {
   const wanted = rules.filter(({ enabled, watch }) => enabled && watch === 'spider_overdue')
   const byAge = wanted.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
   const spiders = new Map(byAge.map((rule) => [`${rule.project}/${rule.spider}`, rule]))
-  const facts: Fact[] = []
+  const signals: Signal[] = []
   for (const [subject, { project, spider, createdAtMs }] of spiders) {
     const [run] = await store.listSuccessfulRuns(project!, spider!, { upTo: null, limit: 1 })
     const sinceMs = run?.endedAtMs ?? createdAtMs
-    facts.push({
+    signals.push({
       ...{ watch: 'spider_overdue', key: subject, value: Math.floor((nowMs - sinceMs) / HOUR_MS), sinceMs, subject },
       text: `${subject} has not succeeded${run === undefined ? ' yet' : ' lately'}`,
       labels: { ...NO_LABELS, project: project!, spider: spider!, jobId: run?.jobId ?? null }
     })
   }
-  return facts
+  return signals
 }

@@ -16,23 +16,23 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { StoredAlertFact } from '../../../model/records.ts'
 import type { AlertFactStore, ErrorStore, FindingStore, JobReader, LaneReader } from '../../../storage/store.ts'
 import type { Alerts } from '../alerts.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
-import { FactHistory, RECORDED_WATCHES } from '../past/fact-history.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
+import { SignalHistory, RECORDED_WATCHES } from '../past/signal-history.ts'
 import {
-  certificateFact,
-  diskFact,
-  nodeFacts,
-  queueFact,
-  runFacts,
+  certificateSignal,
+  diskSignal,
+  nodeSignals,
+  queueSignal,
+  runSignals,
   type SeenProblem,
-  scheduleFacts,
-  serviceFacts,
-  stuckFacts,
-  unusualFacts
-} from './state-facts.ts'
-import { errorFacts, overdueFacts, spiderFacts, waitingFacts } from './stored-facts.ts'
+  scheduleSignals,
+  serviceSignals,
+  stuckSignals,
+  unusualSignals
+} from './state-signals.ts'
+import { errorSignals, overdueSignals, spiderSignals, waitingSignals } from './stored-signals.ts'
 
-export interface FactWatchParts {
+export interface SignalWatchParts {
   store: JobReader & LaneReader & ErrorStore & FindingStore & AlertFactStore
   clock: Clock
   logger: Logger
@@ -73,10 +73,10 @@ const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_
  * Gives alerts their signals: changes soon after they happen, the rest from time to time, and only what a rule watches.
  * What no other table keeps is recorded, so that later rules can be tried on it.
  */
-export class FactWatch {
-  readonly #parts: FactWatchParts
+export class SignalWatch {
+  readonly #parts: SignalWatchParts
   readonly #ended = new Map<string, Spider>()
-  readonly #history = new FactHistory()
+  readonly #history = new SignalHistory()
   /** When each problem was first seen. */
   #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
@@ -91,7 +91,7 @@ export class FactWatch {
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
 
-  constructor(parts: FactWatchParts) {
+  constructor(parts: SignalWatchParts) {
     this.#parts = parts
     this.#alarm = new Alarm(parts.clock, () => {
       this.#looking = this.#looking.then(() => this.#look())
@@ -167,26 +167,26 @@ export class FactWatch {
     const nowMs = clock.nowMs()
     const problems = this.#problemsAt(nowMs)
     const fleet = nodes()
-    const { facts, unknown } = nodeFacts(fleet)
-    this.#report('node_down', () => facts, unknown)
-    this.#report('job_runs_long', () => runFacts(live(), nodeOf))
-    this.#report('queue_length', () => [queueFact(figures())])
+    const { signals, unknown } = nodeSignals(fleet)
+    this.#report('node_down', () => signals, unknown)
+    this.#report('job_runs_long', () => runSignals(live(), nodeOf))
+    this.#report('queue_length', () => [queueSignal(figures())])
     const measured = disk()
-    if (measured !== null) this.#report('disk_free', () => [diskFact(measured)])
-    const stuck = stuckFacts(fleet, stuckSinceMs)
+    if (measured !== null) this.#report('disk_free', () => [diskSignal(measured)])
+    const stuck = stuckSignals(fleet, stuckSinceMs)
     this.#report('node_stuck', () => stuck, new Set([...unknown, ...this.#notJudged(fleet, stuck)]))
     const endsMs = certificateEndsMs()
     this.#reportOnceComplete('certificate_days', () => [
-      ...(endsMs === null ? [] : [certificateFact(endsMs, nowMs)]),
-      ...this.#otherCertificates.map(({ engine, endsAtMs }) => certificateFact(endsAtMs, nowMs, engine))
+      ...(endsMs === null ? [] : [certificateSignal(endsMs, nowMs)]),
+      ...this.#otherCertificates.map(({ engine, endsAtMs }) => certificateSignal(endsAtMs, nowMs, engine))
     ])
-    this.#reportOnceComplete('spider_unusual', () => unusualFacts(findings()))
-    this.#reportOnceComplete('schedule_misses', () => scheduleFacts(problems))
-    this.#reportOnceComplete('service_problem', () => serviceFacts(problems))
+    this.#reportOnceComplete('spider_unusual', () => unusualSignals(findings()))
+    this.#reportOnceComplete('schedule_misses', () => scheduleSignals(problems))
+    this.#reportOnceComplete('service_problem', () => serviceSignals(problems))
   }
 
   /** Nodes that an earlier engine may have seen stuck: this one has yet to observe that they start nothing. */
-  #notJudged(fleet: readonly FleetNode[], stuck: readonly Fact[]): string[] {
+  #notJudged(fleet: readonly FleetNode[], stuck: readonly Signal[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []
     return fleet.flatMap(({ stored }) => (this.#wereStuck.has(stored.id) ? [] : [stored.id]))
@@ -205,7 +205,7 @@ export class FactWatch {
     for (const [key, spider] of [...this.#ended].slice(0, SPIDERS_AT_ONCE)) {
       this.#ended.delete(key)
       await this.#tryTo('read the runs of a spider', async () => {
-        for (const fact of await spiderFacts(store, spider, { nodeOf })) alerts.receive(fact)
+        for (const signal of await spiderSignals(store, spider, { nodeOf })) alerts.receive(signal)
       })
     }
   }
@@ -215,14 +215,14 @@ export class FactWatch {
     const isDue = clock.monotonicMs() - this.#readAtMs >= READ_EVERY_MS
     if (isDue) this.#readAtMs = clock.monotonicMs()
     if (isDue && alerts.isWatched('job_waits_long')) {
-      const facts = await this.#tryTo('read how long jobs wait', () => waitingFacts(store, waitingOf, { nodeOf }))
-      if (facts !== null) alerts.receiveAll('job_waits_long', facts)
+      const signals = await this.#tryTo('read how long jobs wait', () => waitingSignals(store, waitingOf, { nodeOf }))
+      if (signals !== null) alerts.receiveAll('job_waits_long', signals)
     }
     if (isDue && alerts.isWatched('spider_overdue')) {
-      const facts = await this.#tryTo('read when spiders succeeded', () =>
-        overdueFacts(store, alerts.rules(), clock.nowMs())
+      const signals = await this.#tryTo('read when spiders succeeded', () =>
+        overdueSignals(store, alerts.rules(), clock.nowMs())
       )
-      if (facts !== null) alerts.receiveAll('spider_overdue', facts)
+      if (signals !== null) alerts.receiveAll('spider_overdue', signals)
     }
     if (isDue && alerts.isWatched('certificate_days')) {
       const { otherCertificates } = this.#parts
@@ -231,37 +231,37 @@ export class FactWatch {
     }
     if ((isDue || this.#errorsAreOld) && alerts.isWatched('error_appears')) {
       this.#errorsAreOld = false
-      const facts = await this.#tryTo('read new errors', () => errorFacts(store, clock.nowMs()))
-      if (facts !== null) alerts.receiveAll('error_appears', facts)
+      const signals = await this.#tryTo('read new errors', () => errorSignals(store, clock.nowMs()))
+      if (signals !== null) alerts.receiveAll('error_appears', signals)
     }
   }
 
-  #report(watch: AlertWatch, factsNow: () => Fact[], unknown: ReadonlySet<string> = new Set()): void {
+  #report(watch: AlertWatch, signalsNow: () => Signal[], unknown: ReadonlySet<string> = new Set()): void {
     const { alerts, clock } = this.#parts
     const [isWatched, isRecorded] = [alerts.isWatched(watch), RECORDED_WATCHES.has(watch)]
     if (!isWatched && !isRecorded) return
-    const facts = factsNow()
-    if (isWatched) alerts.receiveAll(watch, facts, unknown)
-    if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, facts, unknown, clock.nowMs()))
+    const signals = signalsNow()
+    if (isWatched) alerts.receiveAll(watch, signals, unknown)
+    if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, signals, unknown, clock.nowMs()))
   }
 
   /** After a failure the next look decides again what to record. */
   async #record(): Promise<void> {
     const { store } = this.#parts
-    const facts = this.#unwritten
+    const signals = this.#unwritten
     this.#unwritten = []
-    if (facts.length === 0) return
-    await this.#tryTo('record facts', async () => {
-      await store.recordAlertFacts(facts)
-      this.#history.written(facts)
+    if (signals.length === 0) return
+    await this.#tryTo('record signals', async () => {
+      await store.recordAlertFacts(signals)
+      this.#history.written(signals)
     })
   }
 
   /** For signals that are complete only some time after a start. */
-  #reportOnceComplete(watch: AlertWatch, facts: () => Fact[]): void {
+  #reportOnceComplete(watch: AlertWatch, signals: () => Signal[]): void {
     const { alerts, clock } = this.#parts
-    if (clock.monotonicMs() >= this.#completeAtMs) return this.#report(watch, facts)
-    if (alerts.isWatched(watch)) for (const fact of facts()) alerts.receive(fact)
+    if (clock.monotonicMs() >= this.#completeAtMs) return this.#report(watch, signals)
+    if (alerts.isWatched(watch)) for (const signal of signals()) alerts.receive(signal)
   }
 
   /** null: it failed, and the failure is logged. */

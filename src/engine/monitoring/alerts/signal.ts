@@ -2,7 +2,7 @@ import type { AlertLabels, AlertRule, AlertScope } from '../../../shared/contrac
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 
 /** What the engine knows about one thing that can be watched. */
-export interface Fact {
+export interface Signal {
   watch: AlertWatch
   /** Identifies the thing within the watch: a node's id, `shop/prices`. */
   key: string
@@ -59,7 +59,7 @@ export class RuleIndex {
   }
 
   /** Rules whose scope and watch match, whether or not the value is a breach. */
-  of({ watch, labels }: Pick<Fact, 'watch' | 'labels'>): AlertRule[] {
+  of({ watch, labels }: Pick<Signal, 'watch' | 'labels'>): AlertRule[] {
     const found: AlertRule[] = []
     for (const place of placesOf(labels)) {
       for (const rule of this.#places.get(`${watch} ${place}`) ?? []) if (isInScope(rule, labels)) found.push(rule)

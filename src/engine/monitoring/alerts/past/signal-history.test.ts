@@ -4,9 +4,9 @@ import type { AlertId, AlertRule, AlertRuleId, AlertRuleSettings, NodeId } from 
 import { ALERT_WATCHES } from '../../../../shared/alert-watches.ts'
 import type { StoredAlertFact } from '../../../model/records.ts'
 import { AlertBook } from '../alert-book.ts'
-import { type Fact, NO_LABELS } from '../fact.ts'
+import { type Signal, NO_LABELS } from '../signal.ts'
 import { eventOfRecorded } from './events-of-others.ts'
-import { FactHistory } from './fact-history.ts'
+import { SignalHistory } from './signal-history.ts'
 import { replay } from './replay.ts'
 
 const MINUTE_MS = 60_000
@@ -35,7 +35,7 @@ const aLook = fc.record({
   )
 })
 
-const nodeFact = (name: string, downForMs: number | null, nowMs: number): Fact => ({
+const nodeSignal = (name: string, downForMs: number | null, nowMs: number): Signal => ({
   ...{ watch: 'node_down', key: name, value: downForMs === null ? 0 : 1, sinceMs: nowMs - (downForMs ?? 0) },
   ...{ subject: name, text: name, labels: { ...NO_LABELS, nodeId: name as NodeId } }
 })
@@ -66,7 +66,7 @@ const sorted = <One extends { subject: string; firedAtMs: number }>(alerts: Iter
     }))
     .sort((one, other) => one.firedAtMs - other.firedAtMs || one.subject.localeCompare(other.subject))
 
-test('a preview over recorded facts fires the alerts that a live book fired, also over restarts', async () => {
+test('a preview over recorded signals fires the alerts that a live book fired, also over restarts', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(aLook, { maxLength: 60 }),
@@ -76,23 +76,23 @@ test('a preview over recorded facts fires the alerts that a live book fired, als
         const settings = settingsOf('node_down', forSeconds)
         const live = liveBook(settings)
         const recorded: StoredAlertFact[] = []
-        let history = new FactHistory()
+        let history = new SignalHistory()
         let nowMs = START_MS
         for (const [at, { afterMs, nodes }] of looks.entries()) {
           nowMs += afterMs
           if (restarts.includes(at)) {
-            history = new FactHistory()
+            history = new SignalHistory()
             history.restore(recorded)
           }
-          const facts = nodes.flatMap((state, index) =>
+          const signals = nodes.flatMap((state, index) =>
             state === 'gone' || state === 'unknown'
               ? []
-              : [nodeFact(NODES[index]!, state === 'up' ? null : state.downForMs, nowMs)]
+              : [nodeSignal(NODES[index]!, state === 'up' ? null : state.downForMs, nowMs)]
           )
           const unknown = new Set(NODES.filter((_, index) => nodes[index] === 'unknown'))
-          live.book.receiveAll('node_down', facts, nowMs, unknown)
+          live.book.receiveAll('node_down', signals, nowMs, unknown)
           live.collect()
-          const changes = history.changesOf('node_down', facts, unknown, nowMs)
+          const changes = history.changesOf('node_down', signals, unknown, nowMs)
           recorded.push(...changes)
           history.written(changes)
         }
@@ -108,29 +108,29 @@ test('a preview over recorded facts fires the alerts that a live book fired, als
 })
 
 test('figures are recorded at most every five minutes, states whenever they change, and both once a day', () => {
-  const history = new FactHistory()
-  const queue = (value: number, atMs: number): Fact => ({
+  const history = new SignalHistory()
+  const queue = (value: number, atMs: number): Signal => ({
     ...{ watch: 'queue_length', key: 'service', value, sinceMs: atMs, subject: 'The queue', text: '' },
     labels: NO_LABELS
   })
-  const written = (facts: Fact[], watch: Fact['watch'], atMs: number) => {
-    const changes = history.changesOf(watch, facts, new Set(), atMs)
+  const written = (signals: Signal[], watch: Signal['watch'], atMs: number) => {
+    const changes = history.changesOf(watch, signals, new Set(), atMs)
     history.written(changes)
     return changes.map(({ value }) => value)
   }
   const looks = [...Array(41).keys()].map((at) => written([queue(at, at * 15_000)], 'queue_length', at * 15_000))
   expect(looks.flat()).toEqual([0, 20, 40])
-  expect(written([nodeFact('north', null, 0)], 'node_down', 0)).toEqual([0])
-  expect(written([nodeFact('north', null, 10)], 'node_down', 10)).toEqual([])
-  expect(written([nodeFact('north', 5, 20)], 'node_down', 20)).toEqual([1])
-  expect(written([nodeFact('north', 15, 30)], 'node_down', 30)).toEqual([])
-  expect(written([nodeFact('north', 86_400_015, 86_400_030)], 'node_down', 86_400_030)).toEqual([1])
+  expect(written([nodeSignal('north', null, 0)], 'node_down', 0)).toEqual([0])
+  expect(written([nodeSignal('north', null, 10)], 'node_down', 10)).toEqual([])
+  expect(written([nodeSignal('north', 5, 20)], 'node_down', 20)).toEqual([1])
+  expect(written([nodeSignal('north', 15, 30)], 'node_down', 30)).toEqual([])
+  expect(written([nodeSignal('north', 86_400_015, 86_400_030)], 'node_down', 86_400_030)).toEqual([1])
   expect(written([], 'node_down', 86_400_040)).toEqual([null])
 })
 
 test('what is not written is decided again', () => {
-  const history = new FactHistory()
-  const facts = [nodeFact('north', 0, 0)]
-  expect(history.changesOf('node_down', facts, new Set(), 0)).toHaveLength(1)
-  expect(history.changesOf('node_down', facts, new Set(), 1)).toHaveLength(1)
+  const history = new SignalHistory()
+  const signals = [nodeSignal('north', 0, 0)]
+  expect(history.changesOf('node_down', signals, new Set(), 0)).toHaveLength(1)
+  expect(history.changesOf('node_down', signals, new Set(), 1)).toHaveLength(1)
 })

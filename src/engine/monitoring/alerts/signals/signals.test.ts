@@ -3,8 +3,8 @@ import type { ScheduleId } from '../../../../shared/contract/index.ts'
 import { aNodeId } from '../../../../shared/testing/ids.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { aJob } from '../../../../shared/testing/builders.ts'
-import { diskFact, nodeFacts, type SeenProblem, scheduleFacts, serviceFacts } from './state-facts.ts'
-import { errorFacts, factsOfRuns, overdueFacts } from './stored-facts.ts'
+import { diskSignal, nodeSignals, type SeenProblem, scheduleSignals, serviceSignals } from './state-signals.ts'
+import { errorSignals, signalsOfRuns, overdueSignals } from './stored-signals.ts'
 
 const nodes = { nodeOf: () => undefined }
 const aNode = (health: string, problem: string | null = null) =>
@@ -14,29 +14,29 @@ const aNode = (health: string, problem: string | null = null) =>
   }) as unknown as FleetNode
 
 it('of a node that has not been asked yet, nothing is known', () => {
-  expect(nodeFacts([aNode('unknown')])).toEqual({ facts: [], unknown: new Set([aNodeId('n1')]) })
-  expect(nodeFacts([aNode('down', 'connection refused.')]).facts).toMatchObject([
+  expect(nodeSignals([aNode('unknown')])).toEqual({ signals: [], unknown: new Set([aNodeId('n1')]) })
+  expect(nodeSignals([aNode('down', 'connection refused.')]).signals).toMatchObject([
     { value: 1, sinceMs: 5_000, text: 'north is down: connection refused', labels: { nodeTags: ['eu'] } }
   ])
-  expect(nodeFacts([aNode('up')]).facts).toMatchObject([{ value: 0 }])
+  expect(nodeSignals([aNode('up')]).signals).toMatchObject([{ value: 0 }])
 })
 
 it('counts the bad runs since the last good one, and says why the newest failed', () => {
   const failed = aJob({ state: 'ended', outcome: 'failed', killingLine: 'KeyError: price', items: 2, errors: 1 })
   const good = aJob({ state: 'ended', outcome: 'succeeded', items: 600, errors: 0 })
-  expect(factsOfRuns([], nodes)).toEqual([])
-  expect(factsOfRuns([failed, failed, good, failed], nodes)).toMatchObject([
+  expect(signalsOfRuns([], nodes)).toEqual([])
+  expect(signalsOfRuns([failed, failed, good, failed], nodes)).toMatchObject([
     { watch: 'spider_fails', value: 2, text: expect.stringMatching(/failed 2 times in a row: KeyError: price$/) },
     { watch: 'spider_items', value: 2 },
     { watch: 'spider_errors', value: 1 }
   ])
-  expect(factsOfRuns([good, failed], nodes)).toMatchObject([{ watch: 'spider_fails', value: 0 }, {}, {}])
+  expect(signalsOfRuns([good, failed], nodes)).toMatchObject([{ watch: 'spider_fails', value: 0 }, {}, {}])
 })
 
 it('of a lost run, nobody knows how many items it had', () => {
   const lost = aJob({ state: 'ended', outcome: 'lost', items: 2, errors: 1 })
-  expect(factsOfRuns([lost], nodes)).toMatchObject([{ watch: 'spider_fails', value: 1 }])
-  expect(factsOfRuns([lost], nodes)).toHaveLength(1)
+  expect(signalsOfRuns([lost], nodes)).toMatchObject([{ watch: 'spider_fails', value: 1 }])
+  expect(signalsOfRuns([lost], nodes)).toHaveLength(1)
 })
 
 it('tells problems of schedules and of the service itself apart from those that have a watch of their own', () => {
@@ -54,12 +54,12 @@ it('tells problems of schedules and of the service itself apart from those that 
     { ...of, id: 'node:n1', title: 'north is down', nodeId: 'n1' },
     { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
   ] as SeenProblem[]
-  expect(scheduleFacts(problems)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
-  expect(serviceFacts(problems)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
+  expect(scheduleSignals(problems)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
+  expect(serviceSignals(problems)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
 })
 
 it('says how much of the disk is free, in tenths of a percent', () => {
-  expect(diskFact({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
+  expect(diskSignal({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
 })
 
 it('tells a new error although more than a page of older ones was logged after it', async () => {
@@ -75,7 +75,7 @@ it('tells a new error although more than a page of older ones was logged after i
       return all.slice(from, from + limit)
     }
   }
-  expect(await errorFacts(store as never, nowMs)).toMatchObject([{ key: '1' }])
+  expect(await errorSignals(store as never, nowMs)).toMatchObject([{ key: '1' }])
 })
 
 it('counts a spider that never succeeded from the first rule that wants it to, whatever rules come later', async () => {
@@ -86,5 +86,5 @@ it('counts a spider that never succeeded from the first rule that wants it to, w
     { ...rule, createdAtMs: hours(30) }
   ]
   const store = { listSuccessfulRuns: async () => [] }
-  expect(await overdueFacts(store as never, rules as never, hours(31))).toMatchObject([{ value: 31 }])
+  expect(await overdueSignals(store as never, rules as never, hours(31))).toMatchObject([{ value: 31 }])
 })
