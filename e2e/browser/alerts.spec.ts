@@ -57,7 +57,7 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
   await silence.getByText('4 h', { exact: true }).click()
   await silence.getByLabel('Comment').fill('broken on purpose')
   await silence.getByRole('button', { name: 'Silence', exact: true }).click()
-  await expect(alert.getByText(/A silence fits this alert/)).toBeVisible()
+  await expect(alert.getByText(/A silence matches this alert/)).toBeVisible()
   await page.getByRole('navigation', { name: 'Views of alerts' }).getByRole('link', { name: 'Silences' }).click()
   const row = page.getByRole('listitem', { name: 'Silence of demo/broken' })
   await expect(row).toContainText('broken on purpose')

@@ -83,7 +83,7 @@ it('leads to what it is about, says why nobody is told, and opens its rule', asy
   const waits = (await alerts()).find(({ watch }) => watch === 'job_waits_long')!
   await app.router.navigate({ to: '/alerts', search: { alert: waits.id } })
   const shown = await pane()
-  expect(shown.getByText(/A silence fits this alert/)).toBeTruthy()
+  expect(shown.getByText(/A silence matches this alert/)).toBeTruthy()
   expect(shown.getByRole('link', { name: 'Open job' }).getAttribute('href')).toBe(`/jobs?job=${waits.labels.jobId}`)
   fireEvent.click(await shown.findByRole('button', { name: 'Edit rule…' }))
   expect(await screen.findByRole('dialog', { name: 'Edit A job waits longer than an hour' })).toBeTruthy()
