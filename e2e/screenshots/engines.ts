@@ -36,6 +36,8 @@ export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   engines: openEngines,
   'engines-nodes': async (page) => {
     await page.goto('#/nodes')
+    // The screen of engines, which is shown until then, has the same names.
+    await page.getByRole('heading', { name: 'Nodes', level: 1, exact: true }).waitFor()
     await page.getByRole('main').getByText('south.example').first().click()
     await page.getByText('hostname').waitFor()
   },
