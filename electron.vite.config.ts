@@ -73,7 +73,7 @@ export default defineConfig({
   renderer: {
     root: 'src/renderer',
     // The same files are served by the app's own protocol and under /ui/.
-    base: '.',
+    base: './',
     plugins: [react(), findBeforeScreens, addCompressedCopies],
     build: {
       outDir: 'out/renderer',

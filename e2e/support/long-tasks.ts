@@ -28,7 +28,7 @@ export async function serveBusyFleet(outDirectory: string): Promise<{ address: s
   await build({
     configFile: false,
     root: rendererRoot,
-    base: '.',
+    base: './',
     plugins: [react()],
     logLevel: 'error',
     worker: { format: 'es' },

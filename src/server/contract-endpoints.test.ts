@@ -37,7 +37,7 @@ describe('the contract as REST', () => {
           .end()
       })
     expect(await statusOf('r5-feature%2Fx')).toBe(200)
-    for (const path of ['..', '%2E%2e', '.', '..', '../../news'])
+    for (const path of ['..', '%2E%2e', '.', '../', '../../news'])
       expect([path, await statusOf(path)]).toEqual([path, 400])
   })
 

@@ -112,7 +112,7 @@ const listings: Scenario = {
       }
       const outside = [
         '..',
-        '..',
+        '../',
         '../eggs',
         '%2e%2e/',
         '%2e%2e%2feggs',
@@ -121,7 +121,7 @@ const listings: Scenario = {
         'p/%00',
         '%ff',
         'p/report/..',
-        '.',
+        './',
         'p/./report/',
         'p%2freport/'
       ]

@@ -33,7 +33,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
 
 /** Shows another engine, in a new page: nothing of this one is left in its view. */
 export function openEngine(id: string, view = '#/'): void {
-  const url = new URL(id === LOCAL_ENGINE ? '.' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
+  const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
   url.hash = view
   window.location.assign(url.href)
 }

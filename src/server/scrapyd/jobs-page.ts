@@ -93,7 +93,7 @@ ${rows.map(row).join('\n')}
 </head>
 <body>
     <h1>Jobs</h1>
-    <p><a href=".">Go up</a></p>
+    <p><a href="./">Go up</a></p>
     <table id="jobs">
         <thead>
             <tr>

@@ -2,7 +2,7 @@ import { type AsyncZippable, zip } from 'fflate'
 
 /** A file with its place in the dropped folder, if it came in one. */
 export interface DroppedFile {
-  /** With `/` as separator, without a leading `/` or `.`. */
+  /** With `/` as separator, without a leading `/` or `./`. */
   readonly path: string
   readonly file: File
 }

@@ -374,7 +374,7 @@ test('an unused environment is listed and can be deleted; one that projects or s
   await expect(environments.remove(id)).rejects.toThrow('shop uses it. Choose another Python for it first.')
   await expect(environments.remove('main')).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await expect(environments.remove('0123456789ab')).rejects.toMatchObject({ code: 'NOT_FOUND' })
-  await expect(environments.rebuild('../../../..')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(environments.rebuild('../../..')).rejects.toMatchObject({ code: 'NOT_FOUND' })
   expect(() => environments.log('main')).toThrow('has no log')
   await expect(environments.rebuild('main')).rejects.toThrow('which Scrapdeck did not build')
   t.settings.set('shop', { kind: 'default' })
