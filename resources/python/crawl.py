@@ -20,6 +20,7 @@ LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
 # Of a project. Scrapy deletes no page; one that is deleted is fetched again.
 HTTP_CACHE_BYTES = 2 * 1000**3
+LONGEST_REASON = 200
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = ("apart", "crawl", "hidden_values", "parking", "supervisor", "warm")
 
@@ -86,7 +87,9 @@ def report_finish_reason():
     from scrapy.crawler import Crawler
 
     def write_reason(reason):
-        os.write(2, b"\nScrapdeck: the spider closed: %s\n" % json.dumps(str(reason)[:200]).encode())
+        # Not cut: what is left of a secret value would not be recognised.
+        if len(str(reason)) <= LONGEST_REASON:
+            os.write(2, b"\nScrapdeck: the spider closed: %s\n" % json.dumps(str(reason)).encode())
 
     begin = Crawler.__init__
 

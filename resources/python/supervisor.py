@@ -185,6 +185,8 @@ class Run:
             apart_module().clear(self.apart)
         output, finish_reason = take_finish_reason(read_end("output.txt", OUTPUT_KEPT + REPORT_BYTES))
         output = output[-OUTPUT_KEPT:]
+        if finish_reason is not None:
+            finish_reason = self.without_secrets(finish_reason.encode()).decode()
         if code == 0:
             self.keep_output(output)
         else:
@@ -358,7 +360,7 @@ def take_finish_reason(output):
     line = rb'\nScrapdeck: the spider closed: ("[^\n]{0,1300}")\n'
     said = re.findall(line, output)
     try:
-        return re.sub(line, b"", output), str(json.loads(said[-1])) if said else None
+        return re.sub(line, b"", output), str(json.loads(said[-1]))[:200] if said else None
     except ValueError:
         return output, None  # A spider printed something like it.
 

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { ScheduleRequest, SeenJob } from '../node-client.ts'
+import type { ScheduleRequest, SeenExit, SeenJob } from '../node-client.ts'
 import { buildEgg, buildEggFromFolder } from '../../projects/egg-builder.ts'
 import { asWheel } from '../../testing/archives.ts'
 import { systemClock } from '../../runtime/clock.ts'
@@ -318,8 +318,11 @@ class Talk(scrapy.Spider):
         print("printed", self.word, "x" * int(self.more))
         if self.fails == "yes":
             raise SystemExit(4)
+        self.crawler.signals.connect(self.close_with_word, scrapy.signals.spider_idle)
         return
         yield
+    def close_with_word(self):
+        raise scrapy.exceptions.CloseSpider("word " + self.word)
 `
     const files = {
       'scrapy.cfg': '[settings]\ndefault = talks.settings\n',
@@ -329,19 +332,22 @@ class Talk(scrapy.Spider):
     }
     const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
     await t.addEgg('10', await buildEgg(parts, { project: aProjectName('demo'), version: aVersionName('10') }))
+    let ended: SeenExit | null = null
     const printedBy = async (jobid: string, over: { args?: object; secretNames?: string[] }) => {
       const args = { word: 'tulip', more: '0', fails: 'no', ...over.args }
       const request = { ...over, args, jobid, version: aVersionName('10') }
       await node.schedule(t.aRequest('talk', request))
-      await untilFinished(node, jobid)
+      ended = (await untilFinished(node, jobid)).exit
       const run = { project: aProjectName('demo'), spider: 'talk', jobid }
       const range = await node.readPrinted(run, { offset: 0, limitBytes: 1_000_000 })
       return range === null ? null : Buffer.from(range.bytes).toString()
     }
     expect(await printedBy('talks', {})).toContain('printed tulip')
+    expect(ended).toMatchObject({ finishReason: 'word tulip' })
     const hidden = await printedBy('hides', { secretNames: ['word'] })
     expect(hidden).toContain('printed')
     expect(hidden).not.toContain('tulip')
+    expect(ended).toMatchObject({ code: 0, finishReason: expect.stringMatching(/^word (?!tulip)/) })
     const cut = await printedBy('cut', { args: { word: 'tulip'.repeat(30_000) }, secretNames: ['word'] })
     expect(cut ?? '').not.toContain('tulip')
     expect((await printedBy('long', { args: { more: '200000' } }))!.length).toBe(65_536)
