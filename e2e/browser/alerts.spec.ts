@@ -19,7 +19,7 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
   await fail()
 
   await page.goto(service.loginLink())
-  await page.getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
   await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'broken' }).first().click()
   const pane = page.getByRole('complementary', { name: 'Job' })
   await pane.getByRole('button', { name: 'Tell me when…' }).click()

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { copyFile, constants, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
@@ -7,6 +6,8 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import { makeDirectoryLikeAbove, makePrivateDirectory } from '../runtime/private-directory.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { problemOfPathPart } from './names.ts'
+
+const COMPARED_AT_ONCE_BYTES = 1_048_576
 
 export interface EggName {
   project: ProjectName
@@ -115,15 +116,23 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() ?? false
 }
 
+/** Through two buffers: the pieces of a large egg were 100 MB of garbage at each start. */
 async function hasSameBytes(path: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([stat(path).catch(() => null), stat(other)])
   if (one === null || !one.isFile() || one.size !== two.size) return false
   await using file = await open(path)
-  let position = 0
-  for await (const expected of createReadStream(other) as AsyncIterable<Buffer>) {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(expected.length), 0, expected.length, position)
-    if (bytesRead !== expected.length || !buffer.equals(expected)) return false
-    position += bytesRead
+  await using otherFile = await open(other)
+  const [piece, otherPiece] = [Buffer.alloc(COMPARED_AT_ONCE_BYTES), Buffer.alloc(COMPARED_AT_ONCE_BYTES)]
+  for (let position = 0; position < one.size; ) {
+    const wanted = Math.min(COMPARED_AT_ONCE_BYTES, one.size - position)
+    const [read, otherRead] = await Promise.all([
+      file.read(piece, 0, wanted, position),
+      otherFile.read(otherPiece, 0, wanted, position)
+    ])
+    const bytes = read.bytesRead
+    if (bytes === 0 || bytes !== otherRead.bytesRead) return false
+    if (piece.compare(otherPiece, 0, bytes, 0, bytes) !== 0) return false
+    position += bytes
   }
   return true
 }
