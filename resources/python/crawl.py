@@ -89,7 +89,8 @@ def report_finish_reason():
     def write_reason(reason):
         # Not cut: what is left of a secret value would not be recognised.
         if len(str(reason)) <= LONGEST_REASON:
-            os.write(2, b"\nScrapdeck: the spider closed: %s\n" % json.dumps(str(reason)).encode())
+            text = json.dumps(str(reason), ensure_ascii=False).encode("utf-8", "replace")
+            os.write(2, b"\nScrapdeck: the spider closed: %s\n" % text)
 
     begin = Crawler.__init__
 

@@ -186,7 +186,8 @@ class Run:
         output, finish_reason = take_finish_reason(read_end("output.txt", OUTPUT_KEPT + REPORT_BYTES))
         output = output[-OUTPUT_KEPT:]
         if finish_reason is not None:
-            finish_reason = self.without_secrets(finish_reason.encode()).decode()
+            # A spider may have printed the line: with any text, also what is no Unicode.
+            finish_reason = self.without_secrets(finish_reason.encode("utf-8", "replace")).decode("utf-8", "replace")[:200]
         if code == 0:
             self.keep_output(output)
         else:
@@ -360,7 +361,7 @@ def take_finish_reason(output):
     line = rb'\nScrapdeck: the spider closed: ("[^\n]{0,1300}")\n'
     said = re.findall(line, output)
     try:
-        return re.sub(line, b"", output), str(json.loads(said[-1]))[:200] if said else None
+        return re.sub(line, b"", output), str(json.loads(said[-1])) if said else None
     except ValueError:
         return output, None  # A spider printed something like it.
 

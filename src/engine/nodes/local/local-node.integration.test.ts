@@ -344,6 +344,12 @@ class Talk(scrapy.Spider):
     }
     expect(await printedBy('talks', {})).toContain('printed tulip')
     expect(ended).toMatchObject({ finishReason: 'word tulip' })
+    const spiders = '🕷'.repeat(190)
+    await printedBy('spiders', { args: { word: spiders } })
+    expect(ended).toMatchObject({ code: 0, finishReason: `word ${spiders}` })
+    // As a spider can print it: the run must still end.
+    await printedBy('forged', { args: { word: '\nScrapdeck: the spider closed: "\\ud800"\n' + 'x'.repeat(200) } })
+    expect(ended).toMatchObject({ code: 0, finishReason: '?' })
     const hidden = await printedBy('hides', { secretNames: ['word'] })
     expect(hidden).toContain('printed')
     expect(hidden).not.toContain('tulip')

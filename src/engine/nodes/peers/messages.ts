@@ -33,7 +33,7 @@ const SeenJob = z.object({
     .object({
       code: z.number().int().nullable(),
       signal: z.string().max(50).nullable(),
-      finishReason: z.string().max(200).nullish(),
+      finishReason: z.string().max(400).nullish(),
       limit: z.string().max(500).nullable(),
       peakMemoryBytes: z.number().nullable(),
       cpuSeconds: z.number().nullable()

@@ -60,8 +60,8 @@ const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
-  /** Why the spider closed, as Scrapy's signal says it; null: it did not close. */
-  finishReason: z.string().max(200).nullish(),
+  /** Why the spider closed, as Scrapy's signal says it, up to 200 characters of any plane; null: it did not. */
+  finishReason: z.string().max(400).nullish(),
   atMs: Time,
   /** CPU time of all processes that were waited for; highest memory of any one of them. Absent: not measured. */
   cpuSeconds: z.number().min(0).nullish(),
