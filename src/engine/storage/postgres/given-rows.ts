@@ -1,4 +1,3 @@
-import { toPostgres } from './dialect.ts'
 import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
@@ -17,8 +16,8 @@ export function withGivenSql({ sql, given, with: other, isAlike = false }: ManyS
       FROM json_to_recordset($1::json) AS own(${cells.join(', ')}), json_to_record($2::json) AS same(${cells.join(', ')})`
     : `SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}) WHERE ${FEW}`
   return `WITH given(${names.join(', ')}) AS
-    (${rows})${other === undefined ? '' : `, ${toPostgres(other).text}`}
-    ${toPostgres(sql).text}`
+    (${rows})${other === undefined ? '' : `, ${other}`}
+    ${sql}`
 }
 
 /** Its parameters: the rows, and of rows that are alike what all of them have in common. */

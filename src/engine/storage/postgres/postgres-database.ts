@@ -2,7 +2,7 @@ import type { Database, Many, ManySql, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { explainCommitError } from './postgres-error.ts'
-import { toPostgres } from './dialect.ts'
+import { POSTGRES } from '../sql/fragments.ts'
 import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
@@ -26,6 +26,7 @@ type Shape = 'object' | 'list' | 'first'
  * all writes that came during the one before.
  */
 export class PostgresDatabase implements Database {
+  readonly fragments = POSTGRES
   readonly name: string
   readonly #connection: Connection
   readonly #lockSql: string
@@ -57,7 +58,7 @@ export class PostgresDatabase implements Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row> {
     const control = this.#controls[sql]
     if (control !== undefined) return new ControlStatement(control) as never
-    const { text, parameters } = toPostgres(sql)
+    const { text, parameters } = numberParameters(sql)
     const changed = () => this.#wrote(1)
     const isInTransaction = () => this.#isOpen
     return new PostgresStatement(this.#connection, { text, parameters, isInTransaction, changed }, 'object') as never
@@ -156,6 +157,22 @@ export class PostgresDatabase implements Database {
   }
 }
 
+/**
+ * `?` and `:name` become `$1`, `$2` and so on. A name that comes twice is two parameters, as each place may have a type
+ * of its own. `::` is a cast.
+ */
+export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
+  const parameters: Parameter[] = []
+  const text = sql.replace(/\?|(?<!:):([a-z]\w*)/gi, (_, name: string | undefined) => {
+    parameters.push(name ?? parameters.length)
+    return `$${parameters.length}`
+  })
+  return { text, parameters }
+}
+
+/** Its name, or its place among values that have none. */
+type Parameter = string | number
+
 class ControlStatement {
   readonly #work: () => void
 
@@ -171,7 +188,7 @@ class ControlStatement {
 
 interface Prepared {
   text: string
-  parameters: (string | number)[]
+  parameters: Parameter[]
   isInTransaction: () => boolean
   changed: () => void
 }

@@ -4,17 +4,18 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
 import { ATTEMPT_UPDATES_MANY, ATTEMPT_UPDATES_SQL } from '../sql/attempt-updates.ts'
-import { ATTEMPTS_SQL, LOGS_MANY } from '../sql/attempts.ts'
-import { CHAIN_ENDS_MANY, CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
-import { COUNTERS_MANY, COUNTERS_SQL } from '../sql/counters.ts'
+import { attemptsSql, LOGS_MANY } from '../sql/attempts.ts'
+import { CHAIN_ENDS_MANY, chainEndsSql } from '../sql/chain-ends.ts'
+import { COUNTERS_MANY, countersSql } from '../sql/counters.ts'
 import { ENQUEUE_SQL } from '../sql/enqueue.ts'
-import { HOLDS_SQL } from '../sql/holds.ts'
-import { KEPT_LOGS_MANY, KEPT_LOGS_SQL } from '../sql/kept-logs.ts'
-import { OUTBOX_SQL } from '../sql/outbox.ts'
-import { QUEUE_MANY, QUEUE_SQL } from '../sql/queue.ts'
-import { READINGS_MANY, READINGS_SQL } from '../sql/readings.ts'
+import { holdsSql } from '../sql/holds.ts'
+import { KEPT_LOGS_MANY, keptLogsSql } from '../sql/kept-logs.ts'
+import { outboxSql } from '../sql/outbox.ts'
+import { QUEUE_MANY, queueSql } from '../sql/queue.ts'
+import { READINGS_MANY, readingsSql } from '../sql/readings.ts'
 import type { Connection } from './connection.ts'
-import { toPostgres } from './dialect.ts'
+import { numberParameters } from './postgres-database.ts'
+import { POSTGRES } from '../sql/fragments.ts'
 import { withGivenSql } from './given-rows.ts'
 import { connectTo } from './postgres-driver.ts'
 import { openPostgresStoreHere } from './postgres-store.ts'
@@ -32,16 +33,16 @@ const LARGE = [
 
 /** Queries of the hot paths: each claim, start, end and look at the queue. */
 const HOT = Object.entries({
-  QUEUE_SQL,
-  ATTEMPTS_SQL,
+  QUEUE_SQL: queueSql(POSTGRES),
+  ATTEMPTS_SQL: attemptsSql(POSTGRES),
   ATTEMPT_UPDATES_SQL,
-  HOLDS_SQL,
-  CHAIN_ENDS_SQL,
-  COUNTERS_SQL,
-  OUTBOX_SQL,
+  HOLDS_SQL: holdsSql(POSTGRES),
+  CHAIN_ENDS_SQL: chainEndsSql(POSTGRES),
+  COUNTERS_SQL: countersSql(POSTGRES),
+  OUTBOX_SQL: outboxSql(POSTGRES),
   ENQUEUE_SQL,
-  READINGS_SQL,
-  KEPT_LOGS_SQL
+  READINGS_SQL: readingsSql(POSTGRES),
+  KEPT_LOGS_SQL: keptLogsSql(POSTGRES)
 })
   .flatMap(([group, queries]) =>
     // Those made for the filter of a search are functions.
@@ -90,7 +91,7 @@ describe.skipIf(whyNoPostgres() !== null).each([YOUNG_ROWS, ROWS])('planned on t
   })
 
   test.each(HOT)('%s reads no large table from end to end', (_name, sql) => {
-    const { text, parameters } = toPostgres(sql)
+    const { text, parameters } = numberParameters(sql)
     expectNoLargeScan(text, parameters.length)
   })
   test.each(HOT_MANY)('%s, for many rows at once, reads no large table from end to end', (_name, many) => {

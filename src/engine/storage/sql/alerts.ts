@@ -5,8 +5,7 @@ import type {
   AlertRuleId,
   AlertRuleSettings,
   AlertSilence,
-  AlertSilenceId,
-  ProjectName
+  AlertSilenceId
 } from '../../../shared/contract/index.ts'
 import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
 import type {
@@ -19,36 +18,36 @@ import type {
   StoredEpisode
 } from '../../model/records.ts'
 import type { Database } from './database.ts'
-import { givenProjects, ofGiven } from './only-projects.ts'
+import { among, type Fragments } from './fragments.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import { createTable } from './table.ts'
 import { replaceRow } from './upsert.ts'
 
-const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
+const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR project ${among(sql, ':projects')})`
 
 /** The first part alone finds them in an index. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
 /** Firing ones are few and listed whole, the most severe first; ended ones by when they ended. */
-export const ALERTS_SQL = {
+export const alertsSql = (sql: Fragments) => ({
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
   firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
-    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS}
+    AND (CAST(:ruleId AS TEXT) IS NULL OR rule_id = :ruleId) AND ${ofProjects(sql)}
     AND severity <= :rank AND (severity < :rank OR fired_at_ms < :beforeMs OR (fired_at_ms = :beforeMs AND id > :beforeId))
     ORDER BY severity DESC, fired_at_ms DESC, id LIMIT :limit`,
-  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${OF_PROJECTS}
+  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${ofProjects(sql)}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
-    AND ${OF_PROJECTS} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
+    AND ${ofProjects(sql)} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   // Grouped at once, SQLite goes over all that a rule has ever had.
   figures: `WITH lately AS MATERIALIZED (SELECT rule_id, acknowledged, fired_at_ms FROM alerts WHERE fired_at_ms > ?)
-    SELECT rule_id AS ruleId, count(*) AS fired, sum(acknowledged) AS actedOn, max(fired_at_ms) AS lastFiredAtMs
+    SELECT rule_id AS "ruleId", count(*) AS fired, sum(acknowledged) AS "actedOn", max(fired_at_ms) AS "lastFiredAtMs"
     FROM lately GROUP BY rule_id`,
-  prune: `DELETE FROM alerts WHERE id IN
-    (SELECT id FROM alerts WHERE settled = 1 AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?)`
-}
+  prune: `DELETE FROM alerts WHERE id
+    ${sql.oneOf('SELECT id FROM alerts WHERE settled = 1 AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?')}`
+})
 
 const EVENT = 'alert'
 /** More than there are. */
@@ -84,8 +83,9 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
     fields: 'id silence:json untilMs'
   })
   const forgetSilences = database.prepare<[number]>('DELETE FROM alert_silences WHERE until_ms < ?')
-  const unsettled = database.prepare<[], string>(ALERTS_SQL.unsettled).pluck()
-  const endedSince = database.prepare<[number], string>(ALERTS_SQL.endedSince).pluck()
+  const statements = alertsSql(database.fragments)
+  const unsettled = database.prepare<[], string>(statements.unsettled).pluck()
+  const endedSince = database.prepare<[number], string>(statements.endedSince).pluck()
   const groups = createTable<{ id: string; group: StoredAlertGroup }>(database, {
     ...{ name: 'alert_groups', order: 'id', columns: { group: 'alert_group' } },
     fields: 'id group:json'
@@ -99,11 +99,11 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   )
   const forget = database.prepare<[string]>('DELETE FROM alerts WHERE id = ?')
   const get = database.prepare<[string], string>('SELECT episode FROM alerts WHERE id = ?').pluck()
-  const firing = database.prepare<Listing & { rank: number }, string>(ALERTS_SQL.firing).pluck()
-  const ended = database.prepare<Omit<Listing, 'ruleId'>, string>(ALERTS_SQL.ended).pluck()
-  const endedOfRule = database.prepare<Listing, string>(ALERTS_SQL.endedOfRule).pluck()
-  const figures = database.prepare<[number], AlertRuleFigures>(ALERTS_SQL.figures)
-  const prune = database.prepare<[number, number]>(ALERTS_SQL.prune)
+  const firing = database.prepare<Listing & { rank: number }, string>(statements.firing).pluck()
+  const ended = database.prepare<Omit<Listing, 'ruleId'>, string>(statements.ended).pluck()
+  const endedOfRule = database.prepare<Listing, string>(statements.endedOfRule).pluck()
+  const figures = database.prepare<[number], AlertRuleFigures>(statements.figures)
+  const prune = database.prepare<[number, number]>(statements.prune)
 
   function write({ episodes, forgotten, groups: changed, endedGroups, messages }: AlertWrite): void {
     for (const one of episodes) {
@@ -151,7 +151,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
       }),
 
     listAlerts({ state, ruleId, onlyProjects }: AlertFilter, { before, limit }: AlertPage): StoredEpisode[] {
-      const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
+      const projects = onlyProjects === undefined ? null : JSON.stringify(onlyProjects)
       const page = { projects, limit, beforeMs: Number.MAX_SAFE_INTEGER, beforeId: '' }
       const isEnded = before !== null && 'endedAtMs' in before
       const found: string[] = []

@@ -7,6 +7,7 @@ import type { ChainEnds } from './chain-ends.ts'
 import { createAttemptUpdates } from './attempt-updates.ts'
 import type { Cell, Columns, ManySql } from './database.ts'
 import type { CountedRow } from './counters.ts'
+import { among, type Fragments } from './fragments.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import { type KeptLogs, LOG_KEY, toLog } from './kept-logs.ts'
 import type { JobWriting } from './job-writing.ts'
@@ -14,38 +15,38 @@ import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
 import { attemptKey, type AttemptRow, toAttempt } from './rows.ts'
 
-const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
-      started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
-      may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
-      overlap_key AS overlapKey`
+const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS "notBeforeMs", reason, node_id AS "nodeId",
+      started_at_ms AS "startedAtMs", ended_at_ms AS "endedAtMs", killing_line AS "killingLine", pages, items, errors,
+      may_have_run_twice AS "mayHaveRunTwice", attempt_count AS "attemptCount", cancel_asked_at_ms AS "cancelAskedAtMs",
+      overlap_key AS "overlapKey"`
 
 const REPLACE_LOG = `ON CONFLICT (job_id, attempt_number) DO UPDATE
   SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
 
-export const ATTEMPTS_SQL = {
+export const attemptsSql = (sql: Fragments) => ({
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
   one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
-  ofJobs: 'SELECT * FROM attempts WHERE job_id IN (SELECT value FROM json_each(?))',
+  ofJobs: `SELECT * FROM attempts WHERE job_id ${among(sql, '?')}`,
   jobOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id = ?`,
-  jobsOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id IN (SELECT value FROM json_each(?))`,
-  loggedOf: `SELECT attempts.job_id AS jobId, number, project, log_archived AS isArchived,
-      coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes
+  jobsOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id ${among(sql, '?')}`,
+  loggedOf: `SELECT attempts.job_id AS "jobId", number, project, log_archived AS "isArchived",
+      coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS "packedBytes"
     FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND archived_logs.attempt_number = attempts.number
-    WHERE attempts.job_id IN (SELECT value FROM json_each(?))`,
-  // CROSS JOIN: the few runs first, and not all attempts on the node (https://sqlite.org/optoverview.html).
-  onNode: `SELECT attempts.* FROM json_each(:runs) AS run CROSS JOIN attempts ON node_id = :nodeId
+    WHERE attempts.job_id ${among(sql, '?')}`,
+  // The few runs first, and not all attempts on the node.
+  onNode: `SELECT attempts.* FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
   // An attempt that was found again has several ends: the last one counts.
   endedBefore: `SELECT EXISTS (
-    SELECT 1 FROM json_each(:runs) AS run CROSS JOIN attempts AS ended ON ended.node_id = :nodeId
+    SELECT 1 FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
     WHERE ended.result IN ('succeeded', 'failed', 'unclear')
       AND (SELECT max(sequence) FROM transitions
         WHERE job_id = ended.job_id AND attempt_number = ended.number AND kind = 'ended')
         < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
-}
+})
 
 const LOG: Columns = { ...LOG_KEY, packed: 'BLOB', raw_bytes: 'INTEGER', stored_bytes: 'INTEGER' }
 /** For many logs at once. */
@@ -124,26 +125,27 @@ export function createAttempts({
   keptLogs,
   logSums
 }: Dependencies) {
-  const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
-  const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
-  const ofJobs = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJobs)
-  const jobsOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobsOf)
-  const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
-  const onNode = database.prepare<{ nodeId: NodeId; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
+  const statements = attemptsSql(database.fragments)
+  const live = database.prepare<[], AttemptRow>(statements.live)
+  const ofJob = database.prepare<[string], AttemptRow>(statements.ofJob)
+  const ofJobs = database.prepare<[string], AttemptRow>(statements.ofJobs)
+  const jobsOf = database.prepare<[string], JobRowBefore>(statements.jobsOf)
+  const one = database.prepare<[string, number], AttemptRow>(statements.one)
+  const onNode = database.prepare<{ nodeId: NodeId; runs: string }, AttemptRow>(statements.onNode)
   const endedBefore = database
-    .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(ATTEMPTS_SQL.endedBefore)
+    .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(statements.endedBefore)
     .pluck()
-  const jobOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobOf)
+  const jobOf = database.prepare<[string], JobRowBefore>(statements.jobOf)
   const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
     `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
       ${REPLACE_LOG}`
   )
   const keptLog = database.prepare<[string, number], ArchivedLogRow>(
-    `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
+    `SELECT packed, raw_bytes AS "rawBytes", stored_bytes AS "storedBytes" FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND attempt_number = number
       WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
   )
-  const loggedOf = database.prepare<[string], LoggedRow>(ATTEMPTS_SQL.loggedOf)
+  const loggedOf = database.prepare<[string], LoggedRow>(statements.loggedOf)
   const keepLogs = database.prepareMany?.(LOGS_MANY.keep)
   const archiveMany = database.prepareMany?.(LOGS_MANY.archive)
   const archive = database.prepare<[string, number]>(

@@ -2,27 +2,28 @@ import type { AuditChange, AuditFilter } from '../../../shared/contract/index.ts
 import { EMPTY_CHAIN, hashOf, placeEntry } from '../audit/chain.ts'
 import type { AuditChain, NewAuditEntry, StoredAuditEntry } from '../../model/records.ts'
 import type { Database } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import type { Outbox } from './outbox.ts'
 import { replaceRow } from './upsert.ts'
 
-const ENTRY = 'seq, at_ms AS atMs, operation, who, project, result, record, hash'
+const ENTRY = 'seq, at_ms AS "atMs", operation, who, project, result, record, hash'
 
-export const AUDIT_SQL = {
+export const auditSql = ({ like }: Fragments) => ({
   after: `SELECT ${ENTRY} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?`,
   /** Looks at all between two places: only the place is in an index. */
-  between: `SELECT ${ENTRY}, (SELECT earlier.hash FROM audit AS earlier WHERE earlier.seq = audit.seq - 1) AS previousHash
+  between: `SELECT ${ENTRY}, (SELECT earlier.hash FROM audit AS earlier WHERE earlier.seq = audit.seq - 1) AS "previousHash"
     FROM audit WHERE seq < :before AND seq >= :since
-    AND (CAST(:who AS TEXT) IS NULL OR who LIKE :who ESCAPE '\\')
-    AND (CAST(:operation AS TEXT) IS NULL OR operation LIKE :operation ESCAPE '\\')
+    AND (CAST(:who AS TEXT) IS NULL OR who ${like} :who ESCAPE '\\')
+    AND (CAST(:operation AS TEXT) IS NULL OR operation ${like} :operation ESCAPE '\\')
     AND (CAST(:project AS TEXT) IS NULL OR project = :project)
     AND (CAST(:result AS TEXT) IS NULL OR result = :result)
-    AND (CAST(:text AS TEXT) IS NULL OR record LIKE :text ESCAPE '\\')
+    AND (CAST(:text AS TEXT) IS NULL OR record ${like} :text ESCAPE '\\')
     AND at_ms >= :fromMs AND at_ms < :untilMs
     ORDER BY seq DESC LIMIT :limit`,
   newest: 'SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1',
   timeOf: 'SELECT at_ms FROM audit WHERE seq = ?',
   prune: 'DELETE FROM audit WHERE seq <= ?'
-}
+})
 
 /** Entries that one page looks at. */
 const LOOKED_AT_MAX = 20_000
@@ -33,11 +34,12 @@ const EVER_MS = Number.MAX_SAFE_INTEGER
  * chain as it was. Writes run inside the caller's transaction; no two are at the same time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
+  const statements = auditSql(database.fragments)
   const chain = database.prepare<[], ChainRow>(
-    `SELECT deleted_seq AS deletedSeq, deleted_hash AS deletedHash, newest_seq AS newestSeq, newest_hash AS newestHash
+    `SELECT deleted_seq AS "deletedSeq", deleted_hash AS "deletedHash", newest_seq AS "newestSeq", newest_hash AS "newestHash"
      FROM audit_chain WHERE id = 1`
   )
-  const newestRow = database.prepare<[], AuditChain['newest']>(AUDIT_SQL.newest)
+  const newestRow = database.prepare<[], AuditChain['newest']>(statements.newest)
   const putChain = database.prepare<[number, string, number, string]>(
     replaceRow('audit_chain', ['id'], {
       ...{ id: '1', deleted_seq: '?', deleted_hash: '?', newest_seq: '?', newest_hash: '?' }
@@ -46,10 +48,10 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const insert = database.prepare<[object]>(
     'INSERT INTO audit VALUES (:seq, :atMs, :operation, :who, :project, :result, :record, :hash)'
   )
-  const after = database.prepare<[number, number], StoredAuditEntry>(AUDIT_SQL.after)
-  const between = database.prepare<[object], StoredAuditEntry & { previousHash: string | null }>(AUDIT_SQL.between)
-  const timeOf = database.prepare<[number], number>(AUDIT_SQL.timeOf).pluck()
-  const prune = database.prepare<[number]>(AUDIT_SQL.prune)
+  const after = database.prepare<[number, number], StoredAuditEntry>(statements.after)
+  const between = database.prepare<[object], StoredAuditEntry & { previousHash: string | null }>(statements.between)
+  const timeOf = database.prepare<[number], number>(statements.timeOf).pluck()
+  const prune = database.prepare<[number]>(statements.prune)
 
   /** As it is in this transaction; null: read it. There is no other writer. */
   let known: AuditChain | null = null

@@ -1,11 +1,12 @@
 import type { Cell, Columns, Database, ManySql } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
 import { chainConditionMetBy } from '../../model/chain-answers.ts'
 import type { Retention } from '../../model/records.ts'
 
 /** Rows of a table by job, oldest first, whose jobs were created and ended before a time. */
-const oldOf = (table: string, and = '') =>
-  `SELECT DISTINCT job_id FROM ${table} CROSS JOIN jobs ON jobs.id = job_id
+const oldOf = (sql: Fragments, table: string, and = '') =>
+  `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
 /** SQL, of the job of a row: whether it may end, or end again. */
@@ -39,14 +40,14 @@ export const CHAIN_ENDS_MANY = {
   }
 } satisfies Record<string, ManySql>
 
-export const CHAIN_ENDS_SQL = {
+export const chainEndsSql = (sql: Fragments) => ({
   due: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
     SELECT id, :jobId, CAST(:atMs AS BIGINT) FROM chains
     WHERE ${answers({ jobId: ':jobId', project: ':project', spider: ':spider', outcome: ':outcome', atMs: ':atMs' })}
     ON CONFLICT DO NOTHING`,
   dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
   withdraw: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
-  listDue: `SELECT chain_id AS chainId, job_id AS jobId FROM chain_ends
+  listDue: `SELECT chain_id AS "chainId", job_id AS "jobId" FROM chain_ends
     WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
   inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
     UNION SELECT :jobId, :chainId`,
@@ -54,10 +55,10 @@ export const CHAIN_ENDS_SQL = {
   mayEnd: `SELECT 1 WHERE ${mayEnd('?')}`,
   forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
   forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
-  oldEnds: oldOf('chain_ends', 'AND answered_at_ms IS NOT NULL'),
-  oldLines: oldOf('chain_lines', 'AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = jobs.id)'),
+  oldEnds: oldOf(sql, 'chain_ends', 'AND answered_at_ms IS NOT NULL'),
+  oldLines: oldOf(sql, 'chain_lines', 'AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = jobs.id)'),
   stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
-}
+})
 
 /** Leading digits of a job id, which encode its creation time (shared/ids.ts). */
 const TIME_DIGITS = 12
@@ -78,19 +79,20 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  * jobs whose cancel can be undone, until `prune` rules that out after a long time.
  */
 export function createChainEnds(database: Database) {
+  const statements = chainEndsSql(database.fragments)
   const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
-    CHAIN_ENDS_SQL.due
+    statements.due
   )
-  const withdraw = database.prepare<[string]>(CHAIN_ENDS_SQL.withdraw)
-  const inherit = database.prepare<{ jobId: JobId; chainId: ChainId; afterJobId: JobId }>(CHAIN_ENDS_SQL.inherit)
-  const isKnown = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.isKnown)
-  const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
-  const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
-  const forgetLine = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.forgetLine)
+  const withdraw = database.prepare<[string]>(statements.withdraw)
+  const inherit = database.prepare<{ jobId: JobId; chainId: ChainId; afterJobId: JobId }>(statements.inherit)
+  const isKnown = database.prepare<{ jobId: JobId }>(statements.isKnown)
+  const mayEnd = database.prepare<[string], number>(statements.mayEnd).pluck()
+  const forgetAnswered = database.prepare<[string]>(statements.forgetAnswered)
+  const forgetLine = database.prepare<{ jobId: JobId }>(statements.forgetLine)
   type Old = { beforeId: string; sinceMs: number; limit: number }
-  const oldEnds = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldEnds).pluck()
-  const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
-  const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
+  const oldEnds = database.prepare<Old, JobId>(statements.oldEnds).pluck()
+  const oldLines = database.prepare<Old, JobId>(statements.oldLines).pluck()
+  const stayCancelled = database.prepare<[string]>(statements.stayCancelled)
 
   const { due: dueOfMany, forgetAnswered: forgetAnsweredOfMany, forgetLines } = CHAIN_ENDS_MANY
   const many = database.prepareMany && {

@@ -1,7 +1,7 @@
 import type { ChainId, JobId } from '../../../shared/contract/index.ts'
 import type { Database } from './database.ts'
 import type { ChainAnswer, DueChain, StoredChain } from '../../model/records.ts'
-import { CHAIN_ENDS_SQL, type ChainEnds } from './chain-ends.ts'
+import { chainEndsSql, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { NamedRow } from './rows.ts'
 
@@ -16,7 +16,7 @@ export function createChains({
   chainEnds: ChainEnds
 }) {
   const all = database.prepare<[], NamedRow<StoredChain, 'settings'>>(
-    `SELECT id, settings, created_at_ms AS createdAtMs, fired_count AS firedCount, last_fired_at_ms AS lastFiredAtMs,
+    `SELECT id, settings, created_at_ms AS "createdAtMs", fired_count AS "firedCount", last_fired_at_ms AS "lastFiredAtMs",
        problem FROM chains ORDER BY created_at_ms, id`
   )
   const put = database.prepare(
@@ -25,9 +25,10 @@ export function createChains({
      ON CONFLICT (id) DO UPDATE SET settings = excluded.settings, enabled = excluded.enabled, project = excluded.project,
        spider = excluded.spider, condition = excluded.condition, problem = NULL`
   )
+  const { dueOfChain: ofChain, listDue: allDue } = chainEndsSql(database.fragments)
   const remove = database.prepare<[string]>('DELETE FROM chains WHERE id = ?')
-  const dueOfChain = database.prepare<[string], JobId>(CHAIN_ENDS_SQL.dueOfChain).pluck()
-  const listDue = database.prepare<[number], DueChain>(CHAIN_ENDS_SQL.listDue)
+  const dueOfChain = database.prepare<[string], JobId>(ofChain).pluck()
+  const listDue = database.prepare<[number], DueChain>(allDue)
   const answer = database.prepare<[number, string, string]>(
     'UPDATE chain_ends SET answered_at_ms = ? WHERE chain_id = ? AND job_id = ? AND answered_at_ms IS NULL'
   )

@@ -12,15 +12,16 @@ const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
  * collected during a write; `flush` writes them, `discard` drops those of a failed write.
  */
 export function createChangeLog(database: Database) {
+  const sql = database.fragments
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
   const insertMany = database.prepareMany?.(insertGiven('changes', { noun: 'TEXT', id: 'TEXT' }))
-  const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
+  const newest = database.prepare<[], number>(sql.lastChange).pluck()
   const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
   const after = database.prepare<[number], ChangedThing>(
     'SELECT position AS cursor, noun, id FROM changes WHERE position > ? ORDER BY position'
   )
   const prune = database.prepare<[number, number]>(
-    'DELETE FROM changes WHERE position IN (SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?)'
+    `DELETE FROM changes WHERE position ${sql.oneOf('SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?')}`
   )
   const jobs = new Set<string>()
   const lanes = new Set<string>()

@@ -1,8 +1,9 @@
 import type { Columns, Database, ManySql } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import type { JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import type { ChangeLog } from './change-log.ts'
 
-export const COUNTERS_SQL = {
+export const countersSql = (sql: Fragments) => ({
   kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
   dropKind: 'DELETE FROM job_counts WHERE project = ? AND spider = ? AND status = ? AND node_id = ? AND count = ?',
@@ -14,11 +15,13 @@ export const COUNTERS_SQL = {
   dropEnded: `DELETE FROM ended_counts WHERE from_id = ? AND project = ? AND spider = ? AND status = ? AND node_id = ?
     AND count = ?`,
   lane: `INSERT INTO queue_lanes VALUES (?, ?)
-    ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`
-}
+    ON CONFLICT (${sql.laneKey('lane')}) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`,
+  dropLane: `DELETE FROM queue_lanes
+    WHERE ${sql.laneKey('queue_lanes.lane')} = ${sql.laneKey('?')} AND depth = 0`
+})
 
 const KIND: Columns = { project: 'TEXT', spider: 'TEXT', status: 'TEXT', node_id: 'TEXT' }
-/** The same for many at once. */
+/** The same for many at once, on PostgreSQL. */
 export const COUNTERS_MANY = {
   kinds: addOrDrop('job_counts', KIND),
   ended: addOrDrop('ended_counts', { from_id: 'TEXT', ...KIND }),
@@ -29,11 +32,12 @@ export const COUNTERS_MANY = {
   },
   lanes: {
     sql: `INSERT INTO queue_lanes SELECT lane, depth FROM given
-      ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`,
+      ON CONFLICT (scrapdeck_digest(lane)) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`,
     given: { lane: 'TEXT', depth: 'INTEGER' }
   },
   dropLanes: {
-    sql: 'DELETE FROM queue_lanes USING given WHERE depth = 0 AND queue_lanes.lane = given.left_by',
+    sql: `DELETE FROM queue_lanes USING given
+      WHERE depth = 0 AND scrapdeck_digest(queue_lanes.lane) = scrapdeck_digest(given.left_by)`,
     given: { left_by: 'TEXT' }
   }
 } satisfies Record<string, ManySql>
@@ -70,15 +74,16 @@ export type Counters = ReturnType<typeof createCounters>
  * conformance suite recounts after every test, which detects a writer that forgets this.
  */
 export function createCounters(database: Database, changes: ChangeLog) {
+  const statements = countersSql(database.fragments)
   const addToState = database.prepare<[number, string]>('UPDATE state_counts SET count = count + ? WHERE state = ?')
-  const addToKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.kind)
-  const dropKind = database.prepare<[string, string, string, string, number]>(COUNTERS_SQL.dropKind)
-  const addToEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.ended)
-  const addToEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.endedOf)
-  const dropEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.dropEndedOf)
-  const dropEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.dropEnded)
-  const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
-  const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE queue_lanes.lane = ? AND depth = 0')
+  const addToKind = database.prepare<[string, string, string, string, number]>(statements.kind)
+  const dropKind = database.prepare<[string, string, string, string, number]>(statements.dropKind)
+  const addToEnded = database.prepare<[string, string, string, string, string, number]>(statements.ended)
+  const addToEndedOf = database.prepare<[string, string, number]>(statements.endedOf)
+  const dropEndedOf = database.prepare<[string, string, number]>(statements.dropEndedOf)
+  const dropEnded = database.prepare<[string, string, string, string, string, number]>(statements.dropEnded)
+  const addToLane = database.prepare<[string, number]>(statements.lane)
+  const dropLane = database.prepare<[string]>(statements.dropLane)
   const addToKinds = database.prepareMany?.(COUNTERS_MANY.kinds)
   const addToAllEnded = database.prepareMany?.(COUNTERS_MANY.ended)
   const addToAllEndedOf = database.prepareMany?.(COUNTERS_MANY.endedOf)

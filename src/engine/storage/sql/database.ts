@@ -1,9 +1,12 @@
+import type { Fragments } from './fragments.ts'
+
 /**
- * What the parts of a store (this folder) need of a database: SQL that SQLite and PostgreSQL both understand, called
- * synchronously, in a transaction that their caller has begun. SQLite's own driver is one; ../postgres is the other,
- * which also translates the few forms that differ (postgres/dialect.ts).
+ * A database as the parts of a store (this folder) use it: synchronously, in a transaction that their caller has begun.
+ * Statements are SQL that SQLite and PostgreSQL both understand, and for what differs, the fragments of this database.
+ * Parameters are `?` or `:name`, also on PostgreSQL.
  */
 export interface Database {
+  readonly fragments: Fragments
   prepare<Values extends unknown[] | {} = unknown[], Row = unknown>(
     sql: string
   ): Statement<Values extends unknown[] ? Values : [Values], Row>

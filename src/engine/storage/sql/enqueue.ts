@@ -55,7 +55,8 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     .pluck()
   const putKey = database.prepare<[string, string, number]>(PUT_DEDUPE_KEY)
   const forgetKeys = database.prepare<[number, number]>(
-    'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
+    `DELETE FROM dedupe_keys
+      WHERE key ${database.fragments.oneOf('SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?')}`
   )
 
   /** Not inserted yet: whatever else the same write inserts or reads comes after them. */

@@ -7,41 +7,41 @@ import type {
   StoredErrorGroupDetail,
   StoredOccurrence
 } from '../../model/records.ts'
-import { givenProjects, ofGiven } from './only-projects.ts'
+import { among, type Fragments } from './fragments.ts'
 import type { ErrorGroupFilter, ErrorGroupPage } from '../store.ts'
 
-const COLUMNS = `id, project, title, culprit, exception_type AS exceptionType, because, state, state_at_ms AS stateAtMs,
-    reopened_at_ms AS reopenedAtMs, first_seen_ms AS firstSeenMs, last_seen_ms AS lastSeenMs,
-    first_version AS firstVersion, count, job_count AS jobCount`
-const OCCURRENCE = `job_id AS jobId, attempt_number AS attemptNumber, spider, version, node_id AS nodeId, count,
-    first_seen_ms AS firstSeenMs, last_seen_ms AS lastSeenMs, line, "offset", message`
+const COLUMNS = `id, project, title, culprit, exception_type AS "exceptionType", because, state, state_at_ms AS "stateAtMs",
+    reopened_at_ms AS "reopenedAtMs", first_seen_ms AS "firstSeenMs", last_seen_ms AS "lastSeenMs",
+    first_version AS "firstVersion", count, job_count AS "jobCount"`
+const OCCURRENCE = `job_id AS "jobId", attempt_number AS "attemptNumber", spider, version, node_id AS "nodeId", count,
+    first_seen_ms AS "firstSeenMs", last_seen_ms AS "lastSeenMs", line, "offset", message`
 
-const seenIn = (kind: string, name: string) => `(:${name} IS NULL OR EXISTS (
+const seenIn = (kind: string, name: string) => `(CAST(:${name} AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM error_spread WHERE group_id = error_groups.id AND kind = '${kind}' AND value = :${name}))`
 /** In the order of an index: what the filter leaves out is passed over. */
-const pageOf = (project: string) => `SELECT ${COLUMNS} FROM error_groups
+const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM error_groups
     WHERE ${project} (last_seen_ms, id) < (:beforeMs, :beforeId)
-      AND (:state IS NULL OR state = :state) AND (:firstVersion IS NULL OR first_version = :firstVersion)
-      AND (:like IS NULL OR title LIKE :like ESCAPE '\\' OR culprit LIKE :like ESCAPE '\\')
+      AND (CAST(:state AS TEXT) IS NULL OR state = :state) AND (CAST(:firstVersion AS TEXT) IS NULL OR first_version = :firstVersion)
+      AND (CAST(:like AS TEXT) IS NULL OR title ${like} :like ESCAPE '\\' OR culprit ${like} :like ESCAPE '\\')
       AND ${seenIn('spider', 'spider')} AND ${seenIn('version', 'version')} AND ${seenIn('node', 'nodeId')}
     ORDER BY last_seen_ms DESC, id DESC LIMIT :limit`
 
 /** A resolved group is logged again. */
 const IS_BACK = `error_groups.state = 'resolved' AND excluded.last_seen_ms > error_groups.state_at_ms`
 
-export const ERROR_GROUPS_SQL = {
-  page: pageOf(''),
-  pageOfProject: pageOf('project = :project AND'),
-  pageOfProjects: pageOf(`project ${ofGiven(':onlyProjects')} AND`),
-  projects: `SELECT error_groups.id, project FROM json_each(?) AS wanted
-    CROSS JOIN error_groups ON error_groups.id = CAST(wanted.value AS BIGINT)`,
+export const errorGroupsSql = (sql: Fragments) => ({
+  page: pageOf(sql, ''),
+  pageOfProject: pageOf(sql, 'project = :project AND'),
+  pageOfProjects: pageOf(sql, `project ${among(sql, ':onlyProjects')} AND`),
+  projects: `SELECT error_groups.id, project FROM ${sql.texts('?', 'wanted')}
+    ${sql.thenJoin} error_groups ON error_groups.id = CAST(wanted.value AS BIGINT) ${sql.inOrderOf('wanted')}`,
   get: `SELECT ${COLUMNS} FROM error_groups WHERE id = ?`,
   spreadCounts: 'SELECT kind, count(*) AS count FROM error_spread WHERE group_id = ? GROUP BY kind',
-  spread: `SELECT value, count, run_count AS runCount, first_seen_ms AS firstSeenMs, last_seen_ms AS lastSeenMs
+  spread: `SELECT value, count, run_count AS "runCount", first_seen_ms AS "firstSeenMs", last_seen_ms AS "lastSeenMs"
     FROM error_spread WHERE group_id = ? AND kind = ? ORDER BY count DESC, value LIMIT ?`,
   hours: 'SELECT hour, count FROM error_hours WHERE group_id = ? AND hour >= ?',
   newest: `SELECT ${OCCURRENCE} FROM error_occurrences WHERE group_id = ? ORDER BY last_seen_ms DESC LIMIT ?`,
-  ofJob: `SELECT group_id AS groupId, ${OCCURRENCE} FROM error_occurrences
+  ofJob: `SELECT group_id AS "groupId", ${OCCURRENCE} FROM error_occurrences
     WHERE job_id = :jobId AND attempt_number BETWEEN :from AND :to ORDER BY last_seen_ms DESC LIMIT :limit`,
   setState: `UPDATE error_groups SET state = :state, state_at_ms = :atMs, reopened_at_ms = NULL
     WHERE id = :id AND state <> :state`,
@@ -58,8 +58,8 @@ export const ERROR_GROUPS_SQL = {
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,
       :offset, :message)
     ON CONFLICT (group_id, job_id, attempt_number) DO UPDATE SET
-      count = max(error_occurrences.count, excluded.count),
-      last_seen_ms = max(error_occurrences.last_seen_ms, excluded.last_seen_ms)`,
+      count = ${sql.greatest}(error_occurrences.count, excluded.count),
+      last_seen_ms = ${sql.greatest}(error_occurrences.last_seen_ms, excluded.last_seen_ms)`,
   // A resolved group that is seen again is open again; an ignored one stays ignored.
   group: `INSERT INTO error_groups (project, fingerprint, title, culprit, exception_type, because, state,
       first_seen_ms, last_seen_ms, first_version, count, job_count)
@@ -70,20 +70,20 @@ export const ERROR_GROUPS_SQL = {
       state = CASE WHEN ${IS_BACK} THEN 'open' ELSE error_groups.state END,
       first_version = CASE WHEN excluded.first_seen_ms < error_groups.first_seen_ms THEN excluded.first_version
         ELSE error_groups.first_version END,
-      first_seen_ms = min(error_groups.first_seen_ms, excluded.first_seen_ms),
-      last_seen_ms = max(error_groups.last_seen_ms, excluded.last_seen_ms),
+      first_seen_ms = ${sql.least}(error_groups.first_seen_ms, excluded.first_seen_ms),
+      last_seen_ms = ${sql.greatest}(error_groups.last_seen_ms, excluded.last_seen_ms),
       count = error_groups.count + excluded.count, job_count = error_groups.job_count + excluded.job_count
     RETURNING id`,
   countSpread: `INSERT INTO error_spread (group_id, kind, value, count, run_count, first_seen_ms, last_seen_ms)
     VALUES (:groupId, :kind, :value, :more, :isNewRun, :firstSeenMs, :lastSeenMs)
     ON CONFLICT (group_id, kind, value) DO UPDATE SET count = error_spread.count + excluded.count,
       run_count = error_spread.run_count + excluded.run_count,
-      first_seen_ms = min(error_spread.first_seen_ms, excluded.first_seen_ms),
-      last_seen_ms = max(error_spread.last_seen_ms, excluded.last_seen_ms)`,
+      first_seen_ms = ${sql.least}(error_spread.first_seen_ms, excluded.first_seen_ms),
+      last_seen_ms = ${sql.greatest}(error_spread.last_seen_ms, excluded.last_seen_ms)`,
   countHour: `INSERT INTO error_hours (group_id, hour, count) VALUES (?, ?, ?)
     ON CONFLICT (group_id, hour) DO UPDATE SET count = error_hours.count + excluded.count`,
   forgetHours: 'DELETE FROM error_hours WHERE group_id = ? AND hour < ?'
-}
+})
 
 /** A project with more has logs that say something new in each line: what was not seen for longest makes room. */
 export const MOST_GROUPS_OF_PROJECT = 1_000
@@ -104,7 +104,7 @@ interface RunRow {
 
 /** The errors that runs logged, the same ones of all runs of a project together. */
 export function createErrorGroups({ database }: { database: Database }) {
-  const sql = ERROR_GROUPS_SQL
+  const sql = errorGroupsSql(database.fragments)
   const page = database.prepare<Record<string, unknown>, GroupRow>(sql.page)
   const pageOfProject = database.prepare<Record<string, unknown>, GroupRow>(sql.pageOfProject)
   const pageOfProjects = database.prepare<Record<string, unknown>, GroupRow>(sql.pageOfProjects)
@@ -188,7 +188,7 @@ export function createErrorGroups({ database }: { database: Database }) {
       function rows(): GroupRow[] {
         if (project !== null) return pageOfProject.all({ ...wanted, project })
         if (onlyProjects === undefined) return page.all(wanted)
-        return pageOfProjects.all({ ...wanted, onlyProjects: givenProjects(onlyProjects) })
+        return pageOfProjects.all({ ...wanted, onlyProjects: JSON.stringify(onlyProjects) })
       }
     },
 

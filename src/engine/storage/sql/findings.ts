@@ -1,19 +1,20 @@
 import type { Database } from './database.ts'
-import { READINGS_SQL } from './readings.ts'
+import type { Fragments } from './fragments.ts'
+import { readingsSql } from './readings.ts'
 import type { Finding, JobId, ProjectName } from '../../../shared/contract/index.ts'
 import type { FilledFields, PastRun, StoredFindings } from '../../model/records.ts'
 
-export const FINDINGS_SQL = {
-  successfulRuns: `SELECT id AS jobId, pages, items, errors, started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs,
-    (SELECT figures ->> '$.filledFields' FROM run_figures WHERE job_id = jobs.id ORDER BY attempt_number DESC LIMIT 1)
-      AS filledFields
+export const findingsSql = (sql: Fragments) => ({
+  successfulRuns: `SELECT id AS "jobId", pages, items, errors, started_at_ms AS "startedAtMs", ended_at_ms AS "endedAtMs",
+    (SELECT ${sql.json('figures')} ->> 'filledFields' FROM run_figures WHERE job_id = jobs.id ORDER BY attempt_number DESC LIMIT 1)
+      AS "filledFields"
     FROM jobs WHERE project = ? AND spider = ? AND state = 'ended' AND outcome = 'succeeded' AND id <= ?
     ORDER BY id DESC LIMIT ?`,
   // The log of the run may have said nothing.
   lastFigures: `SELECT number, figures FROM attempts LEFT JOIN run_figures
       ON run_figures.job_id = attempts.job_id AND attempt_number = number
     WHERE attempts.job_id = ? ORDER BY number DESC LIMIT 1`,
-  all: `SELECT project, spider, job_id AS jobId, ended_at_ms AS endedAtMs, findings, dismissed FROM spider_findings
+  all: `SELECT project, spider, job_id AS "jobId", ended_at_ms AS "endedAtMs", findings, dismissed FROM spider_findings
     ORDER BY project, spider`,
   // The job may have been deleted meanwhile.
   put: `INSERT INTO spider_findings (project, spider, job_id, ended_at_ms, findings, dismissed)
@@ -21,11 +22,11 @@ export const FINDINGS_SQL = {
       WHERE EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)
     ON CONFLICT (project, spider) DO UPDATE SET
       dismissed = CASE WHEN spider_findings.job_id = excluded.job_id
-        THEN max(spider_findings.dismissed, excluded.dismissed) ELSE excluded.dismissed END,
+        THEN ${sql.greatest}(spider_findings.dismissed, excluded.dismissed) ELSE excluded.dismissed END,
       job_id = excluded.job_id, ended_at_ms = excluded.ended_at_ms, findings = excluded.findings`,
   forget: 'DELETE FROM spider_findings WHERE project = ? AND spider = ?',
   dismiss: 'UPDATE spider_findings SET dismissed = 1 WHERE project = ? AND spider = ? AND job_id = ?'
-}
+})
 
 /** Greater than every job id: they are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
@@ -41,13 +42,14 @@ interface FindingsRow extends Omit<StoredFindings, 'findings' | 'isDismissed'> {
 
 /** Past runs of spiders, and what is unusual about their newest. Writes run inside the caller's transaction. */
 export function createFindings(database: Database) {
-  const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(FINDINGS_SQL.successfulRuns)
-  const lastFigures = database.prepare<[string], { number: number; figures: string | null }>(FINDINGS_SQL.lastFigures)
-  const keepFigures = database.prepare<[string, number, string]>(READINGS_SQL.keep)
-  const all = database.prepare<[], FindingsRow>(FINDINGS_SQL.all)
-  const put = database.prepare<[object]>(FINDINGS_SQL.put)
-  const forget = database.prepare<[string, string]>(FINDINGS_SQL.forget)
-  const dismiss = database.prepare<[string, string, string]>(FINDINGS_SQL.dismiss)
+  const statements = findingsSql(database.fragments)
+  const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)
+  const lastFigures = database.prepare<[string], { number: number; figures: string | null }>(statements.lastFigures)
+  const keepFigures = database.prepare<[string, number, string]>(readingsSql(database.fragments).keep)
+  const all = database.prepare<[], FindingsRow>(statements.all)
+  const put = database.prepare<[object]>(statements.put)
+  const forget = database.prepare<[string, string]>(statements.forget)
+  const dismiss = database.prepare<[string, string, string]>(statements.dismiss)
 
   return {
     listSuccessfulRuns: (

@@ -1,7 +1,7 @@
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { asDatabase } from '../sqlite/sqlite-driver.ts'
+import { SqliteDatabase } from '../sqlite/sqlite-database.ts'
 import { createGroupCommit, type GroupCommit } from './group-commit.ts'
 
 describe('grouped commits', () => {
@@ -23,7 +23,7 @@ describe('grouped commits', () => {
     collected = []
     recorded = []
     commits = createGroupCommit({
-      database: asDatabase(database),
+      database: new SqliteDatabase(database),
       clock: createFakeClock(),
       record: () => {
         recorded.push(collected.length)

@@ -10,7 +10,7 @@ export function createGroups(database: Database) {
     fields: 'id name description createdAtMs role projects:json nodeGroups:json'
   })
   const members = database.prepare<[], { groupId: GroupId; userId: UserId }>(
-    'SELECT group_id AS groupId, user_id AS userId FROM group_members ORDER BY group_id, user_id'
+    'SELECT group_id AS "groupId", user_id AS "userId" FROM group_members ORDER BY group_id, user_id'
   )
   const addMember = database.prepare<[string, string]>('INSERT INTO group_members (group_id, user_id) VALUES (?, ?)')
   const deleteMembers = database.prepare<[string]>('DELETE FROM group_members WHERE group_id = ?')

@@ -13,13 +13,14 @@ import {
 } from '../../model/timeline.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
+import type { Fragments } from './fragments.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The columns that determine how a job is counted. */
 export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
 /** The columns that determine a job's hold. */
-export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey, attempt_count AS attemptCount'
+export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlapKey", attempt_count AS "attemptCount"'
 
 /** Most jobs examined per overlap key: lanes that begin behind them wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
@@ -27,7 +28,7 @@ const OVERLAPPING_LOOKED_AT_MAX = 100
 /** Found from the dependencies, never from all jobs that are held: no index has the state in this form. */
 const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
 
-export const HOLDS_SQL = {
+export const holdsSql = (sql: Fragments) => ({
   due: `SELECT ${HOLDABLE}, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
   expired: `SELECT id, expires_at_ms FROM jobs
@@ -37,14 +38,14 @@ export const HOLDS_SQL = {
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
   // Counted, and not a join with EXISTS, which PostgreSQL may begin with all jobs.
-  waitedFor: `SELECT value FROM json_each(?) WHERE (SELECT count(*) FROM job_dependencies
-      JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = json_each.value AND ${IS_DEPENDENT}) > 0`,
-  dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
+  waitedFor: `SELECT value FROM ${sql.texts('?', 'ended')} WHERE (SELECT count(*) FROM job_dependencies
+      JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = ended.value AND ${IS_DEPENDENT}) > 0`,
+  dependencies: `SELECT on_job_id AS "jobId", condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
   overlapNext: `SELECT ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
-}
+})
 
 /** A job that ended, or is no longer live, and may release others. */
 export interface JobThatEnded {
@@ -68,15 +69,16 @@ interface Dependencies extends JobWriting {
  * one was claimed first.
  */
 export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
-  const due = database.prepare<[number, number], CountedRow & Holdable>(HOLDS_SQL.due)
-  const expired = database.prepare<[number, number], { id: JobId; expires_at_ms: number }>(HOLDS_SQL.expired)
-  const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
-  const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
-  const dependents = database.prepare<[string], JobId>(HOLDS_SQL.dependents).pluck()
-  const waitedFor = database.prepare<[string], JobId>(HOLDS_SQL.waitedFor).pluck()
-  const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
-  const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
-  const overlapNext = database.prepare<[string], CountedRow>(HOLDS_SQL.overlapNext)
+  const statements = holdsSql(database.fragments)
+  const due = database.prepare<[number, number], CountedRow & Holdable>(statements.due)
+  const expired = database.prepare<[number, number], { id: JobId; expires_at_ms: number }>(statements.expired)
+  const nextDue = database.prepare<[], number | null>(statements.nextDue).pluck()
+  const nextExpiry = database.prepare<[], number | null>(statements.nextExpiry).pluck()
+  const dependents = database.prepare<[string], JobId>(statements.dependents).pluck()
+  const waitedFor = database.prepare<[string], JobId>(statements.waitedFor).pluck()
+  const dependencies = database.prepare<[string], DependencyOutcome>(statements.dependencies)
+  const overlapLive = database.prepare<[string]>(statements.overlapLive)
+  const overlapNext = database.prepare<[string], CountedRow>(statements.overlapNext)
   const one = database.prepare<[string], CountedRow & Holdable>(`SELECT ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`)
   const queued = database.prepare<[string], CountedRow & { overlap_key: string | null }>(
     `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`

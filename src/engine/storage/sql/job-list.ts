@@ -12,7 +12,7 @@ import { JOB_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { SHORT_ID_LENGTH } from '../../../shared/ids.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
-import { givenNodes, givenProjects, ofGiven, ofGivenNodes } from './only-projects.ts'
+import { among, type Fragments } from './fragments.ts'
 import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 type JobFilter = AskedFilter & OnlyProjects & AwayNodes
@@ -62,12 +62,12 @@ const OF_OWNER: Record<OwnerColumn, string> = {
 }
 
 function ofOwnerIn(half: string, column: OwnerColumn): string {
-  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
     WHERE ${half} AND ${OF_OWNER[column]} AND id < :before AND id >= :from ORDER BY id DESC`
 }
 
 function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
-  return `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
+  return `SELECT project, spider, status, coalesce(node_id, '') AS "nodeId", count(*) AS count FROM jobs
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
@@ -75,10 +75,14 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
-export const JOB_LIST_SQL = {
+/** An expression, since `status` is in no index. */
+const OUTCOME_OF_KIND = `CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN NULL ELSE kinds.status END`
+
+export const jobListSql = (sql: Fragments) => ({
   newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
-  /** CROSS JOIN keeps the order of the ids (https://sqlite.org/optoverview.html), without a sorter. */
-  byIds: `SELECT ${JOB} FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
+  /** In the order of the ids. */
+  byIds: `SELECT ${JOB} FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value
+    ${sql.inOrderOf('wanted')}`,
   /** The condition is of one filter. */
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
@@ -88,22 +92,22 @@ export const JOB_LIST_SQL = {
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
     ORDER BY not_before_ms, id LIMIT ?`,
-  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id < ? AND id >= ?
+  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')} AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
-  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND outcome IS ?
+  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')}
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   countOfKind: `SELECT count(*) FROM jobs
-    WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id >= ? AND id < ?`,
+    WHERE project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')} AND id >= ? AND id < ?`,
   /** One statement for all kinds on nodes: thousands of calls would cost more than the counting. */
-  countKindsOnNodes: `SELECT project, spider, status, node_id AS nodeId, (SELECT count(*) FROM jobs
+  countKindsOnNodes: `SELECT project, spider, status, node_id AS "nodeId", (SELECT count(*) FROM jobs
       WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
         AND jobs.state = CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN kinds.status ELSE 'ended' END
-        AND jobs.outcome IS CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN NULL ELSE kinds.status END
+        AND ${sql.sameOutcome('jobs.outcome', OUTCOME_OF_KIND)}
         AND id >= ? AND id < ?) AS count
     FROM job_counts AS kinds WHERE node_id <> ''`,
-  endedBefore: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+  endedBefore: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
-  endedFrom: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+  endedFrom: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
   /** In an index of their own: few of many jobs, and what operators look for. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
@@ -116,18 +120,18 @@ export const JOB_LIST_SQL = {
   endedOfUser: ofOwnerIn(ENDED, 'user_id'),
   liveKindsOfUser: kindsOfOwnerIn(`state <> 'ended'`, 'user_id'),
   endedKindsOfUser: kindsOfOwnerIn(`state = 'ended'`, 'user_id'),
-  byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+  byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
-  byIdEnd: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+  byIdEnd: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
     WHERE id IN (SELECT id FROM (SELECT id FROM jobs ORDER BY id DESC LIMIT ${ENDS_SEARCHED}) AS newest
-      WHERE id LIKE ?) ORDER BY id DESC LIMIT ${NAMED_MAX}`,
-  byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+      WHERE id ${sql.like} ?) ORDER BY id DESC LIMIT ${NAMED_MAX}`,
+  byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
     WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`,
-  byId: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+  byId: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
     WHERE id = ? AND jobid = id`,
-  byJobid: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
-    WHERE jobid <> id AND jobid = ? ORDER BY rowid DESC LIMIT ${NAMED_MAX}`
-}
+  byJobid: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS "nodeId", queued_at_ms FROM jobs
+    WHERE jobid <> id AND jobid = ? ORDER BY ${sql.insertOrder} DESC LIMIT ${NAMED_MAX}`
+})
 
 /** Parameters of its statements. */
 interface Owner {
@@ -153,31 +157,33 @@ interface NamedRow extends Kind {
  * number of kinds, never on the number of jobs.
  */
 export function createJobList(database: Database) {
-  const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest).raw()
-  const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
-  const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
-  const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
-  const byIdEnd = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byIdEnd)
-  const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
-  const byId = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byId)
-  const byJobid = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byJobid)
+  const { fragments } = database
+  const statements = jobListSql(fragments)
+  const newest = database.prepare<[string, string, number], JobRow>(statements.newest).raw()
+  const ofKind = database.prepare<unknown[], string>(statements.ofKind).pluck()
+  const ofKindOnNode = database.prepare<unknown[], string>(statements.ofKindOnNode).pluck()
+  const byIdPrefix = database.prepare<[string, string], NamedRow>(statements.byIdPrefix)
+  const byIdEnd = database.prepare<[string], NamedRow>(statements.byIdEnd)
+  const byJobidPrefix = database.prepare<[string, string], NamedRow>(statements.byJobidPrefix)
+  const byId = database.prepare<[string], NamedRow>(statements.byId)
+  const byJobid = database.prepare<[string], NamedRow>(statements.byJobid)
   const ofOwner = {
     schedule_id: prepareOwner('Schedule'),
     user_id: prepareOwner('User')
   }
-  const many = database.prepare<[string], JobRow>(JOB_LIST_SQL.byIds).raw()
+  const many = database.prepare<[string], JobRow>(statements.byIds).raw()
   const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
   const ownersOf = database.prepare<[string], { schedule_id: string | null; user_id: string | null }>(
     'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
   )
-  const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
-  const endedBefore = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedBefore)
-  const endedFrom = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedFrom)
-  const endedBadly = database.prepare<unknown[], string>(JOB_LIST_SQL.endedBadly).pluck()
+  const countOfKind = database.prepare<unknown[], number>(statements.countOfKind).pluck()
+  const endedBefore = database.prepare<[string], CountedKind>(statements.endedBefore)
+  const endedFrom = database.prepare<[string], CountedKind>(statements.endedFrom)
+  const endedBadly = database.prepare<unknown[], string>(statements.endedBadly).pluck()
   const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
   const youngest = database.prepare<[], string | null>('SELECT max(id) FROM jobs').pluck()
   const justBefore = database.prepare<[string, string, number], Kind>(
-    `SELECT project, spider, status, coalesce(node_id, '') AS nodeId FROM jobs
+    `SELECT project, spider, status, coalesce(node_id, '') AS "nodeId" FROM jobs
      WHERE id >= ? AND id < ? AND queued_at_ms < ?`
   )
 
@@ -191,10 +197,10 @@ export function createJobList(database: Database) {
   }
 
   function prepareOwner(noun: 'Schedule' | 'User') {
-    const kinds = [JOB_LIST_SQL[`liveKindsOf${noun}`], JOB_LIST_SQL[`endedKindsOf${noun}`]]
+    const kinds = [statements[`liveKindsOf${noun}`], statements[`endedKindsOf${noun}`]]
     return {
-      live: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`liveOf${noun}`]),
-      ended: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`endedOf${noun}`]),
+      live: database.prepare<Record<string, unknown>, NamedRow>(statements[`liveOf${noun}`]),
+      ended: database.prepare<Record<string, unknown>, NamedRow>(statements[`endedOf${noun}`]),
       kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, CountedKind>(sql))
     }
   }
@@ -205,7 +211,7 @@ export function createJobList(database: Database) {
 
   /** The kinds that match a filter, grouped by `columns`. */
   function kindsOf(filter: JobFilter, columns: string): CountedKind[] {
-    const { sql, values } = conditionsOf(filter, 'kind')
+    const { sql, values } = conditionsOf(fragments, filter, 'kind')
     return prepared<CountedKind>(
       `SELECT ${columns}, sum(count) AS count FROM job_counts WHERE ${sql} GROUP BY ${GROUPS[columns]}`
     ).all(...values)
@@ -241,8 +247,8 @@ export function createJobList(database: Database) {
    * Most filters match much of the newest jobs.
    */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
-    const { sql, values } = conditionsOf(filter, 'job')
-    const scan = prepared<string>(JOB_LIST_SQL.newestThat(sql)).pluck()
+    const { sql, values } = conditionsOf(fragments, filter, 'job')
+    const scan = prepared<string>(statements.newestThat(sql)).pluck()
     const first = scan.all(below, from, limit, ...values, limit)
     if (first.length === limit) return first
     if (first.length * SCANNED_PER_WANTED < limit) return null
@@ -340,8 +346,8 @@ export function createJobList(database: Database) {
 
   /** How many jobs of these kinds and statuses have ids in the range, counted in the indexes. */
   function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
-    const { sql, values } = conditionsOf({ ...filter, status }, 'kind')
-    const counted = prepared<CountedKind>(`${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
+    const { sql, values } = conditionsOf(fragments, { ...filter, status }, 'kind')
+    const counted = prepared<CountedKind>(`${statements.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
     const onNodes = new Map<string, number>()
     for (const kind of counted) onNodes.set(nameOf(kind), (onNodes.get(nameOf(kind)) ?? 0) + kind.count)
     for (const kind of kinds) {
@@ -410,9 +416,9 @@ export function createJobList(database: Database) {
     ),
 
     listLater: inOneRead((...[filter, page]: Parameters<JobReader['listLaterOrders']>): JobRow[] => {
-      const { sql, values } = conditionsOf(filter, 'job')
+      const { sql, values } = conditionsOf(fragments, filter, 'job')
       const users = filter.userId === undefined ? [] : [filter.userId]
-      const later = prepared<JobRow>(JOB_LIST_SQL.later(`${sql}${users.length === 0 ? '' : ' AND user_id = ?'}`)).raw()
+      const later = prepared<JobRow>(statements.later(`${sql}${users.length === 0 ? '' : ' AND user_id = ?'}`)).raw()
       return withinBytes(later, [page.after.atMs, page.after.id, ...values, ...users, page.limit], page.maxBytes)
     }),
 
@@ -454,7 +460,7 @@ function withinBytes<Values extends unknown[]>(
 }
 
 const KIND = 'project, spider, status'
-const KIND_ON_NODE = 'project, spider, status, node_id AS nodeId'
+const KIND_ON_NODE = 'project, spider, status, node_id AS "nodeId"'
 const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 2, 3, 4' }
 
 /** Returns `count` ids below `before`, newest first. */
@@ -500,7 +506,9 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
 }
 
 /** What the filter says of a row of job_counts, or of a job, which has more to say: a time and names of its own. */
-function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
+function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
+  const { like, glob } = fragments
+  const listed = among(fragments, '?')
   const { status, project, spider, nodeId, sinceMs, text, onlyProjects } = filter
   const parts: string[] = []
   const values: unknown[] = []
@@ -512,8 +520,8 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
   else if (sinceMs !== undefined) add('queued_at_ms >= ?', sinceMs)
   if (status !== undefined && status.length > 0) {
     const isOne = `status IN (${status.map(() => '?').join(', ')})`
-    const isUnknown = `(status IN ('${ON_NODE_STATUSES.join(`', '`)}') AND node_id ${ofGivenNodes})`
-    if (isUnknownAsked(filter)) add(`(${isOne} OR ${isUnknown})`, ...status, givenNodes(filter.awayNodes ?? []))
+    const isUnknown = `(status IN ('${ON_NODE_STATUSES.join(`', '`)}') AND node_id ${listed})`
+    if (isUnknownAsked(filter)) add(`(${isOne} OR ${isUnknown})`, ...status, JSON.stringify(filter.awayNodes ?? []))
     else add(isOne, ...status)
   }
   for (const [column, pattern] of [
@@ -522,24 +530,24 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
   ] as const) {
     if (pattern === undefined) continue
     // `*` matches anything; every other character is literal.
-    if (pattern.includes('*')) add(`${column} GLOB ?`, pattern.replace(/[[?]/g, '[$&]'))
+    if (pattern.includes('*')) add(glob(column, '?'), pattern.replace(/[[?]/g, '[$&]'))
     else add(`${column} = ?`, pattern)
   }
   if (nodeId !== undefined) add('node_id = ?', nodeId)
   if (onlyProjects !== undefined) {
-    add(`project ${ofGiven('?')}`, givenProjects(onlyProjects))
+    add(`project ${listed}`, JSON.stringify(onlyProjects))
   }
   if (text !== undefined && text !== '') {
-    const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
-    const found = `project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\'`
+    const part = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+    const found = `project ${like} ? ESCAPE '\\' OR spider ${like} ? ESCAPE '\\'`
     const jobid = [text, endOfPrefix(text)]
     // Of no job, where the text cannot be the beginning of an id.
     const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
-    if (of === 'kind') add(`(${found})`, like, like)
+    if (of === 'kind') add(`(${found})`, part, part)
     else
       add(
-        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?) OR id LIKE ?)`,
-        ...[like, like, ...jobid, ...id, `%${idEndOf(text) ?? AFTER_EVERY_ID}`]
+        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?) OR id ${like} ?)`,
+        ...[part, part, ...jobid, ...id, `%${idEndOf(text) ?? AFTER_EVERY_ID}`]
       )
   }
   return { sql: parts.join(' AND ') || 'true', values }

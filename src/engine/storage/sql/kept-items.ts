@@ -6,14 +6,14 @@ import type { ItemsRecord, KeptItemsFile, LogKey } from '../../model/records.ts'
 type Columns = Omit<ItemsRecord, 'sizes'> & { rawBytes: number | null; storedBytes: number | null }
 type ListedColumns = Columns & { state: string | null; kept: number; mayHaveRunTwice: number }
 
-const COLUMNS = `job_id AS jobId, attempt_number AS number, kept_items.project, kept_items.spider,
-  kept_items.ended_at_ms AS endedAtMs, raw_bytes AS rawBytes, stored_bytes AS storedBytes, problem,
-  deleted_at_ms AS deletedAtMs`
+const COLUMNS = `job_id AS "jobId", attempt_number AS number, kept_items.project, kept_items.spider,
+  kept_items.ended_at_ms AS "endedAtMs", raw_bytes AS "rawBytes", stored_bytes AS "storedBytes", problem,
+  deleted_at_ms AS "deletedAtMs"`
 
 export const KEPT_ITEMS_SQL = {
   one: `SELECT ${COLUMNS} FROM kept_items WHERE job_id = ? AND attempt_number = ?`,
   page: `SELECT ${COLUMNS}, jobs.state, coalesce(kept, 0) AS kept,
-      coalesce(may_have_run_twice, 0) AS mayHaveRunTwice
+      coalesce(may_have_run_twice, 0) AS "mayHaveRunTwice"
     FROM kept_items LEFT JOIN jobs ON jobs.id = job_id
     WHERE (job_id, attempt_number) > (:jobId, :number) AND stored_bytes IS NOT NULL
     ORDER BY job_id, attempt_number LIMIT :limit`,

@@ -1,4 +1,4 @@
-import { givenProjects, ofGiven } from './only-projects.ts'
+import { among, type Fragments, POSTGRES } from './fragments.ts'
 import type { Columns, Database, ManySql, Statement } from './database.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
@@ -39,10 +39,10 @@ interface SizesRow extends LogKey {
   storedBytes: number | null
 }
 
-const KEPT = 'packed, archived_logs.raw_bytes AS rawBytes, archived_logs.stored_bytes AS storedBytes'
+const KEPT = 'packed, archived_logs.raw_bytes AS "rawBytes", archived_logs.stored_bytes AS "storedBytes"'
 
-const RUN = `attempts.job_id AS jobId, attempts.number, attempts.jobid, jobs.project, jobs.spider,
-  attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs`
+const RUN = `attempts.job_id AS "jobId", attempts.number, attempts.jobid, jobs.project, jobs.spider,
+  attempts.node_id AS "nodeId", attempts.started_at_ms AS "startedAtMs"`
 
 /** SQL, of a log: a column of its blocks. */
 function ofBlocks(column: string): string {
@@ -50,56 +50,58 @@ function ofBlocks(column: string): string {
     AND log_blocks.attempt_number = archived_logs.attempt_number)`
 }
 
-export const KEPT_LOGS_SQL = {
+export const keptLogsSql = (sql: Fragments) => ({
   /** Where a page ends: in the index that has the keys alone, so that no packed log is read. */
-  pageEnd: `SELECT job_id AS jobId, attempt_number AS number FROM archived_logs
+  pageEnd: `SELECT job_id AS "jobId", attempt_number AS number FROM archived_logs
     WHERE (job_id, attempt_number) < (:jobId, :number) ORDER BY job_id DESC, attempt_number DESC LIMIT 1 OFFSET :offset`,
-  /** CROSS JOIN keeps the order of the keys (https://sqlite.org/optoverview.html). */
-  page: (joins: string, condition: string) => `SELECT archived_logs.job_id AS jobId,
-      archived_logs.attempt_number AS number, first_block AS firstBlock, whole_blocks AS wholeBlocks,
-      tail_block AS tailBlock, log_blocks.raw_bytes AS rawBytes
+  /** In the order of the keys. */
+  page: (joins: string, condition: string) => `SELECT archived_logs.job_id AS "jobId",
+      archived_logs.attempt_number AS number, first_block AS "firstBlock", whole_blocks AS "wholeBlocks",
+      tail_block AS "tailBlock", log_blocks.raw_bytes AS "rawBytes"
     FROM archived_logs LEFT JOIN log_blocks
       ON log_blocks.job_id = archived_logs.job_id AND log_blocks.attempt_number = archived_logs.attempt_number ${joins}
     WHERE (archived_logs.job_id, archived_logs.attempt_number) < (:jobId, :number)
       AND (archived_logs.job_id, archived_logs.attempt_number) >= (:endJobId, :endNumber) AND ${condition}
     ORDER BY archived_logs.job_id DESC, archived_logs.attempt_number DESC`,
-  kept: `SELECT archived_logs.job_id AS jobId, attempt_number AS number, ${KEPT}, jobs.project, jobs.spider,
-      attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs, attempts.ended_at_ms AS endedAtMs
-    FROM archived_logs CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND number = attempt_number
-      CROSS JOIN jobs ON jobs.id = archived_logs.job_id
+  kept: `SELECT archived_logs.job_id AS "jobId", attempt_number AS number, ${KEPT}, jobs.project, jobs.spider,
+      attempts.node_id AS "nodeId", attempts.started_at_ms AS "startedAtMs", attempts.ended_at_ms AS "endedAtMs"
+    FROM archived_logs ${sql.thenJoin} attempts ON attempts.job_id = archived_logs.job_id AND number = attempt_number
+      ${sql.thenJoin} jobs ON jobs.id = archived_logs.job_id
     WHERE archived_logs.job_id = ? AND attempt_number = ?`,
   stored: `SELECT ${KEPT} FROM archived_logs WHERE job_id = ? AND attempt_number = ?`,
-  sizes: `SELECT job_id AS jobId, attempt_number AS number, length(packed) AS packedBytes, raw_bytes AS rawBytes,
-      stored_bytes AS storedBytes
-    FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))`,
-  live: (condition: string) => `SELECT ${RUN} FROM attempts CROSS JOIN jobs ON jobs.id = attempts.job_id
+  sizes: `SELECT job_id AS "jobId", attempt_number AS number, length(packed) AS "packedBytes", raw_bytes AS "rawBytes",
+      stored_bytes AS "storedBytes"
+    FROM archived_logs WHERE job_id ${among(sql, '?')}`,
+  live: (condition: string) => `SELECT ${RUN} FROM attempts ${sql.thenJoin} jobs ON jobs.id = attempts.job_id
     WHERE attempts.state <> 'ended' AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
-  ended: (condition: string) => `SELECT ${RUN} FROM jobs CROSS JOIN attempts ON attempts.job_id = jobs.id
+  ended: (condition: string) => `SELECT ${RUN} FROM jobs ${sql.thenJoin} attempts ON attempts.job_id = jobs.id
     WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= :endedSinceMs AND attempts.log_archived = 0
       AND attempts.result NOT IN ('refused', 'absent') AND ${condition} ORDER BY jobs.ended_at_ms DESC LIMIT :limit`,
-  copied: (condition: string) => `SELECT ${RUN} FROM json_each(:copied) AS wanted
-      CROSS JOIN attempts ON attempts.job_id = wanted.value ->> 'jobId'
+  copied: (condition: string) => `SELECT ${RUN} FROM ${sql.objects(':copied', 'wanted')}
+      ${sql.thenJoin} attempts ON attempts.job_id = wanted.value ->> 'jobId'
         AND attempts.number = CAST(wanted.value ->> 'number' AS BIGINT)
-      CROSS JOIN jobs ON jobs.id = attempts.job_id
+      ${sql.thenJoin} jobs ON jobs.id = attempts.job_id
     WHERE attempts.state = 'ended' AND attempts.log_archived = 0
       AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
   // Looked up one by one: PostgreSQL may compare the few new logs with all blocks, while it knows of few.
-  added: `SELECT id, job_id AS jobId, attempt_number AS number, ${ofBlocks('tail_block')} AS tailBlock,
-      ${ofBlocks('raw_bytes')} AS rawBytes
+  added: `SELECT id, job_id AS "jobId", attempt_number AS number, ${ofBlocks('tail_block')} AS "tailBlock",
+      ${ofBlocks('raw_bytes')} AS "rawBytes"
     FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
-}
+})
 
 export const LOG_KEY: Columns = { job_id: 'TEXT', attempt_number: 'INTEGER' }
 
-const KEEP_BLOCKS = `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
+const keepBlocks = ({
+  greatest
+}: Fragments) => `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
   first_block = coalesce(excluded.first_block, log_blocks.first_block),
-  whole_blocks = max(excluded.whole_blocks, log_blocks.whole_blocks)`
+  whole_blocks = ${greatest}(excluded.whole_blocks, log_blocks.whole_blocks)`
 
-/** For many logs at once. */
+/** For many logs at once, on PostgreSQL. */
 export const KEPT_LOGS_MANY = {
   record: {
     sql: `INSERT INTO log_blocks SELECT job_id, attempt_number, raw_bytes, first_block, whole_blocks, tail_block FROM given
-      ${KEEP_BLOCKS}`,
+      ${keepBlocks(POSTGRES)}`,
     given: {
       ...LOG_KEY,
       ...{ raw_bytes: 'INTEGER', first_block: 'INTEGER', whole_blocks: 'INTEGER', tail_block: 'INTEGER' }
@@ -112,26 +114,28 @@ export const KEPT_LOGS_MANY = {
   }
 } satisfies Record<string, ManySql>
 
-export const JOINS_OF_RUNS = `CROSS JOIN jobs ON jobs.id = archived_logs.job_id
-  CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
+export const joinsOfRuns = (sql: Fragments) => `${sql.thenJoin} jobs ON jobs.id = archived_logs.job_id
+  ${sql.thenJoin} attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
 
 export type KeptLogs = ReturnType<typeof createKeptLogs>
 
 /** The logs that are kept, and where in the index each is. Writes run inside the caller's transaction. */
 export function createKeptLogs(database: Database) {
-  const pageEnd = database.prepare<Record<string, unknown>, LogKey>(KEPT_LOGS_SQL.pageEnd)
-  const kept = database.prepare<[string, number], KeptRow>(KEPT_LOGS_SQL.kept)
+  const sql = database.fragments
+  const statements = keptLogsSql(sql)
+  const pageEnd = database.prepare<Record<string, unknown>, LogKey>(statements.pageEnd)
+  const kept = database.prepare<[string, number], KeptRow>(statements.kept)
   const stored = database.prepare<[string, number], Pick<KeptRow, 'packed' | 'rawBytes' | 'storedBytes'>>(
-    KEPT_LOGS_SQL.stored
+    statements.stored
   )
-  const added = database.prepare<[number, number], BlocksRow & { id: number }>(KEPT_LOGS_SQL.added)
+  const added = database.prepare<[number, number], BlocksRow & { id: number }>(statements.added)
   const lastId = database.prepare<[], number | null>('SELECT max(id) FROM archived_logs').pluck()
   const record = database.prepare(
-    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock) ${KEEP_BLOCKS}`
+    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock) ${keepBlocks(sql)}`
   )
   const recordMany = database.prepareMany?.(KEPT_LOGS_MANY.record)
   const forgetGiven = database.prepareMany?.(KEPT_LOGS_MANY.forget)
-  const sizes = database.prepare<[string], SizesRow>(KEPT_LOGS_SQL.sizes)
+  const sizes = database.prepare<[string], SizesRow>(statements.sizes)
   const forgetOne = database.prepare('DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?')
   const forgetAll = database.prepare('DELETE FROM log_blocks')
   const end = database
@@ -143,10 +147,10 @@ export function createKeptLogs(database: Database) {
   const pages = new Map<string, Statement<[Record<string, unknown>], BlocksRow>>()
 
   function pageOf(filter: KeptLogFilter) {
-    const { sql, values } = conditionOf(filter)
-    const joins = sql === 'true' ? '' : JOINS_OF_RUNS
-    const statement = pages.get(sql) ?? database.prepare(KEPT_LOGS_SQL.page(joins, sql))
-    pages.set(sql, statement as Statement<[Record<string, unknown>], BlocksRow>)
+    const { condition, values } = conditionOf(sql, filter)
+    const joins = condition === 'true' ? '' : joinsOfRuns(sql)
+    const statement = pages.get(condition) ?? database.prepare(statements.page(joins, condition))
+    pages.set(condition, statement as Statement<[Record<string, unknown>], BlocksRow>)
     return { statement: statement as Statement<[Record<string, unknown>], BlocksRow>, values }
   }
 
@@ -204,12 +208,12 @@ export function createKeptLogs(database: Database) {
       filter: KeptLogFilter,
       options: { endedSinceMs: number; copied: LogKey[]; limit: number }
     ): UnarchivedRun[] {
-      const { sql, values } = conditionOf(filter)
+      const { condition, values } = conditionOf(sql, filter)
       const { endedSinceMs, limit } = options
       const copied = JSON.stringify(options.copied)
-      const live = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.live(sql))
-      const ended = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.ended(sql))
-      const left = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.copied(sql))
+      const live = database.prepare<Record<string, unknown>, UnarchivedRun>(statements.live(condition))
+      const ended = database.prepare<Record<string, unknown>, UnarchivedRun>(statements.ended(condition))
+      const left = database.prepare<Record<string, unknown>, UnarchivedRun>(statements.copied(condition))
       const runs = [
         ...live.all({ ...values, limit }),
         ...ended.all({ ...values, limit, endedSinceMs }),
@@ -273,26 +277,26 @@ function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes'
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
 }
 
-function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<string, unknown> } {
+function conditionOf(sql: Fragments, filter: KeptLogFilter): { condition: string; values: Record<string, unknown> } {
   const parts: string[] = []
   const values: Record<string, unknown> = {}
-  const add = (sql: string, more: Record<string, unknown>) => {
-    parts.push(sql)
+  const add = (part: string, more: Record<string, unknown>) => {
+    parts.push(part)
     Object.assign(values, more)
   }
   const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = filter
   if (onlyProjects !== undefined) {
-    add(`jobs.project ${ofGiven(':onlyProjects')}`, { onlyProjects: givenProjects(onlyProjects) })
+    add(`jobs.project ${among(sql, ':onlyProjects')}`, { onlyProjects: JSON.stringify(onlyProjects) })
   }
   // As in the filter of jobs: `*` matches anything, every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {
     if (pattern === undefined) continue
-    if (pattern.includes('*')) add(`jobs.${name} GLOB :${name}`, { [name]: pattern.replace(/[[?]/g, '[$&]') })
+    if (pattern.includes('*')) add(sql.glob(`jobs.${name}`, `:${name}`), { [name]: pattern.replace(/[[?]/g, '[$&]') })
     else add(`jobs.${name} = :${name}`, { [name]: pattern })
   }
   if (nodeId !== undefined) add('attempts.node_id = :nodeId', { nodeId })
   if (outcome !== undefined) add('jobs.outcome = :outcome', { outcome })
   if (sinceMs !== undefined) add('coalesce(attempts.ended_at_ms, :sinceMs) >= :sinceMs', { sinceMs })
   if (untilMs !== undefined) add('coalesce(attempts.started_at_ms, attempts.sent_at_ms) <= :untilMs', { untilMs })
-  return { sql: parts.join(' AND ') || 'true', values }
+  return { condition: parts.join(' AND ') || 'true', values }
 }

@@ -6,7 +6,7 @@ import { requireNextRevision } from './revisions.ts'
 /** The limits on live jobs, in their order. Writes run inside the caller's transaction. */
 export function createLimits(database: Database) {
   const all = database.prepare<[], Omit<LimitRule, 'perNode'> & { perNode: number }>(
-    'SELECT id, project, spider, tag, per_node AS perNode, max FROM limit_rules ORDER BY position'
+    'SELECT id, project, spider, tag, per_node AS "perNode", max FROM limit_rules ORDER BY position'
   )
   const revision = database.prepare<[], number>('SELECT revision FROM limit_revision').pluck()
   const setRevision = database.prepare<[number]>('UPDATE limit_revision SET revision = ?')

@@ -5,19 +5,20 @@ import { laneText } from '../../model/lane.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import type { CountedRow } from './counters.ts'
+import type { Fragments } from './fragments.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './upsert.ts'
 
-export const ORDER_SQL = {
+export const orderSql = (sql: Fragments) => ({
   /** The previous rank within the priority: held jobs by their own index, the others lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
       UNION ALL SELECT (SELECT max(rank) FROM jobs
-        WHERE state = 'queued' AND hold IS NULL AND lane = queue_lanes.lane AND priority = :priority AND rank < :rank) AS rank
+        WHERE state = 'queued' AND hold IS NULL AND ${sql.sameLane('lane', 'queue_lanes.lane')} AND priority = :priority AND rank < :rank) AS rank
         FROM queue_lanes) AS ranks`
-}
+})
 
 interface QueuedRow extends CountedRow {
   version: VersionName | null
@@ -46,7 +47,9 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   const moveFront = database
     .prepare<[number], number>('UPDATE queue_ends SET front = front - ? RETURNING front')
     .pluck()
-  const rankBefore = database.prepare<{ priority: number; rank: number }, number | null>(ORDER_SQL.before).pluck()
+  const rankBefore = database
+    .prepare<{ priority: number; rank: number }, number | null>(orderSql(database.fragments).before)
+    .pluck()
   const setPriority = database.prepare<[number, string]>('UPDATE jobs SET priority = ? WHERE id = ?')
   const setRank = database.prepare<[number, string]>('UPDATE jobs SET rank = ? WHERE id = ?')
   const setPlacement = database.prepare<[string | null, string, string, string]>(

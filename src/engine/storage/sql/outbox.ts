@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../model/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../../model/records.ts'
 import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
@@ -10,24 +11,24 @@ export const WAITING_MAX = 100_000
 /** Most channels got fewer messages lately. */
 const TIMES_AT_ONCE = 250
 
-const DELIVERY = `sequence, webhook_id AS webhookId, event, body, state, tries, made_at_ms AS madeAtMs,
-  next_try_at_ms AS nextTryAtMs, ended_at_ms AS endedAtMs, answer`
+const DELIVERY = `sequence, webhook_id AS "webhookId", event, body, state, tries, made_at_ms AS "madeAtMs",
+  next_try_at_ms AS "nextTryAtMs", ended_at_ms AS "endedAtMs", answer`
 
-export const OUTBOX_SQL = {
+export const outboxSql = (sql: Fragments) => ({
   due: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms <= ?
     ORDER BY next_try_at_ms, sequence LIMIT ?`,
   nextDue: `SELECT min(next_try_at_ms) FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms > ?`,
   page: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   pageAfter: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
-  times: `SELECT sequence, event, made_at_ms AS madeAtMs FROM deliveries WHERE webhook_id = ? AND sequence < ?
+  times: `SELECT sequence, event, made_at_ms AS "madeAtMs" FROM deliveries WHERE webhook_id = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   pageOfState: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
-  prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
-    WHERE state = ? AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?) RETURNING webhook_id`,
-  pruneOf: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
-    WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?)`
-}
+  prune: `DELETE FROM deliveries WHERE sequence ${sql.oneOf(`SELECT sequence FROM deliveries
+    WHERE state = ? AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?`)} RETURNING webhook_id`,
+  pruneOf: `DELETE FROM deliveries WHERE sequence ${sql.oneOf(`SELECT sequence FROM deliveries
+    WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?`)}`
+})
 
 type WebhookRow = NamedRow<StoredWebhook, 'events' | 'channel'>
 type EnabledRow = Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>
@@ -53,6 +54,7 @@ export type Outbox = ReturnType<typeof createOutbox>
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
  */
 export function createOutbox(database: Database) {
+  const statements = outboxSql(database.fragments)
   const webhooks = createTable<StoredWebhook>(database, {
     name: 'webhooks',
     order: 'name, id',
@@ -82,14 +84,14 @@ export function createOutbox(database: Database) {
     `UPDATE webhooks SET waiting = waiting + :waiting, delivered = delivered + :delivered, dead = dead + :dead,
        dropped = dropped + :dropped WHERE id = :id`
   )
-  const due = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.due)
-  const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
-  const page = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.page)
-  const pageAfter = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.pageAfter)
+  const due = database.prepare<[string, number, number], DeliveryRow>(statements.due)
+  const nextDue = database.prepare<[string, number], number | null>(statements.nextDue).pluck()
+  const page = database.prepare<[string, number, number], DeliveryRow>(statements.page)
+  const pageAfter = database.prepare<[string, number, number], DeliveryRow>(statements.pageAfter)
   const times = database.prepare<[string, number, number], Pick<DeliveryRow, 'sequence' | 'event' | 'madeAtMs'>>(
-    OUTBOX_SQL.times
+    statements.times
   )
-  const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(OUTBOX_SQL.pageOfState)
+  const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(statements.pageOfState)
   const one = database.prepare<[number], DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE sequence = ?`)
   const conclude = database.prepare(
     `UPDATE deliveries SET state = ?, tries = ?, next_try_at_ms = ?, ended_at_ms = ?, answer = ? WHERE sequence = ?`
@@ -102,8 +104,8 @@ export function createOutbox(database: Database) {
   const allDead = database
     .prepare<[string], number>("SELECT sequence FROM deliveries WHERE webhook_id = ? AND state = 'dead'")
     .pluck()
-  const prune = database.prepare<[string, number, number], string>(OUTBOX_SQL.prune).pluck()
-  const pruneOf = database.prepare<[string, string, number]>(OUTBOX_SQL.pruneOf)
+  const prune = database.prepare<[string, number, number], string>(statements.prune).pluck()
+  const pruneOf = database.prepare<[string, string, number]>(statements.pruneOf)
   let wanting: Wanting | null = null
   let asked: (() => EnabledRow[]) | null = null
   let isSilent = false

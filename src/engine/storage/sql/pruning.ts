@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import type { Retention } from '../../model/records.ts'
 import type { createAnswers } from './remembered-answers.ts'
 import type { ChainEnds } from './chain-ends.ts'
@@ -6,7 +7,7 @@ import type { ChangeLog } from './change-log.ts'
 import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 
-export const PRUNING_SQL = {
+export const pruningSql = (sql: Fragments) => ({
   oldest: 'SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings ORDER BY id LIMIT ?',
   /** Merged from one ascending walk per state. */
   oldestOf: `${firingsOf('id, schedule_id, nominal_ms, at_ms, origin, state', ['fired', 'skipped', 'missed', 'failed'])}
@@ -15,10 +16,10 @@ export const PRUNING_SQL = {
     'SELECT schedule_id AS id, firing_count - :newest AS excess FROM schedule_progress WHERE firing_count > :newest',
   remove: 'DELETE FROM firings WHERE id = ?',
   recordPruned: `UPDATE schedule_progress SET firing_count = firing_count - :count,
-      pruned_from_ms = coalesce(min(pruned_from_ms, :fromMs), pruned_from_ms, :fromMs),
-      pruned_until_ms = coalesce(max(pruned_until_ms, :untilMs), pruned_until_ms, :untilMs)
+      pruned_from_ms = coalesce(${sql.least}(pruned_from_ms, :fromMs), pruned_from_ms, :fromMs),
+      pruned_until_ms = coalesce(${sql.greatest}(pruned_until_ms, :untilMs), pruned_until_ms, :untilMs)
     WHERE schedule_id = :id`
-}
+})
 
 interface OldFiring {
   id: number
@@ -43,12 +44,13 @@ export function createPruning({
   answers: Pick<ReturnType<typeof createAnswers>, 'prune'>
   chainEnds: Pick<ChainEnds, 'prune'>
 }): (retention: Retention, limit: number) => number {
-  const oldest = database.prepare<[number], OldFiring>(PRUNING_SQL.oldest)
-  const oldestOf = database.prepare<{ id: string; limit: number }, OldFiring>(PRUNING_SQL.oldestOf)
-  const tooMany = database.prepare<{ newest: number }, { id: string; excess: number }>(PRUNING_SQL.tooMany)
-  const remove = database.prepare<[number]>(PRUNING_SQL.remove)
+  const statements = pruningSql(database.fragments)
+  const oldest = database.prepare<[number], OldFiring>(statements.oldest)
+  const oldestOf = database.prepare<{ id: string; limit: number }, OldFiring>(statements.oldestOf)
+  const tooMany = database.prepare<{ newest: number }, { id: string; excess: number }>(statements.tooMany)
+  const remove = database.prepare<[number]>(statements.remove)
   const recordPruned = database.prepare<{ id: string; count: number; fromMs: number | null; untilMs: number | null }>(
-    PRUNING_SQL.recordPruned
+    statements.recordPruned
   )
 
   /** Deletes firings and records the range of the deleted moments, whose fate is then unknown. */

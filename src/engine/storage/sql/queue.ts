@@ -7,15 +7,17 @@ import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, StoredJob } from
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
 import type { ManySql } from './database.ts'
+import type { Fragments } from './fragments.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
 import { JOB, JOB_NAMES, type JobRow, toJob } from './rows.ts'
 
 /** The hot statements, by name, so that a test can check their query plans. */
-export const QUEUE_SQL = {
+export const queueSql = (sql: Fragments) => ({
   lanes: 'SELECT lane, depth FROM queue_lanes ORDER BY lane',
-  heads: `SELECT id, jobid, priority, rank, attempt_count AS attemptCount FROM jobs
-    WHERE state = 'queued' AND hold IS NULL AND lane = ? ORDER BY priority DESC, rank, id LIMIT ?`,
+  heads: `SELECT id, jobid, priority, rank, attempt_count AS "attemptCount" FROM jobs
+    WHERE state = 'queued' AND hold IS NULL AND ${sql.sameLane('lane', '?')}
+    ORDER BY priority DESC, rank, id LIMIT ?`,
   claim: `UPDATE jobs SET state = 'starting', node_id = :nodeId, attempt_count = :number, sent_version = :version,
       started_at_ms = NULL, reason = NULL
     WHERE id = :jobId AND state = 'queued' AND hold IS NULL AND attempt_count = :number - 1
@@ -33,7 +35,7 @@ export const QUEUE_SQL = {
     RETURNING ${COUNTED}`,
   insertAttempt: `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
     VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', ?) ON CONFLICT (node_id, project, jobid) DO NOTHING`
-}
+})
 
 /** The same for many at once. */
 export const QUEUE_MANY = {
@@ -81,14 +83,15 @@ interface CancelledRow extends CountedRow, Holdable {
 
 /** Moves jobs through and out of the queue. Every function runs inside the caller's transaction. */
 export function createQueue({ database, changes, timeline, counters, holds, chainEnds }: Dependencies) {
-  const lanes = database.prepare<[], LaneDepth>(QUEUE_SQL.lanes)
-  const heads = database.prepare<[string, number], QueueHead>(QUEUE_SQL.heads)
-  const claim = database.prepare<Claim, JobRow>(QUEUE_SQL.claim).raw()
-  const holdOverlapping = database.prepare<Claim, CountedRow>(QUEUE_SQL.holdOverlapping)
-  const nodeOf = database.prepare<[string], NodeId | null>(QUEUE_SQL.nodeOf).pluck()
-  const cameAfter = database.prepare<{ id: JobId; atMs: number }>(QUEUE_SQL.cameAfter)
+  const statements = queueSql(database.fragments)
+  const lanes = database.prepare<[], LaneDepth>(statements.lanes)
+  const heads = database.prepare<[string, number], QueueHead>(statements.heads)
+  const claim = database.prepare<Claim, JobRow>(statements.claim).raw()
+  const holdOverlapping = database.prepare<Claim, CountedRow>(statements.holdOverlapping)
+  const nodeOf = database.prepare<[string], NodeId | null>(statements.nodeOf).pluck()
+  const cameAfter = database.prepare<{ id: JobId; atMs: number }>(statements.cameAfter)
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
-    QUEUE_SQL.insertAttempt
+    statements.insertAttempt
   )
   const claimMany = database.prepareMany?.<[...JobRow, string | null]>(QUEUE_MANY.claim)
   const cancelled = database.prepare<[string], CancelledRow>(

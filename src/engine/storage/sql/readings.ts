@@ -1,17 +1,18 @@
 import type { Cell, Database, ManySql } from './database.ts'
+import { among, type Fragments } from './fragments.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { RunReading } from '../../model/records.ts'
 import { attemptKey } from './rows.ts'
 import type { createErrorGroups } from './error-groups.ts'
 
-export const READINGS_SQL = {
+export const readingsSql = (sql: Fragments) => ({
   keep: `INSERT INTO run_figures (job_id, attempt_number, figures) VALUES (?, ?, ?)
     ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures`,
   kept: 'SELECT figures FROM run_figures WHERE job_id = ? AND attempt_number = ?',
-  run: 'SELECT project, spider, version, node_id AS nodeId FROM attempts WHERE job_id = ? AND number = ?',
-  runsOf: `SELECT job_id AS jobId, number, project, spider, version, node_id AS nodeId FROM attempts
-    WHERE job_id IN (SELECT value FROM json_each(?))`
-}
+  run: 'SELECT project, spider, version, node_id AS "nodeId" FROM attempts WHERE job_id = ? AND number = ?',
+  runsOf: `SELECT job_id AS "jobId", number, project, spider, version, node_id AS "nodeId" FROM attempts
+    WHERE job_id ${among(sql, '?')}`
+})
 
 /** For many runs at once. */
 export const READINGS_MANY = {
@@ -37,11 +38,12 @@ export function createReadings({
   database: Database
   errorGroups: Pick<ReturnType<typeof createErrorGroups>, 'record'>
 }) {
-  const keep = database.prepare<[string, number, string]>(READINGS_SQL.keep)
-  const figuresOf = database.prepare<[string, number], string>(READINGS_SQL.kept).pluck()
+  const statements = readingsSql(database.fragments)
+  const keep = database.prepare<[string, number, string]>(statements.keep)
+  const figuresOf = database.prepare<[string, number], string>(statements.kept).pluck()
   const keepMany = database.prepareMany?.(READINGS_MANY.keep)
-  const run = database.prepare<[string, number], RunRow>(READINGS_SQL.run)
-  const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(READINGS_SQL.runsOf)
+  const run = database.prepare<[string, number], RunRow>(statements.run)
+  const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(statements.runsOf)
 
   /** Runs about to be recorded, whose rows never change in this. */
   const wanted = new Set<JobId>()

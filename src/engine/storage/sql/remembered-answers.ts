@@ -21,7 +21,7 @@ interface Row {
 /** Answers to requests with an idempotency key, for retries. Runs inside the caller's transaction. */
 export function createAnswers(database: Database) {
   const find = database.prepare<[string, string, number], RememberedAnswer>(
-    `SELECT fingerprint, begun_by AS begunBy, answer, expires_at_ms AS expiresAtMs FROM remembered_answers
+    `SELECT fingerprint, begun_by AS "begunBy", answer, expires_at_ms AS "expiresAtMs" FROM remembered_answers
       WHERE scope = ? AND key = ? AND expires_at_ms > ?`
   )
   const put = database.prepare<[string, string, string, string, number]>(

@@ -16,6 +16,7 @@ import type {
 import type { Clock } from '../../runtime/clock.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
+import { among, type Fragments } from './fragments.ts'
 import { firingsOf } from '../sqlite/filing.ts'
 import type { LogSums } from './log-sums.ts'
 import { requireNextRevision } from './revisions.ts'
@@ -26,13 +27,13 @@ const FIRINGS_SHOWN = 30
 
 const LOG_BYTES = 'coalesce(stored_bytes, length(packed))'
 
-export const RETENTION_SQL = {
-  walk: `SELECT ended_at_ms AS endedAtMs, id, outcome, project, spider FROM jobs
+export const retentionSql = (sql: Fragments) => ({
+  walk: `SELECT ended_at_ms AS "endedAtMs", id, outcome, project, spider FROM jobs
     WHERE state = 'ended' AND (ended_at_ms, id) > (:endedAtMs, :id) ORDER BY ended_at_ms, id LIMIT :limit`,
-  logsOf: `SELECT attempt_number AS number, ${LOG_BYTES} AS bytes, length(packed) AS packedBytes
+  logsOf: `SELECT attempt_number AS number, ${LOG_BYTES} AS bytes, length(packed) AS "packedBytes"
     FROM archived_logs WHERE job_id = ?`,
-  detail: `SELECT kept, may_have_run_twice AS mayHaveRunTwice, dedupe_key AS dedupeKey, schedule_id AS scheduleId,
-      node_id AS nodeId, lane FROM jobs WHERE id = ?`,
+  detail: `SELECT kept, may_have_run_twice AS "mayHaveRunTwice", dedupe_key AS "dedupeKey", schedule_id AS "scheduleId",
+      node_id AS "nodeId", lane FROM jobs WHERE id = ?`,
   newest: `SELECT max(id) FROM jobs WHERE project = :project AND spider = :spider AND state = 'ended' AND outcome = :outcome`,
   firings: `${firingsOf('id, job_ids', ['fired'])} ORDER BY id DESC LIMIT ${FIRINGS_SHOWN}`,
   awaited: `SELECT 1 FROM job_dependencies JOIN jobs ON jobs.id = job_id
@@ -43,28 +44,28 @@ export const RETENTION_SQL = {
   ofProject: 'SELECT coalesce(sum(count), 0) FROM ended_jobs WHERE project = ?',
   logBytes: 'SELECT bytes FROM log_sums WHERE project = ?',
   itemsOf: `SELECT DISTINCT job_id AS id FROM kept_items
-    WHERE job_id IN (SELECT value FROM json_each(?)) AND stored_bytes IS NOT NULL`
-}
+    WHERE job_id ${among(sql, '?')} AND stored_bytes IS NOT NULL`
+})
 
 /** In this order: what refers to others first. */
-const DELETE_JOBS = [
-  'DELETE FROM job_dependencies WHERE job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM job_dependencies WHERE on_job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM chain_ends WHERE job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM chain_lines WHERE job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM transitions WHERE job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))',
+const deleteJobsSql = (sql: Fragments) => [
+  `DELETE FROM job_dependencies WHERE job_id ${among(sql, '?')}`,
+  `DELETE FROM job_dependencies WHERE on_job_id ${among(sql, '?')}`,
+  `DELETE FROM chain_ends WHERE job_id ${among(sql, '?')}`,
+  `DELETE FROM chain_lines WHERE job_id ${among(sql, '?')}`,
+  `DELETE FROM transitions WHERE job_id ${among(sql, '?')}`,
+  `DELETE FROM archived_logs WHERE job_id ${among(sql, '?')}`,
   // Those with a blob stay until it is deleted.
-  'DELETE FROM kept_items WHERE job_id IN (SELECT value FROM json_each(?)) AND stored_bytes IS NULL',
-  'DELETE FROM attempts WHERE job_id IN (SELECT value FROM json_each(?))',
-  'DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))'
+  `DELETE FROM kept_items WHERE job_id ${among(sql, '?')} AND stored_bytes IS NULL`,
+  `DELETE FROM attempts WHERE job_id ${among(sql, '?')}`,
+  `DELETE FROM jobs WHERE id ${among(sql, '?')}`
 ]
-const DELETE_LOGS = [
-  'DELETE FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(:ids))',
+const deleteLogsSql = (sql: Fragments) => [
+  `DELETE FROM archived_logs WHERE job_id ${among(sql, ':ids')}`,
   `UPDATE attempts SET log_archived = 0, log_deleted_at_ms = :nowMs
-    WHERE job_id IN (SELECT value FROM json_each(:ids)) AND log_archived = 1`
+    WHERE job_id ${among(sql, ':ids')} AND log_archived = 1`
 ]
-export const RETENTION_DELETES = [...DELETE_JOBS, ...DELETE_LOGS]
+export const retentionDeletesSql = (sql: Fragments) => [...deleteJobsSql(sql), ...deleteLogsSql(sql)]
 
 interface WalkedRow {
   endedAtMs: number
@@ -105,26 +106,29 @@ export function createRetention({
   counters: Counters
   logSums: LogSums
 }) {
-  const walk = database.prepare<{ endedAtMs: number; id: string; limit: number }, WalkedRow>(RETENTION_SQL.walk)
-  const logsOf = database.prepare<[string], LogRow>(RETENTION_SQL.logsOf)
-  const detailOf = database.prepare<[string], DetailRow>(RETENTION_SQL.detail)
-  const newest = database.prepare<WalkedRow, string>(RETENTION_SQL.newest).pluck()
-  const firings = database.prepare<{ id: string }, { id: number; job_ids: string }>(RETENTION_SQL.firings)
-  const awaited = database.prepare<[string]>(RETENTION_SQL.awaited)
-  const keyed = database.prepare<{ key: string; id: string; nowMs: number }>(RETENTION_SQL.keyed)
-  const dueToChain = database.prepare<[string]>(RETENTION_SQL.dueToChain)
-  const ofSpider = database.prepare<[string, string], number>(RETENTION_SQL.ofSpider).pluck()
-  const ofProject = database.prepare<[string], number>(RETENTION_SQL.ofProject).pluck()
-  const logBytes = database.prepare<[string], number>(RETENTION_SQL.logBytes).pluck()
-  const itemsOf = database.prepare<[string], { id: JobId }>(RETENTION_SQL.itemsOf)
+  const statements = retentionSql(database.fragments)
+  const walk = database.prepare<{ endedAtMs: number; id: string; limit: number }, WalkedRow>(statements.walk)
+  const logsOf = database.prepare<[string], LogRow>(statements.logsOf)
+  const detailOf = database.prepare<[string], DetailRow>(statements.detail)
+  const newest = database.prepare<WalkedRow, string>(statements.newest).pluck()
+  const firings = database.prepare<{ id: string }, { id: number; job_ids: string }>(statements.firings)
+  const awaited = database.prepare<[string]>(statements.awaited)
+  const keyed = database.prepare<{ key: string; id: string; nowMs: number }>(statements.keyed)
+  const dueToChain = database.prepare<[string]>(statements.dueToChain)
+  const ofSpider = database.prepare<[string, string], number>(statements.ofSpider).pluck()
+  const ofProject = database.prepare<[string], number>(statements.ofProject).pluck()
+  const logBytes = database.prepare<[string], number>(statements.logBytes).pluck()
+  const itemsOf = database.prepare<[string], { id: JobId }>(statements.itemsOf)
   const forgetKey = database.prepare<[string, string]>('DELETE FROM dedupe_keys WHERE key = ? AND job_id = ?')
-  const deleteJobs = DELETE_JOBS.map((sql) => database.prepare<[string]>(sql))
-  const deleteLogs = DELETE_LOGS.map((sql) => database.prepare<{ ids: string; nowMs: number }>(sql))
+  const deleteJobs = deleteJobsSql(database.fragments).map((sql) => database.prepare<[string]>(sql))
+  const deleteLogs = deleteLogsSql(database.fragments).map((sql) =>
+    database.prepare<{ ids: string; nowMs: number }>(sql)
+  )
   const recordDeleted = database.prepare<[string, number]>(
     'INSERT INTO deleted_logs VALUES (?, ?) ON CONFLICT DO NOTHING'
   )
   const listDeleted = database.prepare<[number], DeletedLog>(
-    'SELECT job_id AS jobId, attempt_number AS attemptNumber FROM deleted_logs LIMIT ?'
+    'SELECT job_id AS "jobId", attempt_number AS "attemptNumber" FROM deleted_logs LIMIT ?'
   )
   const forgetDeleted = database.prepare<[string, number]>(
     'DELETE FROM deleted_logs WHERE job_id = ? AND attempt_number = ?'

@@ -145,9 +145,9 @@ export function toAttempt(row: AttemptRow): Attempt {
 }
 
 /** All columns of a schedule: its settings and its progress (schedule_progress). */
-export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS pauseNote, paused_by AS pausedBy,
-  created_at_ms AS createdAtMs, changed_at_ms AS changedAtMs, moved_at_ms AS movedAtMs, done_until_ms AS doneUntilMs, run_count AS runCount,
-  failures_in_a_row AS failuresInARow, crawl_key AS crawlKey, crawl_order AS crawlOrder`
+export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS "pauseNote", paused_by AS "pausedBy",
+  created_at_ms AS "createdAtMs", changed_at_ms AS "changedAtMs", moved_at_ms AS "movedAtMs", done_until_ms AS "doneUntilMs", run_count AS "runCount",
+  failures_in_a_row AS "failuresInARow", crawl_key AS "crawlKey", crawl_order AS "crawlOrder"`
 
 export interface ScheduleRow extends NamedRow<Omit<StoredSchedule, 'crawl'>, 'settings'> {
   crawlKey: string | null

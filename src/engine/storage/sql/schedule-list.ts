@@ -1,39 +1,47 @@
 import type { Database } from './database.ts'
 import { largeBytes, type StoredSchedule } from '../../model/records.ts'
-import { givenProjects, ofGiven } from './only-projects.ts'
+import { among, type Fragments } from './fragments.ts'
 import type { ScheduleFilter, SchedulePage } from '../store.ts'
 import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
 
-export const OF_ONLY_PROJECTS = `NOT EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') AS planned
-    WHERE NOT planned.value ->> '$.project' ${ofGiven(':onlyProjects')})`
+export const ofOnlyProjects = (
+  sql: Fragments
+) => `NOT EXISTS (SELECT 1 FROM ${sql.objects('settings', 'planned', 'jobs')}
+    WHERE NOT planned.value ->> 'project' ${among(sql, ':onlyProjects')})`
 
 /** The query contains only conditions that are used, so that SQLite picks the matching index. */
-const CONDITIONS: Record<keyof ScheduleFilter, string> = {
+const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => ({
   // The index on names is case-insensitive.
-  name: 'name = :name COLLATE NOCASE AND name = :name',
+  name: `${sql.folded('name')} = ${sql.folded(':name')} AND name = :name`,
   hasNamesake: 'name IN (SELECT name FROM schedules GROUP BY name HAVING count(*) > 1) AND :hasNamesake',
-  pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
-  userId: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.userId' = :userId)`,
+  pausedBy: `paused = 1 AND paused_by ${among(sql, ':pausedBy')}`,
+  userId: `EXISTS (SELECT 1 FROM ${sql.objects('settings', 'planned', 'jobs')} WHERE value ->> 'userId' = :userId)`,
   crawlKey: 'crawl_key = :crawlKey',
   isCrawl: 'crawl_key IS NOT NULL AND :isCrawl',
-  project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
-  onlyProjects: OF_ONLY_PROJECTS,
-  text: `(name LIKE :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
-    WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
-}
+  project: `EXISTS (SELECT 1 FROM ${sql.objects('settings', 'planned', 'jobs')} WHERE value ->> 'project' = :project)`,
+  onlyProjects: ofOnlyProjects(sql),
+  text: `(name ${sql.like} :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM ${sql.objects('settings', 'planned', 'jobs')}
+    WHERE value ->> 'project' ${sql.like} :text ESCAPE '\\' OR value ->> 'spiders' ${sql.like} :text ESCAPE '\\'))`
+})
 
 /** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters used. */
-export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean): { page: string; count: string } {
-  const conditions = asked.map((key) => CONDITIONS[key])
+export function scheduleListSql(
+  sql: Fragments,
+  asked: (keyof ScheduleFilter)[],
+  isNext: boolean
+): { page: string; count: string } {
+  const all = conditionsOf(sql)
+  const conditions = asked.map((key) => all[key])
+  const name = sql.folded('name')
   // Compares the name twice, because SQLite cannot use the index for a comparison of whole rows.
   const after = isNext
-    ? ['name COLLATE NOCASE >= :afterName AND (name COLLATE NOCASE > :afterName OR id > :afterId)']
+    ? [`${name} >= ${sql.folded(':afterName')} AND (${name} > ${sql.folded(':afterName')} OR id > :afterId)`]
     : []
   const where = (all: string[]) => (all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`)
   return {
     page: `SELECT ${SCHEDULE} FROM schedules
-      CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ${where([...conditions, ...after])}
-      ORDER BY name COLLATE NOCASE, id LIMIT :limit`,
+      ${sql.thenJoin} schedule_progress ON schedule_progress.schedule_id = schedules.id ${where([...conditions, ...after])}
+      ORDER BY ${name}, id LIMIT :limit`,
     count: `SELECT count(*) FROM schedules ${where(conditions)}`
   }
 }
@@ -43,7 +51,7 @@ export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 
   function prepare(asked: (keyof ScheduleFilter)[], isNext: boolean) {
-    const sql = scheduleListSql(asked, isNext)
+    const sql = scheduleListSql(database.fragments, asked, isNext)
     return {
       page: database.prepare<Record<string, unknown>, ScheduleRow>(sql.page),
       count: database.prepare<Record<string, unknown>, number>(sql.count).pluck()
@@ -62,7 +70,7 @@ export function createScheduleList(database: Database) {
       ...(crawlKey !== undefined && { crawlKey }),
       ...(isCrawl === true && { isCrawl: 1 }),
       ...(hasNamesake === true && { hasNamesake: 1 }),
-      ...(onlyProjects !== undefined && { onlyProjects: givenProjects(onlyProjects) }),
+      ...(onlyProjects !== undefined && { onlyProjects: JSON.stringify(onlyProjects) }),
       ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
     }
     const asked = Object.keys(values) as (keyof ScheduleFilter)[]

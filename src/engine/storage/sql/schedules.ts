@@ -9,49 +9,54 @@ import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import type { FiringFilter } from '../store.ts'
-import { givenProjects } from './only-projects.ts'
-import { createScheduleList, OF_ONLY_PROJECTS } from './schedule-list.ts'
+import type { Fragments } from './fragments.ts'
+import { createScheduleList, ofOnlyProjects } from './schedule-list.ts'
 import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
 /** Greater than every firing id: the page before it is the newest. */
 const AFTER_EVERY_FIRING = Number.MAX_SAFE_INTEGER
 const ALL_STATES: Firing['state'][] = ['fired', 'skipped', 'missed', 'failed']
-const FIRING = `id, schedule_id AS scheduleId, nominal_ms AS nominalMs, origin, backfill_id AS backfillId, at_ms AS atMs,
-  state, reason, text, count, job_ids AS jobIds`
+const FIRING = `id, schedule_id AS "scheduleId", nominal_ms AS "nominalMs", origin, backfill_id AS "backfillId", at_ms AS "atMs",
+  state, reason, text, count, job_ids AS "jobIds"`
 
-export const SCHEDULES_SQL = {
-  all: `SELECT ${SCHEDULE} FROM schedules CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id
-    ORDER BY name COLLATE NOCASE, id`,
-  many: `SELECT ${SCHEDULE} FROM json_each(?) AS wanted CROSS JOIN schedules ON schedules.id = wanted.value
+export const schedulesSql = (sql: Fragments) => ({
+  all: `SELECT ${SCHEDULE} FROM schedules ${sql.thenJoin} schedule_progress ON schedule_progress.schedule_id = schedules.id
+    ORDER BY ${sql.folded('name')}, id`,
+  many: `SELECT ${SCHEDULE} FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} schedules ON schedules.id = wanted.value
     JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id`,
   revision: 'SELECT revision FROM schedules WHERE id = ?',
   isPaused: 'SELECT paused FROM schedules WHERE id = ?',
   hasFired: `SELECT 1 FROM firings WHERE nominal_ms = ? AND schedule_id = ? AND origin <> 'manual' AND state = 'fired'`,
-  findFired: `SELECT nominal_ms FROM json_each(:wanted) AS wanted
-    CROSS JOIN firings ON schedule_id = :id AND nominal_ms = CAST(wanted.value AS BIGINT) AND origin <> 'manual' AND state = 'fired'`,
-  pruned: 'SELECT pruned_from_ms AS fromMs, pruned_until_ms AS untilMs FROM schedule_progress WHERE schedule_id = ?',
+  findFired: `SELECT nominal_ms FROM ${sql.texts(':wanted', 'wanted')}
+    ${sql.thenJoin} firings ON schedule_id = :id AND nominal_ms = CAST(wanted.value AS BIGINT) AND origin <> 'manual' AND state = 'fired'`,
+  pruned:
+    'SELECT pruned_from_ms AS "fromMs", pruned_until_ms AS "untilMs" FROM schedule_progress WHERE schedule_id = ?',
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   /** Merged from one descending walk per state. */
   ofSchedule: `${firingsOf(FIRING, ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
   /** Names the index: the one by state contains all schedules, and SQLite considers it just as good. */
-  ofScheduleIn: `SELECT ${FIRING} FROM firings INDEXED BY firings_new
+  ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_new')}
       WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
     UNION ALL SELECT ${FIRING} FROM firings
       WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
   ofBackfill: `SELECT ${FIRING} FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  jobsOf: `SELECT jobs.status, jobs.started_at_ms AS startedAtMs, jobs.ended_at_ms AS endedAtMs
-    FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
+  jobsOf: `SELECT jobs.status, jobs.started_at_ms AS "startedAtMs", jobs.ended_at_ms AS "endedAtMs"
+    FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value ${sql.inOrderOf('wanted')}`,
   removeNew: `DELETE FROM firings WHERE filed = 0 AND schedule_id = ?`,
   removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
-}
+})
 
 /** A form for each choice of states. `of`: more conditions. */
-const newestOfProjects = (states: readonly Firing['state'][], of: string) => `SELECT ${FIRING} FROM firings
+const newestOfProjects = (
+  sql: Fragments,
+  states: readonly Firing['state'][],
+  of: string
+) => `SELECT ${FIRING} FROM firings
   WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
-    AND schedule_id IN (SELECT id FROM schedules WHERE ${OF_ONLY_PROJECTS}) ORDER BY id DESC LIMIT :limit`
+    AND schedule_id IN (SELECT id FROM schedules WHERE ${ofOnlyProjects(sql)}) ORDER BY id DESC LIMIT :limit`
 
 /** A firing's own row, without the fields derived from its jobs. */
 type FiringRow = NamedRow<Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
@@ -66,9 +71,11 @@ interface Dependencies {
 
 /** Schedules and the firings of their moments. Every function that writes runs inside the caller's transaction. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
-  const all = database.prepare<[], ScheduleRow>(SCHEDULES_SQL.all)
-  const many = database.prepare<[string], ScheduleRow>(SCHEDULES_SQL.many)
-  const revision = database.prepare<[string], number>(SCHEDULES_SQL.revision).pluck()
+  const sql = database.fragments
+  const statements = schedulesSql(sql)
+  const all = database.prepare<[], ScheduleRow>(statements.all)
+  const many = database.prepare<[string], ScheduleRow>(statements.many)
+  const revision = database.prepare<[string], number>(statements.revision).pluck()
   const insert = database.prepare(
     `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms,
        moved_at_ms, crawl_key, crawl_order)
@@ -80,8 +87,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     `INSERT INTO schedule_progress (schedule_id, done_until_ms, run_count, failures_in_a_row, firing_count, changed_after_firing_id)
      VALUES (:id, :doneUntilMs, :runCount, :failuresInARow, 0, (SELECT coalesce(max(id), 0) FROM firings))
      ON CONFLICT (schedule_id) DO UPDATE SET
-       done_until_ms = max(schedule_progress.done_until_ms, :doneUntilMs),
-       run_count = max(schedule_progress.run_count, :runCount), failures_in_a_row = :failuresInARow,
+       done_until_ms = ${sql.greatest}(schedule_progress.done_until_ms, :doneUntilMs),
+       run_count = ${sql.greatest}(schedule_progress.run_count, :runCount), failures_in_a_row = :failuresInARow,
        changed_after_firing_id = excluded.changed_after_firing_id`
   )
   const update = database.prepare(
@@ -90,46 +97,46 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
-  const removeNew = database.prepare<[string]>(SCHEDULES_SQL.removeNew)
-  const removeFiled = database.prepare<[string]>(SCHEDULES_SQL.removeFiled)
+  const removeNew = database.prepare<[string]>(statements.removeNew)
+  const removeFiled = database.prepare<[string]>(statements.removeFiled)
   const moveOn = database.prepare<[number | null, number, number, string]>(
-    `UPDATE schedule_progress SET done_until_ms = max(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?,
+    `UPDATE schedule_progress SET done_until_ms = ${sql.greatest}(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?,
        firing_count = firing_count + ? WHERE schedule_id = ?`
   )
   const setFailures = database.prepare<[number, string]>(
     'UPDATE schedule_progress SET failures_in_a_row = ? WHERE schedule_id = ?'
   )
-  const hasFired = database.prepare<[number, string]>(SCHEDULES_SQL.hasFired)
+  const hasFired = database.prepare<[number, string]>(statements.hasFired)
   const insertFiring = database
     .prepare<unknown[], number>(
       `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`
     )
     .pluck()
-  const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(SCHEDULES_SQL.pruned)
-  const findFired = database.prepare<{ id: ScheduleId; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
-  const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
+  const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(statements.pruned)
+  const findFired = database.prepare<{ id: ScheduleId; wanted: string }, number>(statements.findFired).pluck()
+  const newest = database.prepare<[number, number], FiringRow>(statements.newest)
   const ofProjects = new Map<string, Statement<[Record<string, unknown>], FiringRow>>()
 
-  function preparedFor(sql: string): Statement<[Record<string, unknown>], FiringRow> {
-    const statement = ofProjects.get(sql) ?? database.prepare<[Record<string, unknown>], FiringRow>(sql)
-    ofProjects.set(sql, statement)
+  function preparedFor(query: string): Statement<[Record<string, unknown>], FiringRow> {
+    const statement = ofProjects.get(query) ?? database.prepare<[Record<string, unknown>], FiringRow>(query)
+    ofProjects.set(query, statement)
     return statement
   }
 
-  const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
+  const newestIn = database.prepare<[string, number, number], FiringRow>(statements.newestIn)
   const ofSchedule = database.prepare<{ id: ScheduleId; before: number; limit: number }, FiringRow>(
-    SCHEDULES_SQL.ofSchedule
+    statements.ofSchedule
   )
   const ofScheduleIn = database.prepare<{ id: ScheduleId; state: string; before: number; limit: number }, FiringRow>(
-    SCHEDULES_SQL.ofScheduleIn
+    statements.ofScheduleIn
   )
-  const changedAfter = database.prepare<[string], number>(SCHEDULES_SQL.changedAfter).pluck()
-  const ofBackfill = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.ofBackfill)
-  const jobsOf = database.prepare<[string], FiredJob>(SCHEDULES_SQL.jobsOf)
-  const liveJobs = database.prepare<[string], JobRow>(SCHEDULES_SQL.liveJobs).raw()
+  const changedAfter = database.prepare<[string], number>(statements.changedAfter).pluck()
+  const ofBackfill = database.prepare<[string, number, number], FiringRow>(statements.ofBackfill)
+  const jobsOf = database.prepare<[string], FiredJob>(statements.jobsOf)
+  const liveJobs = database.prepare<[string], JobRow>(statements.liveJobs).raw()
 
-  const isPaused = database.prepare<[string], number>(SCHEDULES_SQL.isPaused).pluck()
+  const isPaused = database.prepare<[string], number>(statements.isPaused).pluck()
   const namedBy = (id: ScheduleId) => toSchedule(many.get(JSON.stringify([id]))!).settings
   const projectsOf = ({ jobs }: StoredSchedule['settings']) => jobs.map(({ project }) => project)
 
@@ -287,7 +294,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const isAnyState = states.length === ALL_STATES.length
       if (backfillId !== undefined) {
         // Rows of one backfill are limited by its moments, and paging them by state is rare, so filter in memory.
-        const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : -1)
+        const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : Number.MAX_SAFE_INTEGER)
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
         )
@@ -295,8 +302,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       }
       if (filter.onlyProjects !== undefined) {
         const of = scheduleId === undefined ? '' : 'AND schedule_id = :scheduleId'
-        const only = { onlyProjects: givenProjects(filter.onlyProjects), before, limit }
-        const statement = preparedFor(newestOfProjects(states, of))
+        const only = { onlyProjects: JSON.stringify(filter.onlyProjects), before, limit }
+        const statement = preparedFor(newestOfProjects(sql, states, of))
         return pageOf(statement.iterate({ ...only, ...(scheduleId !== undefined && { scheduleId }) }))
       }
       if (isAnyState) {

@@ -10,7 +10,7 @@ export function createSecondFactors(database: Database) {
     fields: 'userId sealedSecret createdAtMs usedStep'
   })
   const recoveryCodes = database.prepare<[], { userId: UserId; hash: string }>(
-    'SELECT user_id AS userId, hash FROM recovery_codes ORDER BY user_id, hash'
+    'SELECT user_id AS "userId", hash FROM recovery_codes ORDER BY user_id, hash'
   )
   const useStep = database.prepare<[number, string, number]>(
     'UPDATE authenticators SET used_step = ? WHERE user_id = ? AND used_step < ?'
@@ -29,8 +29,8 @@ export function createSecondFactors(database: Database) {
   const deletePasskey = database.prepare<[string, string]>('DELETE FROM passkeys WHERE user_id = ? AND id = ?')
   const deletePasskeys = database.prepare<[string]>('DELETE FROM passkeys WHERE user_id = ?')
   const facts = database.prepare<[string], { id: string; name: string; hasAuthenticator: number; codeCount: number }>(
-    `SELECT id, name, (SELECT count(*) FROM authenticators WHERE user_id = users.id) AS hasAuthenticator,
-       (SELECT count(*) FROM recovery_codes WHERE user_id = users.id) AS codeCount FROM users WHERE id = ?`
+    `SELECT id, name, (SELECT count(*) FROM authenticators WHERE user_id = users.id) AS "hasAuthenticator",
+       (SELECT count(*) FROM recovery_codes WHERE user_id = users.id) AS "codeCount" FROM users WHERE id = ?`
   )
 
   function putRecoveryCodes(userId: UserId, hashes: readonly string[]): void {

@@ -11,7 +11,7 @@ interface SourceRow extends Omit<StoredSource, 'settings'> {
 /** Node sources, and the nodes that they no longer list. Writes run inside the caller's transaction. */
 export function createSources(database: Database) {
   const all = database.prepare<[], SourceRow>(
-    'SELECT revision, settings, sealed_password AS sealedPassword FROM discovery_sources ORDER BY position'
+    'SELECT revision, settings, sealed_password AS "sealedPassword" FROM discovery_sources ORDER BY position'
   )
   const revision = database.prepare<[string], number>('SELECT revision FROM discovery_sources WHERE id = ?').pluck()
   const put = database.prepare<SourceRow & { id: SourceId }>(

@@ -19,7 +19,7 @@ export function createTimeline(database: Database) {
   let added: Cell[][] = []
   // The first entry is in the job's own row and has sequence 0, which no other has.
   const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(
-    `SELECT 0 AS sequence, id AS jobId, NULL AS attemptNumber, queued_at_ms AS atMs, 'queued' AS kind, asked_text AS text,
+    `SELECT 0 AS sequence, id AS "jobId", NULL AS "attemptNumber", queued_at_ms AS "atMs", 'queued' AS kind, asked_text AS text,
        coalesce(asked_evidence, '{}') AS evidence
      FROM jobs WHERE id = :jobId AND asked_text IS NOT NULL
      UNION ALL SELECT sequence, job_id, attempt_number, at_ms, kind, text, evidence

@@ -4,9 +4,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
-import { prepareLazily } from './lazy-statements.ts'
 import { migrate } from './migrate.ts'
-import { planOnce } from './plan-once.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /**
@@ -23,10 +21,8 @@ export function openDatabase(path: string): { database: Database; lock: Director
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
-    planOnce(database)
     migrate(database)
     proveWritable(database)
-    prepareLazily(database)
     return { database, lock }
   } catch (error) {
     database?.close()

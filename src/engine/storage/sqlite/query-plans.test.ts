@@ -2,27 +2,45 @@ import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
-import { ALERT_FACTS_SQL } from '../sql/alert-facts.ts'
+import { alertFactsSql } from '../sql/alert-facts.ts'
 import { ANSWERS_SQL } from '../sql/remembered-answers.ts'
-import { ALERTS_SQL } from '../sql/alerts.ts'
-import { ATTEMPTS_SQL } from '../sql/attempts.ts'
-import { CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
-import { ERROR_GROUPS_SQL } from '../sql/error-groups.ts'
-import { FINDINGS_SQL } from '../sql/findings.ts'
+import { alertsSql } from '../sql/alerts.ts'
+import { attemptsSql } from '../sql/attempts.ts'
+import { chainEndsSql } from '../sql/chain-ends.ts'
+import { errorGroupsSql } from '../sql/error-groups.ts'
+import { findingsSql } from '../sql/findings.ts'
 import { FILING_SQL } from './filing.ts'
-import { HOLDS_SQL } from '../sql/holds.ts'
-import { JOB_LIST_SQL } from '../sql/job-list.ts'
-import { JOBS_SQL } from '../sql/jobs.ts'
-import { ORDER_SQL } from '../sql/order.ts'
-import { JOINS_OF_RUNS, KEPT_LOGS_SQL } from '../sql/kept-logs.ts'
-import { OUTBOX_SQL } from '../sql/outbox.ts'
-import { withHiddenParameters } from './plan-once.ts'
-import { PRUNING_SQL } from '../sql/pruning.ts'
-import { QUEUE_SQL } from '../sql/queue.ts'
-import { RETENTION_DELETES, RETENTION_SQL } from '../sql/retention.ts'
+import { holdsSql } from '../sql/holds.ts'
+import { jobListSql } from '../sql/job-list.ts'
+import { jobsSql } from '../sql/jobs.ts'
+import { orderSql } from '../sql/order.ts'
+import { joinsOfRuns, keptLogsSql } from '../sql/kept-logs.ts'
+import { outboxSql } from '../sql/outbox.ts'
+import { withHiddenParameters } from './sqlite-database.ts'
+import { pruningSql } from '../sql/pruning.ts'
+import { queueSql } from '../sql/queue.ts'
+import { retentionDeletesSql, retentionSql } from '../sql/retention.ts'
 import type { ScheduleFilter } from '../store.ts'
 import { scheduleListSql } from '../sql/schedule-list.ts'
-import { SCHEDULES_SQL } from '../sql/schedules.ts'
+import { schedulesSql } from '../sql/schedules.ts'
+import { SQLITE } from '../sql/fragments.ts'
+
+const ERROR_GROUPS_SQL = errorGroupsSql(SQLITE)
+const ALERT_FACTS_SQL = alertFactsSql(SQLITE)
+const CHAIN_ENDS_SQL = chainEndsSql(SQLITE)
+const KEPT_LOGS_SQL = keptLogsSql(SQLITE)
+const RETENTION_SQL = retentionSql(SQLITE)
+const SCHEDULES_SQL = schedulesSql(SQLITE)
+const ATTEMPTS_SQL = attemptsSql(SQLITE)
+const FINDINGS_SQL = findingsSql(SQLITE)
+const JOB_LIST_SQL = jobListSql(SQLITE)
+const PRUNING_SQL = pruningSql(SQLITE)
+const ALERTS_SQL = alertsSql(SQLITE)
+const OUTBOX_SQL = outboxSql(SQLITE)
+const HOLDS_SQL = holdsSql(SQLITE)
+const ORDER_SQL = orderSql(SQLITE)
+const QUEUE_SQL = queueSql(SQLITE)
+const JOBS_SQL = jobsSql(SQLITE)
 
 const PLAN_OF_LIST: Record<string, RegExp> = {
   newest: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
@@ -92,7 +110,7 @@ describe('query plans', () => {
     for (const query of [
       KEPT_LOGS_SQL.pageEnd,
       KEPT_LOGS_SQL.page('', 'true'),
-      KEPT_LOGS_SQL.page(JOINS_OF_RUNS, 'true')
+      KEPT_LOGS_SQL.page(joinsOfRuns(SQLITE), 'true')
     ]) {
       const [first, ...rest] = planOf(query)
       expect(first).toContain(keys)
@@ -152,10 +170,10 @@ describe('query plans', () => {
     ])
   })
 
-  test.each([...Object.values(RETENTION_SQL), ...RETENTION_DELETES])(
+  test.each([...Object.values(RETENTION_SQL), ...retentionDeletesSql(SQLITE)])(
     'retention finds what it asks for: %s',
     (query) => {
-      for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (?!json_each)/)
+      for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (?!listed)/)
     }
   )
 
@@ -215,12 +233,12 @@ describe('query plans', () => {
   ] as { asked: (keyof ScheduleFilter)[]; page: RegExp; count: RegExp }[])(
     'a page of schedules by $asked walks down names, and reads no other rows than it must',
     ({ asked, page, count }) => {
-      const first = scheduleListSql(asked, false)
+      const first = scheduleListSql(SQLITE, asked, false)
       expect([planOf(first.page)[0], planOf(first.count)[0]]).toEqual([
         expect.stringMatching(page),
         expect.stringMatching(count)
       ])
-      const next = planOf(scheduleListSql(asked, true).page)
+      const next = planOf(scheduleListSql(SQLITE, asked, true).page)
       if (asked[0] !== 'pausedBy') expect(next[0]).toMatch(/^SEARCH schedules USING INDEX schedules_by_name \(/)
       // Of those that are paused there are few: they alone are sorted.
       for (const step of [...planOf(first.page), ...next]) {
@@ -264,7 +282,7 @@ describe('query plans', () => {
     '%s of alerts finds them in an index, however many have ended',
     (name, query) => {
       const plan = planOf(query)
-      for (const step of plan) expect(step).not.toMatch(/^SCAN (?!seen|lately)/)
+      for (const step of plan) expect(step).not.toMatch(/^SCAN (?!listed|lately)/)
       // Those that are open, and those of the last hour or month, are few.
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
@@ -284,7 +302,7 @@ describe('query plans', () => {
       for (const plan of planOf(query)) {
         // A page walks down its index; of one group, its spiders and nodes are sorted, of a job, its errors, and of
         // some projects, their groups.
-        expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|seen|wanted)/)
+        expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|listed|wanted)/)
         if (!['spread', 'ofJob', 'pageOfProjects'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
       }
     }

@@ -1,16 +1,13 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { Database as SqliteDatabase } from 'better-sqlite3'
-import type { Database, Driver } from '../sql/database.ts'
+import type { Driver } from '../sql/database.ts'
 import { createIdleWork } from './idle-work.ts'
 import { compactDatabase, openDatabase } from './open-database.ts'
+import { SqliteDatabase } from './sqlite-database.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /** Of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
 export const INCREMENTAL = 2
-
-/** Its statements can do more, and their types differ in form only. */
-export const asDatabase = (database: SqliteDatabase): Database => database as unknown as Database
 
 /** The driver of SQLite. Throws as openDatabase does. `isIdleUsed`: deferrable work is done between writes. */
 export function openSqliteDriver(options: { path: string; clock: Clock; logger: Logger; isIdleUsed: boolean }): Driver {
@@ -20,7 +17,7 @@ export function openSqliteDriver(options: { path: string; clock: Clock; logger: 
   const changeCount = database.prepare<[], number>('SELECT total_changes()').pluck()
   const pragma = (name: string) => database.pragma(name, { simple: true }) as number
   return {
-    database: asDatabase(database),
+    database: new SqliteDatabase(database),
     changeCount: () => changeCount.get()!,
     explain: (error) => explainSqliteError(error, path),
     settle: () => {},
