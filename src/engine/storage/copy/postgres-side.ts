@@ -50,7 +50,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
           const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
           if (isCalled === 1) counters.set(table, last as number)
         }
-        // As dialect.ts has it: numbers that a transaction took and did not keep are not counted.
+        // As fragments.ts has it: numbers that a transaction took and did not keep are not counted.
         const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
           (SELECT position FROM "${schema}".last_forgotten_change))`
         counters.set('changes', ask(newest)[0]![0] as number)

@@ -247,10 +247,6 @@ class PostgresStatement implements Statement {
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
     const given = this.#given(values)
-    if (/\bLIMIT\b[^()]*(\([^()]*\([^()]*\)[^()]*\)[^()]*)*$/.test(text)) {
-      yield* this.all(...values)
-      return
-    }
     const isCursor = isInTransaction()
     const name = isCursor ? `rows_${(cursors += 1)}` : ''
     if (isCursor) this.#sendOnce(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, given)
@@ -258,7 +254,10 @@ class PostgresStatement implements Statement {
       const { rows, columns } = isCursor
         ? this.#sendOnce(`FETCH ${count} FROM ${name}`, []).result()
         : this.#connection
-            .send({ text: `${text} LIMIT ${count} OFFSET $${parameters.length + 1}`, values: [...given, offset] })
+            .send({
+              text: `SELECT * FROM (${text}) AS walked LIMIT ${count} OFFSET $${parameters.length + 1}`,
+              values: [...given, offset]
+            })
             .result()
       for (const row of rows) yield this.#rowOf(row, columns)
       if (rows.length < count) break
