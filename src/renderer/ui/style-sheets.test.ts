@@ -14,7 +14,9 @@ const uses = sources.flatMap(({ path, text }) =>
     names: [...text.matchAll(new RegExp(`(?<![\\w.'/-])${name}\\.(\\w+)`, 'g'))].map(([, used = '']) => used)
   }))
 )
-const classesOf = (sheet: string) => new Set([...read(sheet).matchAll(/\.([a-zA-Z]\w*)/g)].map(([, name = '']) => name))
+const withoutOthers = (css: string) => css.replace(/\/\*.*?\*\/|:global\([^)]*\)|"[^"]*"/gs, '')
+const classesOf = (sheet: string) =>
+  new Set([...withoutOthers(read(sheet)).matchAll(/\.([a-zA-Z]\w*)/g)].map(([, name = '']) => name))
 
 it('every class that a component uses is in its style sheet', () => {
   const missing = uses.flatMap(({ path, sheet, names }) => {
@@ -22,6 +24,14 @@ it('every class that a component uses is in its style sheet', () => {
     return names.filter((name) => !known.has(name)).map((name) => `${path}: ${name}`)
   })
   expect(missing).toEqual([])
+})
+
+it('every class of a style sheet is used by a component', () => {
+  const used = new Set(uses.flatMap(({ sheet, names }) => names.map((name) => `${sheet} ${name}`)))
+  const unused = [...new Set(uses.map(({ sheet }) => sheet))].flatMap((sheet) =>
+    [...classesOf(sheet)].map((name) => `${sheet} ${name}`).filter((each) => !used.has(each))
+  )
+  expect(unused).toEqual([])
 })
 
 it('every style sheet is used by a component', () => {

@@ -170,7 +170,7 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
           </FieldRow>
           {began !== undefined && <FieldRow label="Asked from">{began.address}</FieldRow>}
         </div>
-        <p className={classes.intro}>
+        <p>
           It gets a token of its own. Allow it only if you have just started this yourself
           {began === undefined ? ' on this computer' : ''}: it can then do what you choose here, without asking again.
         </p>

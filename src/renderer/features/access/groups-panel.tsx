@@ -70,7 +70,7 @@ function GroupRow({ group, groups, users }: GroupRowProps) {
         {group.description !== '' && <div className="dim">{group.description}</div>}
       </th>
       <td data-label="Roles">
-        <ul className={classes.given}>
+        <ul>
           {givenWords(group).map((words) => (
             <li key={words}>{words}</li>
           ))}

@@ -28,7 +28,7 @@ export function SessionsPanel() {
   )
   return (
     <Panel title="Browser sessions">
-      <p className={`dim ${classes.intro}`}>
+      <p className="dim">
         A browser stays logged in for 30 days at most, and 7 without use, or until the user name or password changes.
         Programs send the password with every request and are not affected by logging out. Users & access lists all
         browsers.

@@ -13,7 +13,6 @@ import { SecretDialog } from '../../ui/secret-dialog.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
-import classes from './alerts.module.css'
 import { ChannelDialog } from './channel-dialog.tsx'
 import { ChannelRow } from './channel-row.tsx'
 
@@ -65,7 +64,7 @@ function Channels() {
             </EmptyState>
           ) : (
             <Panel flush>
-              <ul className={classes.rows}>
+              <ul>
                 {data.channels.map((channel) => (
                   <ChannelRow key={channel.id} channel={channel} onEdit={() => go({ channel: channel.id })} />
                 ))}

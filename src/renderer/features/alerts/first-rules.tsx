@@ -113,7 +113,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
             data-autofocus
           />
         )}
-        <fieldset className={`${form.group} ${classes.usual}`}>
+        <fieldset className={classes.usual}>
           <legend className={form.label}>Tell when</legend>
           {usual.map((rule) => (
             <Checkbox

@@ -19,7 +19,6 @@ import { useTyped } from '../../ui/use-typed.ts'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { conditionWords, type Names } from './alert-words.ts'
-import classes from './alerts.module.css'
 import { FirstRules, UsualRulesDialog } from './first-rules.tsx'
 import { isNoisy } from './noise.ts'
 import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
@@ -98,7 +97,7 @@ export function RulesScreen() {
             />
           ) : (
             <Panel flush>
-              <ul className={classes.rows}>
+              <ul>
                 {shown.map((rule) => (
                   <RuleRow key={rule.id} rule={rule} names={names} />
                 ))}

@@ -101,7 +101,7 @@ export function SilencesScreen() {
             </EmptyState>
           ) : (
             <Panel flush>
-              <ul className={classes.rows}>
+              <ul>
                 {shown.map((one) => (
                   <SilenceRow key={one.silence.id} {...one} nowMs={nowMs} />
                 ))}

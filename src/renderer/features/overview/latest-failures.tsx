@@ -31,7 +31,7 @@ export function LatestFailures() {
         </Link>
       }
     >
-      <ul className={classes.list}>
+      <ul>
         {jobs.map((job) => (
           <li key={job.id} className={classes.failure}>
             <StatusIcon status={job.status} />

@@ -37,7 +37,7 @@ export function NewErrors() {
         </Link>
       }
     >
-      <ul className={classes.list}>
+      <ul>
         {news.slice(0, SHOWN).map((group) => (
           <li key={group.id} className={classes.failure}>
             <IconBug size={14} className="tone-bad" aria-hidden />

@@ -26,7 +26,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
   }
   return (
     <Panel title={plural(problems.length, 'problem')} flush>
-      <ul className={classes.list}>
+      <ul>
         {problems.map((problem) => (
           <li key={problem.id} className={classes.problem}>
             {problem.severity === 'error' ? (

@@ -38,7 +38,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
       summary={(run && describeMore(run, Date.now())) ?? usual}
       isWrong={fields.hasError('retry', 'expiresAtMs', 'after', 'dedupe')}
     >
-      <fieldset className={form.group}>
+      <fieldset>
         <legend className={form.label}>Retry</legend>
         <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
       </fieldset>
@@ -122,7 +122,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
   // Chosen jobs must be among the options, even before they are loaded.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
   return (
-    <fieldset className={form.group}>
+    <fieldset>
       <legend className="visually-hidden">After other jobs</legend>
       <MultiSelect
         label="After other jobs"

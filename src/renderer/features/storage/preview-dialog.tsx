@@ -48,7 +48,7 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
       <QueryState query={preview} what="the preview" rows={6}>
         {(data) => (
           <>
-            <p className={classes.sum}>
+            <p>
               {data.goes.length === 0
                 ? 'Nothing would be deleted.'
                 : `Frees ${data.isCut ? 'at least ' : ''}${formatBytes(data.freesBytes)}.`}

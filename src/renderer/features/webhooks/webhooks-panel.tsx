@@ -39,7 +39,7 @@ export function WebhooksPanel() {
               they are accepted.
             </p>
           ) : (
-            <ul className={classes.list}>
+            <ul>
               {data.webhooks.map((webhook) => (
                 <WebhookRow
                   key={webhook.id}

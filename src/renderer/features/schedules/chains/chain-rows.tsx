@@ -14,7 +14,7 @@ import classes from './chains.module.css'
 
 export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
   return (
-    <ul className={classes.rows}>
+    <ul>
       {chains.map((chain) => (
         <ChainRow key={chain.id} chain={chain} onEdit={() => onEdit(chain.id)} />
       ))}

@@ -146,11 +146,11 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           names={known.settings}
           inherited={<InheritedRows fields={fields} kind="settings" inherited={inherited} />}
         />
-        <fieldset className={form.group}>
+        <fieldset>
           <legend className={form.label}>Limits</legend>
           <LimitsFields fields={fields.within('limits')} inherited={ofProject?.limits ?? null} />
         </fieldset>
-        <fieldset className={form.group}>
+        <fieldset>
           <legend className={form.label}>Retry</legend>
           <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
         </fieldset>

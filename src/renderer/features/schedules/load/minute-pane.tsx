@@ -62,7 +62,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
       <QueryState query={moments} what="what runs in that minute" rows={4}>
         {() => (
           <>
-            <p className={classes.paneWords}>
+            <p>
               {crowd.length === 0 ? 'No more runs in this minute.' : null}
               {crowd.length > 0 && (
                 <>
