@@ -3,7 +3,7 @@ import { ALERT_WATCHES, type AlertWatch } from '../shared/alert-watches.ts'
 import type { Alert, AlertReport, AlertRuleSettings } from '../shared/contract/index.ts'
 import { EXAMPLES } from '../server/openapi/examples.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { describeReport } from './commands/alert-report.ts'
+import { describeReport } from './commands/alerts.ts'
 import { call, openEngine, startServer } from './testing/call.ts'
 
 /** An engine whose one node is down, and a rule that says so. */

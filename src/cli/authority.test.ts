@@ -6,7 +6,7 @@ import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { authorityFile, ensureSelfMade } from '../server/self-made-certificate.ts'
 import { makeTestDirectory } from '../engine/testing/test-directory.ts'
-import { describeAuthority, requireAuthority } from './authority.ts'
+import { describeAuthority, requireAuthority } from './credentials.ts'
 
 it('shows the authority of a data directory, and says how to make one where there is none or a damaged one', async () => {
   const data = makeTestDirectory()

@@ -16,9 +16,9 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },
   { names: ['jobs', 'cancel'], load: async () => (await import('./commands/jobs.ts')).addJobCommands },
   { names: ['logs'], load: async () => (await import('./commands/logs.ts')).addLogsCommand },
-  { names: ['items'], load: async () => (await import('./commands/items.ts')).addItemsCommand },
-  { names: ['search'], load: async () => (await import('./commands/search.ts')).addSearchCommand },
-  { names: ['errors'], load: async () => (await import('./commands/errors.ts')).addErrorsCommand },
+  { names: ['items'], load: async () => (await import('./commands/logs.ts')).addItemsCommand },
+  { names: ['search'], load: async () => (await import('./commands/logs.ts')).addSearchCommand },
+  { names: ['errors'], load: async () => (await import('./commands/logs.ts')).addErrorsCommand },
   { names: ['alerts'], load: async () => (await import('./commands/alerts.ts')).addAlertCommands },
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
@@ -33,7 +33,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['roles'], load: async () => (await import('./commands/roles.ts')).addRoleCommands },
   { names: ['login', 'logout', 'whoami'], load: async () => (await import('./commands/login.ts')).addLoginCommands },
   { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
-  { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
+  { names: ['link'], load: async () => (await import('./commands/login.ts')).addLinkCommand },
   {
     names: ['export', 'apply', 'import-schedules'],
     load: async () => (await import('./commands/fleet-file.ts')).addFleetFileCommands

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { type CopyProgress, type CopyResult, copyStore, type StorePlace } from '../engine/storage/copy/copy-store.ts'
-import { readPasswordFile } from '../config/password-file.ts'
+import { readPasswordFile } from '../config/option-reader.ts'
 import { parsePostgresAddress } from '../engine/runtime/postgres-address.ts'
 
 export interface CopyFlags {

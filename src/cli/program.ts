@@ -2,11 +2,16 @@ import { availableParallelism, homedir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError, Option } from 'commander'
 import type { KeyPlace } from './make-key.ts'
-import { findBrowser } from './client/browser.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
-import { textOfError } from './client/error-text.ts'
-import { safeJson, type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
-import { sayUsageErrors } from './client/usage-errors.ts'
+import { textOfError, sayUsageErrors } from './client/error-text.ts'
+import {
+  safeJson,
+  type LocalFlags,
+  type LocalService,
+  type Terminal,
+  withoutControls,
+  findBrowser
+} from './client/terminal.ts'
 import type { OptionContext } from '../config/option-reader.ts'
 import {
   type Configuration,
@@ -109,7 +114,7 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
 serviceCommand('config', 'Show the value of every option and where it comes from.')
   .option('--json', JSON_HELP)
   .action(async (flags: Flags) => {
-    const { describeConfiguration } = await import('../config/describe.ts')
+    const { describeConfiguration } = await import('../config/resolve.ts')
     const { files } = configurationOf(flags)
     const resolved = await resolve(flags)
     const { listed, warnings } = resolved
@@ -277,7 +282,7 @@ localCommand(
   'ca',
   'Print the certificate authority that the service made (tls_self_made), and how to trust it.'
 ).action(async (flags: Flags) => {
-  const { describeAuthority, requireAuthority } = await import('./authority.ts')
+  const { describeAuthority, requireAuthority } = await import('./credentials.ts')
   const authority = requireAuthority(localServiceOf(flags).dataDirectory)
   // Only the certificate goes to standard output: `scrapdeck ca > ca.pem`.
   if (flags.json !== true) terminal.error(describeAuthority(authority))

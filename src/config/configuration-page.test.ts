@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { namesIn, OPTIONS } from './option-table.ts'
-import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
+import { SCRAPYD_SERVICES } from './read-scrapyd-options.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
 

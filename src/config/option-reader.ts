@@ -4,6 +4,7 @@ import { readSwitch } from '../shared/switch-words.ts'
 import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'
+import { readFileSync } from 'node:fs'
 
 /** Where options come from, and what their defaults depend on. */
 export interface OptionContext {
@@ -116,4 +117,15 @@ function mayBeDiscovered(section: string, name: string): boolean {
 /** Throws BAD_INPUT with all of them, if there are any. */
 export function refuseProblems(problems: string[]): void {
   if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
+}
+
+/** The first line of a file with the password of a database. Throws BAD_INPUT. */
+export function readPasswordFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').split(/\r?\n/)[0]!
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    const text = `The password file ${path} of the database cannot be read (${code})`
+    throw new ScrapdeckError('BAD_INPUT', text, { cause: error })
+  }
 }

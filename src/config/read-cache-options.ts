@@ -1,6 +1,5 @@
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
-import type { OptionReader } from './option-reader.ts'
-import { readPasswordFile } from './password-file.ts'
+import { type OptionReader, readPasswordFile } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 

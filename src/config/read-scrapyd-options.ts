@@ -1,11 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { resolve as resolvePath } from 'node:path'
 import type { ScrapydEndpointSettings } from '../server/scrapyd/settings.ts'
-import { isUrl, localPath } from './local-path.ts'
 import type { OptionReader } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
-import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
 import type { ServeOptions } from './serve-options.ts'
+import { fileURLToPath } from 'node:url'
+
+/** `[services]` of Scrapyd 1.6. */
+export const SCRAPYD_SERVICES: Readonly<Record<string, string>> = {
+  'schedule.json': 'scrapyd.webservice.Schedule',
+  'cancel.json': 'scrapyd.webservice.Cancel',
+  'status.json': 'scrapyd.webservice.Status',
+  'addversion.json': 'scrapyd.webservice.AddVersion',
+  'listprojects.json': 'scrapyd.webservice.ListProjects',
+  'listversions.json': 'scrapyd.webservice.ListVersions',
+  'listspiders.json': 'scrapyd.webservice.ListSpiders',
+  'delproject.json': 'scrapyd.webservice.DeleteProject',
+  'delversion.json': 'scrapyd.webservice.DeleteVersion',
+  'listjobs.json': 'scrapyd.webservice.ListJobs',
+  'daemonstatus.json': 'scrapyd.webservice.DaemonStatus'
+}
 
 /** Reads all options of scrapyd.conf, including their flags and variables. */
 export function readScrapydOptions(options: OptionReader) {
@@ -194,4 +208,15 @@ function readWhole(options: OptionReader, name: string, absent: string): number 
   const value = picked === null ? null : options.whole(picked, name, 1_000_000_000)
   options.list('scrapyd', name, value === null ? absent : String(value), picked)
   return value
+}
+
+/** `items_dir` can be a URL of a storage elsewhere; `file:` URLs are converted to paths, as in Scrapyd. */
+export function localPath(text: string, workingDirectory: string, mayBeUrl: boolean): string {
+  if (mayBeUrl && /^file:\/\//i.test(text)) return fileURLToPath(text)
+  return mayBeUrl && isUrl(text) ? text : resolvePath(workingDirectory, text)
+}
+
+/** A single letter is a Windows drive, not a scheme. */
+export function isUrl(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]+:/i.test(text)
 }

@@ -16,8 +16,7 @@ import {
   PROJECT_ROLES,
   ROLES
 } from '../shared/roles.ts'
-import type { OptionReader } from './option-reader.ts'
-import { readPasswordFile } from './password-file.ts'
+import { type OptionReader, readPasswordFile } from './option-reader.ts'
 import { readNetworks } from './read-access-options.ts'
 import type { ConfiguredValue } from './read-files.ts'
 

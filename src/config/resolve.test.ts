@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS } from '../server/limits.ts'
-import { describeConfiguration } from './describe.ts'
 import { type ConfigurationFile, listScrapydFiles, readConfiguration } from './read-files.ts'
-import { plainHttpOn, refusePlainHttp } from './plain-http.ts'
-import { resolveServeOptions } from './resolve.ts'
+import { plainHttpOn, refusePlainHttp } from './host-options.ts'
+import { resolveServeOptions, describeConfiguration } from './resolve.ts'
 import type { ServeFlags } from './serve-options.ts'
 import { namesIn, OPTIONS } from './option-table.ts'
-import { SCRAPYD_SERVICES } from './scrapyd-services.ts'
+import { SCRAPYD_SERVICES } from './read-scrapyd-options.ts'
 
 /** A folder with these files. */
 function aFolder(files: Record<string, string> = {}): string {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { viewOfAlerts } from './alerts-view.ts'
+import { viewOfAlerts } from './app-url.ts'
 
 test('an id that another engine made up stays one value of the address', () => {
   const view = viewOfAlerts('a1', 'x&state=resolved#/nodes?add=1')

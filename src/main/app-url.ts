@@ -1,4 +1,5 @@
 import { extname, join, relative, resolve, sep } from 'node:path'
+import { JobId } from '../shared/contract/index.ts'
 
 export const APP_SCHEME = 'scrapdeck-app'
 
@@ -28,4 +29,21 @@ function decodePath(pathname: string): string | null {
     // Broken percent-encoding: none of our files.
     return null
   }
+}
+
+/** The list of alerts of an engine, or one of them, as an address of the app. `engineId`: null for the app's own. */
+export const viewOfAlerts = (engineId: string | null, alertId?: string): string =>
+  `${engineId === null ? '' : `?engine=${engineId}`}#/alerts${alertId === undefined ? '' : `?alert=${encodeURIComponent(alertId)}`}`
+
+export const DEEP_LINK_SCHEME = 'scrapdeck'
+
+/** The job id in a `scrapdeck://job/ID` link; null for anything else. Links only show things; they never act. */
+export function jobIdOfDeepLink(link: string): JobId | null {
+  const match = /^scrapdeck:\/\/job\/([^/?#]+)\/?$/.exec(link)
+  return JobId.safeParse(match?.[1]).data ?? null
+}
+
+/** The first deep link in the arguments of a process: how Windows and Linux pass links. */
+export function findDeepLink(argv: readonly string[]): string | null {
+  return argv.find((argument) => argument.startsWith(`${DEEP_LINK_SCHEME}://`)) ?? null
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
+import { findDeepLink, jobIdOfDeepLink } from './app-url.ts'
 
 const JOB_ID = '0192f0c0a1b2000000abcdef01234567'
 

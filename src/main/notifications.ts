@@ -1,7 +1,7 @@
 import { Notification } from 'electron'
 import type { AlertNotice, Contract } from '../shared/contract/index.ts'
 import type { ContractRouterClient } from '@orpc/contract'
-import { viewOfAlerts } from './alerts-view.ts'
+import { viewOfAlerts } from './app-url.ts'
 import { noticesToShow } from '../shared/notices-to-show.ts'
 
 export interface NotifyingEngine {

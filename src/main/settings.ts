@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { listInstalledFiles, readConfiguration } from '../config/read-files.ts'
-import { refusePlainHttp } from '../config/plain-http.ts'
+import { refusePlainHttp } from '../config/host-options.ts'
 import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 

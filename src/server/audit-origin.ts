@@ -7,7 +7,7 @@ import { isScrapdeckError } from '../shared/errors.ts'
 import { maskTokens } from '../shared/secret-values.ts'
 import { APP_HEADER } from '../shared/wire.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
-import { parseBasic } from './auth/basic.ts'
+import { parseBasic } from './auth/secrets.ts'
 import { isNodeRoute } from './nodes/node-endpoints.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'

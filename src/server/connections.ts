@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerOptions } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { AddressList } from './address-list.ts'
-import { clientOf, plainAddress } from './auth/client-address.ts'
+import { clientOf, plainAddress, AddressList } from './auth/client-address.ts'
 import {
   type ConnectionLimits,
   DEFAULT_CONNECTION_LIMITS,

@@ -11,7 +11,7 @@ import { principalOf } from './auth/authenticator.ts'
 import { BY_OPERATION } from './auth/route-permissions.ts'
 import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
-import { parseContractForms } from './forms/contract-form.ts'
+import { parseContractForms } from './forms/receive-form.ts'
 import { MAX_TEXT_BYTES } from './limits.ts'
 import { apiPageEndpoint } from './openapi/page.ts'
 

@@ -13,9 +13,15 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
-import { serveLogZip } from './api/serve-log-zip.ts'
-import { serveItemsExport } from './api/serve-items-export.ts'
-import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from './api/serve-log.ts'
+import {
+  API_EVENTS,
+  findJob,
+  findJobOfSchedule,
+  type LogRoute,
+  serveLog,
+  serveLogZip,
+  serveItemsExport
+} from './api/serve-files.ts'
 import { longListsOf, readLongLists, type Coerce } from './api/long-lists.ts'
 import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'

@@ -6,7 +6,7 @@ import { isCrawlRoute } from './api/crawl-endpoints.ts'
 import { isNavigation } from './auth/request-rule.ts'
 import { isNodeRoute } from './nodes/node-endpoints.ts'
 import { sendNotice } from './small-page.ts'
-import { toPythonJson } from './scrapyd/python-json.ts'
+import { toPythonJson } from './scrapyd/python-text.ts'
 
 /** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
 export function createErrorAnswer(options: { logger: Logger }) {

@@ -11,14 +11,20 @@ import type { Authenticator } from './auth/authenticator.ts'
 import { BegunLogins } from './auth/begun-logins.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import type { EndpointLimits } from './auth/endpoint-limits.ts'
-import { codePage, loginPage, loginPagePolicy, recoveryCodesPage, setUpPage } from './auth/login-page.ts'
-import { PASSKEY_OPTIONS_PATH } from './auth/login-paths.ts'
+import {
+  codePage,
+  loginPage,
+  loginPagePolicy,
+  recoveryCodesPage,
+  setUpPage,
+  PASSKEY_OPTIONS_PATH
+} from './auth/login-page.ts'
 import type { NextStep } from './auth/password-check.ts'
 import { FOR_READERS } from './auth/route-permissions.ts'
 import { hashToken } from './auth/secrets.ts'
 import { cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import type { SignedInWith } from './auth/session-token.ts'
-import { fieldsOf } from './forms/form-fields.ts'
+import { fieldsOf } from './forms/receive-form.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
 
 export interface LoginEndpointsOptions {

@@ -13,7 +13,7 @@ import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
 import { addressInBrowser, cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import { signInEndpoints, type SignInEndpointsOptions } from './auth/sign-in-endpoints.ts'
-import { fieldsOf } from './forms/form-fields.ts'
+import { fieldsOf } from './forms/receive-form.ts'
 import type { LoginEndpoints } from './login-endpoints.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */

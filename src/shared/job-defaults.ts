@@ -1,4 +1,4 @@
-import type { Job, JobDefaults, ProjectSettings, RunItem, Transition } from './contract/index.ts'
+import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
 const VALUES = ['args', 'settings', 'env'] as const
@@ -163,4 +163,21 @@ function isEmpty(defaults: JobDefaults): boolean {
   const { args, settings, env, priority } = defaults
   const isBare = [args, settings, env].every((values) => Object.keys(values).length === 0)
   return isBare && priority === null && !isPlaced(defaults)
+}
+
+/** The settings of a project with a change applied. */
+export function withSettingsChange(settings: ProjectSettings, change: ProjectSettingsChange): ProjectSettings {
+  const { spiderDefaults = {}, spiderOutcomes = {}, ...others } = change
+  const given = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined))
+  return {
+    ...settings,
+    ...given,
+    spiderDefaults: withEach(settings.spiderDefaults, spiderDefaults),
+    spiderOutcomes: withEach(settings.spiderOutcomes, spiderOutcomes)
+  }
+}
+
+function withEach<One>(all: Record<string, One>, changes: Record<string, One | null>): Record<string, One> {
+  const bySpider = Object.entries({ ...all, ...changes })
+  return Object.fromEntries(bySpider.filter((entry): entry is [string, One] => entry[1] !== null))
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS } from './contract/index.ts'
-import { withSettingsChange } from './settings-change.ts'
+import { withSettingsChange } from './job-defaults.ts'
 
 test('rules of a spider are replaced as a whole, and removed by null; others stay', () => {
   const spiderOutcomes = { prices: { minItems: 5, maxErrors: 1 }, stock: { minItems: 1 }, gone: { minPages: 1 } }

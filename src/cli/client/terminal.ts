@@ -1,5 +1,3 @@
-import type { OpenBrowser } from './browser.ts'
-
 /** Everything a command uses of the machine; injected, so that tests can run commands in their own process. */
 export interface Terminal {
   out(text: string): void
@@ -54,4 +52,25 @@ export function safeJson(value: unknown, indent?: number): string {
     /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`
   )
+}
+
+/** Opens an address in the user's browser. */
+type OpenBrowser = (url: string) => Promise<void>
+
+/** null: a browser that opens here would not be before the user's eyes, or there is none. */
+export function findBrowser(
+  environment: Record<string, string | undefined>,
+  platform = process.platform
+): OpenBrowser | null {
+  const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
+  // In WSL, the browser is one of Windows.
+  const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))
+  const needsDisplay = platform !== 'win32' && platform !== 'darwin'
+  if (isOverSsh || (needsDisplay && !hasDisplay)) return null
+  return async (url) => {
+    const { default: open } = await import('open')
+    const opener = await open(url)
+    // The address is printed, too.
+    opener.on('error', () => {})
+  }
 }

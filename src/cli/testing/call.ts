@@ -11,7 +11,7 @@ import { listen } from '../../server/listen.ts'
 import { createFakeEngine } from '../../server/testing/fake-engine.ts'
 import { EXIT_CODES, exitCodeOf } from '../client/exit-codes.ts'
 import type { LocalService, Terminal } from '../client/terminal.ts'
-import { sayUsageErrors } from '../client/usage-errors.ts'
+import { sayUsageErrors } from '../client/error-text.ts'
 import { addClientCommands } from '../client-commands.ts'
 
 export function makeDirectory(files: Record<string, string> = {}): string {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { CookieJar } from './cookie-jar.ts'
+import { CookieJar } from './sign-in-relay.ts'
 
 it('keeps what a server sets, and forgets what it deletes', () => {
   const jar = new CookieJar()

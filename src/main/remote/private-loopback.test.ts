@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { findUser, isOfThisUser, pickLoopbackAddress } from './private-loopback.ts'
+import { findUser, isOfThisUser, pickLoopbackAddress } from './sign-in-relay.ts'
 
 const NOBODY = 65_534
 const isLinux = process.platform === 'linux'

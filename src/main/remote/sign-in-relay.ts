@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
@@ -6,8 +6,37 @@ import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
 import { readCookies } from '../../server/auth/session-cookie.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
-import { CookieJar } from './cookie-jar.ts'
-import { isOfThisUser, pickLoopbackAddress } from './private-loopback.ts'
+import { readFile } from 'node:fs/promises'
+
+/** Enough for a login. */
+const COOKIES_MAX = 20
+const LENGTH_MAX = 4_096
+
+const SET_COOKIE = /^([^=;\s]+)=([^;]*)(.*)$/s
+const IS_DELETED = /;\s*max-age\s*=\s*(0|-\d+)\s*(;|$)/i
+
+/** The cookies that one server has set, by their names. They are sent to no other. */
+export class CookieJar {
+  readonly #values = new Map<string, string>()
+
+  get isEmpty(): boolean {
+    return this.#values.size === 0
+  }
+
+  /** One `Set-Cookie`. What is malformed or too much is not kept. */
+  add(setCookie: string): void {
+    const [, name, value, attributes] = SET_COOKIE.exec(setCookie) ?? []
+    if (name === undefined || setCookie.length > LENGTH_MAX) return
+    this.#values.delete(name)
+    if (IS_DELETED.test(attributes!)) return
+    if (this.#values.size < COOKIES_MAX) this.#values.set(name, value!)
+  }
+
+  /** The value of `Cookie`. */
+  toString(): string {
+    return [...this.#values].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+}
 
 /** A port of this computer at which one browser sees an engine that it does not reach by itself. */
 export interface SignInRelay extends AsyncDisposable {
@@ -242,3 +271,53 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   }
   return Buffer.concat(pieces)
 }
+
+/**
+ * Browsers send the cookies of an address to each port of it, also to that of another user. Linux and Windows have all
+ * of 127.0.0.0/8, so nothing else is at a random address in it; macOS has one address for everything.
+ */
+export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform): string {
+  if (platform !== 'linux' && platform !== 'win32') return '127.0.0.1'
+  // Not 127.0.x.y, where resolvers and the name of the machine are.
+  return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
+}
+
+/** The table is not one snapshot: a line can be missing once while others come and go. */
+const TRIES = 3
+/** The second is for clients that use IPv6 sockets for both. */
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
+const MAPPED = '0000000000000000FFFF0000'
+
+/** Whether the program at the other end of a connection over loopback is of this user. Only Linux says so. */
+export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = process.platform): Promise<boolean> {
+  if (platform !== 'linux') return true
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  if (remoteAddress === undefined || localAddress === undefined) return false
+  const peer = { from: inTable(remoteAddress, remotePort!), to: inTable(localAddress, localPort!) }
+  for (let tries = TRIES; tries > 0; tries -= 1) {
+    const tables = await Promise.all(TABLES.map(readTable))
+    // A sandbox around the app may hide it.
+    if (tables[0] === null) return true
+    for (const table of tables) {
+      const uid = findUser(table ?? '', peer)
+      if (uid !== null) return uid === process.geteuid!()
+    }
+  }
+  return false
+}
+
+/** The user id in the line of one end of a connection, of proc(5), net/tcp; null: there is no such line. */
+export function findUser(table: string, { from, to }: { from: string; to: string }): number | null {
+  const line = new RegExp(`^ *\\d+: (?:${MAPPED})?${from} (?:${MAPPED})?${to} (?:\\S+ +){4}(\\d+) `, 'm')
+  const [, uid] = line.exec(table) ?? []
+  return uid === undefined ? null : Number(uid)
+}
+
+/** 127.0.0.1:80 is 0100007F:0050. */
+function inTable(address: string, port: number): string {
+  const hex = (value: number, digits: number) => value.toString(16).toUpperCase().padStart(digits, '0')
+  const bytes = address.split('.').toReversed()
+  return `${bytes.map((byte) => hex(Number(byte), 2)).join('')}:${hex(port, 4)}`
+}
+
+const readTable = (path: string): Promise<string | null> => readFile(path, 'latin1').catch(() => null)

@@ -1,6 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type ProjectSettings } from '../../shared/contract/index.ts'
-import { withSettingsChange } from '../../shared/settings-change.ts'
+import { withSettingsChange } from '../../shared/job-defaults.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import { type FakeWorld, wait } from './fake-world.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { AnswerBudget } from './answer-budget.ts'
+import { AnswerBudget } from './json-rpc.ts'
 
 it('what is answered never exceeds the limit; a call is refused only if it had no room beside all before it', async () => {
   const call = fc.record({ most: fc.integer({ min: 1, max: 60 }), share: fc.double({ min: 0, max: 1, noNaN: true }) })

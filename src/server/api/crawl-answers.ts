@@ -3,7 +3,7 @@ import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { statusOfJob } from '../../shared/order-status.ts'
 import type { LogEvents } from './job-log.ts'
-import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-log.ts'
+import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-files.ts'
 
 interface SaidOfOrder {
   job_id?: string | null

@@ -1,7 +1,7 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { type Shape, shapeOfSchema } from './shape.ts'
+import { type Shape, shapeOfSchema } from './unknown-parts.ts'
 
 /** The requested parts of a response as a tree of names; null: everything below. */
 export type Wanted = Map<string, Wanted | null>

@@ -12,7 +12,7 @@ import { listen } from '../listen.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { makeTestDirectory, openTestApp, RIGHT } from '../testing/test-app.ts'
 import { openJobLog, parsePlace } from './job-log.ts'
-import { API_EVENTS } from './serve-log.ts'
+import { API_EVENTS } from './serve-files.ts'
 
 const JOB = '0'.repeat(32)
 const RECORD = '2026-11-02 12:00:02 [shop] INFO: '

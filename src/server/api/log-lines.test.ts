@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLineReader } from './log-lines.ts'
+import { createLineReader } from './job-log.ts'
 
 const LOG = `Unhandled before the first record
 2026-11-02 12:00:02 [scrapy.core.engine] INFO: Spider opened

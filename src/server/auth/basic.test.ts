@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createCredentialsCheck } from './basic.ts'
+import { createCredentialsCheck } from './secrets.ts'
 
 const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.string({ minLength: 490, maxLength: 530 }))
 const credentials = fc.record({ username: text, password: text })

@@ -1,7 +1,27 @@
-import { isIP, isIPv6 } from 'node:net'
+import { isIP, isIPv6, BlockList } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { remember } from '../remember.ts'
 import { clientAddressOfPeer } from './peer-requests.ts'
+
+/** Addresses and networks of a setting, such as `127.0.0.1 10.1.0.0/16`; invalid ones were refused when it was read. */
+export class AddressList {
+  readonly #list = new BlockList()
+
+  constructor(networks: readonly string[]) {
+    for (const network of networks) {
+      const [address = '', bits] = network.split('/')
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+      if (bits === undefined) this.#list.addAddress(address, family)
+      else this.#list.addSubnet(address, Number(bits), family)
+    }
+  }
+
+  /** False for what is not an address, such as a Unix socket. */
+  has(address: string): boolean {
+    const version = isIP(address)
+    return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
+  }
+}
 
 /**
  * The address of the client, for logs and limits. Behind a trusted proxy (`trusted_proxies`) it is the one that the

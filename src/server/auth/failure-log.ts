@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import { readableName } from '../../shared/readable-name.ts'
+import { readableName } from '../../shared/unseen.ts'
 
 const WINDOW_MS = 60_000
 const MAX_LINES_PER_ADDRESS = 5

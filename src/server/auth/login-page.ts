@@ -3,7 +3,9 @@ import type { SecretForApp } from '../../engine/index.ts'
 import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
-import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
+
+/** Where the login page gets what a passkey must sign. */
+export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
 /** A page of the UI is behind `#`, which a browser keeps to itself: the link takes it along. */
 const LINK_SCRIPT = `const link = document.querySelector('a.button')

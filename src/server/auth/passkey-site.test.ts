@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { passkeySiteOf } from './passkey-site.ts'
+import { passkeySiteOf } from './host-rule.ts'
 
 describe('passkeys', () => {
   it.each([

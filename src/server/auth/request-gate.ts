@@ -1,26 +1,57 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { isCrawlRoute } from '../api/crawl-endpoints.ts'
-import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
-import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
-import { bearerToken, isNodeRoute } from '../nodes/node-endpoints.ts'
+import { STRANGER_BODY_LIMIT_MS, MAX_TEXT_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
+import { bearerToken, isNodeRoute, EGG_ROUTE } from '../nodes/node-endpoints.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
 import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
-import { BodyRoom } from './body-room.ts'
 import { ANONYMOUS, type Caller } from './caller.ts'
-import { EGG_ROUTE } from '../kubernetes-egg-endpoint.ts'
-import { addressOf } from './client-address.ts'
-import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
+import { addressOf, type AddressList } from './client-address.ts'
+import { PASSKEY_OPTIONS_PATH } from './login-page.ts'
 import { isFromPeer } from './peer-requests.ts'
 import { DEVICE_PATH, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
 import { setSessionCookie } from './session-reply.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
+
+type Raw = FastifyRequest['raw']
+
+/**
+ * A body stays in memory until it is complete, and a client with credentials may take minutes to send it. Incomplete
+ * bodies share this much memory. When it is full, the connection of the oldest one is closed.
+ */
+const ROOM_BYTES = 256 * 1024 * 1024
+
+class BodyRoom {
+  readonly #held = new Map<Raw, number>()
+  #bytes = 0
+
+  /** Counts at most what the route keeps in memory, which also counts for a body without a length. */
+  hold(request: FastifyRequest): void {
+    const { raw, headers } = request
+    const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES
+    const bytes = Math.min(Number(headers['content-length'] ?? most), most)
+    const release = () => this.#release(raw)
+    this.#held.set(raw, bytes)
+    this.#bytes += bytes
+    raw.once('end', release).once('close', release)
+    for (const oldest of this.#held.keys()) {
+      if (this.#bytes <= ROOM_BYTES) return
+      this.#release(oldest)
+      abandon(oldest)
+    }
+  }
+
+  #release(raw: Raw): void {
+    this.#bytes -= this.#held.get(raw) ?? 0
+    this.#held.delete(raw)
+  }
+}
 
 export interface RequestGateOptions {
   authenticator: Authenticator

@@ -1,5 +1,28 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
+export interface BasicCredentials {
+  username: string
+  password: string
+}
+
+/** Parses `Authorization: Basic …` (RFC 7617) as UTF-8, as Scrapyd does; null if missing or malformed. */
+export function parseBasic(header: string | undefined): BasicCredentials | null {
+  const match = /^basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header ?? '')
+  if (match === null) return null
+  const text = Buffer.from(match[1] as string, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  return colon === -1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/** Compares both parts as one, so that timing does not reveal which one was wrong. */
+export function createCredentialsCheck(expected: BasicCredentials): (given: BasicCredentials) => boolean {
+  const isRight = createSecretCheck(joined(expected))
+  return (given) => isRight(joined(given))
+}
+
+/** Unambiguous, whatever is in them. */
+const joined = ({ username, password }: BasicCredentials) => `${username.length} ${username} ${password}`
+
 /** 256 bits, safe in URLs and cookies. */
 export function createToken(): string {
   return randomBytes(32).toString('base64url')

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { BasicCredentials } from './basic.ts'
+import type { BasicCredentials } from './secrets.ts'
 import { readSessionToken, renewSessionToken, type SessionToken } from './session-token.ts'
 
 const DAY_MS = 24 * 3_600_000

@@ -6,7 +6,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { DEVICE_PATH, POLL_SECONDS, showUserCode, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { originOf } from '../audit-origin.ts'
-import { fieldsOf } from '../forms/form-fields.ts'
+import { fieldsOf } from '../forms/receive-form.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FOR_READERS } from './route-permissions.ts'
 

@@ -4,7 +4,7 @@ import type { Principal } from '../../engine/access/principal.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { recordVouching } from '../audit-origin.ts'
-import type { BasicCredentials } from './basic.ts'
+import type { BasicCredentials } from './secrets.ts'
 import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FormCollector } from './form-collector.ts'
-import { addValue, type FormValues } from './form-values.ts'
+import { addValue, type FormValues } from './urlencoded.ts'
 import { MalformedMultipartError, readMultipart } from './multipart.ts'
 
 const shown = (values: FormValues) =>

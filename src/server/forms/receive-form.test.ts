@@ -8,8 +8,7 @@ import { IncomingFiles } from '../../engine/storage/blobs/incoming-files.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
-import { parseContractForms } from './contract-form.ts'
-import { addForms, receiveForm } from './receive-form.ts'
+import { addForms, receiveForm, parseContractForms } from './receive-form.ts'
 
 /** A server on a real socket that answers with its form: what is in memory, and what is on disk. */
 async function open() {

@@ -3,8 +3,9 @@ import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingFiles } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { FormCollector, type FormPart, isFilePart, type PartHead, releaseFiles } from './form-collector.ts'
-import { readMultipart } from './multipart.ts'
-import { UrlEncodedParser } from './urlencoded.ts'
+import { readMultipart, MalformedMultipartError } from './multipart.ts'
+import { UrlEncodedParser, parseUrlEncoded } from './urlencoded.ts'
+import { MAX_UPLOAD_BYTES } from '../limits.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -124,3 +125,49 @@ const endedEarly = (cause: unknown) =>
   new ScrapdeckError('BAD_INPUT', 'The request ended before its body was complete.', { cause })
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
+
+/** The values of a urlencoded form that was received as bytes, by name; empty if absent. */
+export function fieldsOf(request: FastifyRequest): (name: string) => string {
+  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
+  return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
+}
+
+/** Makes forms available to oRPC as it expects them, `FormData` in `body`; their files stay on disk. */
+export function parseContractForms(app: FastifyInstance, incoming: Pick<IncomingFiles, 'begin' | 'toFile'>): void {
+  addForms(app)
+  app.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, body: Readable) => {
+    try {
+      const isFile = ({ fileName }: PartHead) => fileName !== null
+      await receiveForm(request, body, { incoming, isWanted: true, isFile, limitBytes: MAX_UPLOAD_BYTES })
+    } catch (error) {
+      if (!(error instanceof MalformedMultipartError)) throw error
+      throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not a form.', { cause: error })
+    }
+    try {
+      return await formDataOf(request.form ?? [], incoming)
+    } catch (error) {
+      // Before the hook that would release them with the answer.
+      await releaseFiles(request.form ?? [])
+      throw error
+    }
+  })
+}
+
+async function formDataOf(form: FormPart[], incoming: Pick<IncomingFiles, 'toFile'>): Promise<FormData> {
+  const data = new FormData()
+  for (const { name, fileName, type, value } of form) {
+    const part = Buffer.isBuffer(value)
+      ? new TextDecoder().decode(value)
+      : await incoming.toFile(value, unescapeName(fileName!), type)
+    data.append(unescapeName(name), part as File)
+  }
+  return data
+}
+
+/** Browsers send UTF-8, with these three characters escaped (https://html.spec.whatwg.org, multipart/form-data). */
+function unescapeName(latin1: string): string {
+  const escaped: Record<string, string> = { '%22': '"', '%0D': '\r', '%0A': '\n' }
+  return Buffer.from(latin1, 'latin1')
+    .toString('utf8')
+    .replace(/%22|%0D|%0A/gi, (found) => escaped[found.toUpperCase()]!)
+}

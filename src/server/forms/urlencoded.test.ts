@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { FormValues } from './form-values.ts'
-import { parseUrlEncoded, UrlEncodedParser } from './urlencoded.ts'
+import { parseUrlEncoded, UrlEncodedParser, type FormValues } from './urlencoded.ts'
 
 const shown = (values: FormValues) =>
   Object.fromEntries([...values].map(([name, list]) => [name, list.map((value) => value.toString('latin1'))]))

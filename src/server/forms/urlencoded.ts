@@ -1,5 +1,4 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { addValue, type FormValues } from './form-values.ts'
 
 /** A name begins a value, whose bytes follow in pieces. */
 export type FormEvent = { name: string } | { bytes: Buffer }
@@ -106,4 +105,13 @@ function hexDigit(byte: number | undefined): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
+
+/** Values by name. Names are Latin-1 text, one character per byte, so that none is lost; values are bytes. */
+export type FormValues = Map<string, Buffer[]>
+
+export function addValue(found: FormValues, name: string, value: Buffer): void {
+  const values = found.get(name)
+  if (values === undefined) found.set(name, [value])
+  else values.push(value)
 }

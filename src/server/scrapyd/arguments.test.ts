@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { FormPart } from '../forms/form-collector.ts'
 import { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
-import { readArguments } from './arguments.ts'
+import { readArguments } from './parameters.ts'
 
 const part = (name: string, value: string | IncomingFile): FormPart => ({
   name,

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { twoDigits } from '../../shared/time.ts'
 import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
-import { keepText, type PythonJsonValue } from './python-json.ts'
+import { keepText, type PythonJsonValue } from './python-text.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }
 type Fields = Record<string, PythonJsonValue>

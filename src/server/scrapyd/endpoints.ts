@@ -4,7 +4,7 @@ import type { Permission } from '../../shared/permissions.ts'
 import type { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
 import { areOfStore, describeJobs } from './describe-jobs.ts'
-import type { FormValues } from '../forms/form-values.ts'
+import type { FormValues } from '../forms/urlencoded.ts'
 import {
   LONGEST_NAME_BYTES,
   ScrapydAnswerError,
@@ -14,8 +14,7 @@ import {
   popOptional,
   popRequired
 } from './parameters.ts'
-import type { PythonJsonValue } from './python-json.ts'
-import { decodeUtf8, parsePythonFloat } from './python-text.ts'
+import { decodeUtf8, parsePythonFloat, type PythonJsonValue } from './python-text.ts'
 import type { ScrapydEndpointSettings } from './settings.ts'
 import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type PythonJsonValue, toPythonJson } from './python-json.ts'
-import { decodeUtf8, parsePythonFloat, toBytesRepr } from './python-text.ts'
+import { decodeUtf8, parsePythonFloat, toBytesRepr, type PythonJsonValue, toPythonJson } from './python-text.ts'
 
 describe('JSON as Python writes it', () => {
   // Each right side is what CPython 3.11's json.dumps prints.

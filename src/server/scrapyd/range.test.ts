@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseRange } from './range.ts'
+import { parseRange } from './static-files.ts'
 
 describe('a range of ten bytes', () => {
   it.each([

@@ -2,9 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { FileTree, ScrapydFile } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
-import { contentTypeOf } from './content-types.ts'
-import { directoryPage } from './directory-page.ts'
-import { parseRange } from './range.ts'
+import { directoryPage, contentTypeOf } from './directory-page.ts'
 import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-pages.ts'
 
 /** `/logs/…` and `/items/…` as in Scrapyd: listings, and files with ranges and dates (scrapyd-protocol.md, 7.1). */
@@ -93,4 +91,27 @@ function decodeSegments(path: string): string[] | null {
 /** For a heading: bytes that cannot be decoded (in a query) are replaced. */
 function decodeLeniently(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'))
+}
+
+/**
+ * Parses one byte range (RFC 9110, 14): `start` up to but not including `stop`. null: no range, send everything. For
+ * several ranges and other units everything is sent too, which the RFC allows.
+ */
+export function parseRange(
+  header: string | undefined,
+  sizeBytes: number
+): { start: number; stop: number } | 'unsatisfiable' | null {
+  const match =
+    header === undefined ? null : /^\s*bytes\s*=[\s,]*(\d{0,15})-(\d{0,15})[\s,]*$/.exec(header.slice(0, 200))
+  if (match === null) return null
+  const [, first = '', last = ''] = match
+  if (first === '' && last === '') return null
+  if (first === '') {
+    const count = Math.min(Number(last), sizeBytes)
+    return count === 0 ? 'unsatisfiable' : { start: sizeBytes - count, stop: sizeBytes }
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return null
+  if (start >= sizeBytes) return 'unsatisfiable'
+  return { start, stop: last === '' ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) }
 }

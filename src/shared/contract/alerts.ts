@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { ALERT_SEVERITIES, ALERT_WATCH_NAMES } from '../alert-watches.ts'
-import { AlertEvidence } from './alert-evidence.ts'
-import { AlertReport, AlertRulePreview } from './alert-reports.ts'
+import { AlertReport, AlertRulePreview, AlertEvidence } from './alert-reports.ts'
 import { MAX_MESSAGES_PER_HOUR } from './fixed-values.ts'
 import {
   WebhookId,

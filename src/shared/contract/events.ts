@@ -2,13 +2,12 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { JobId, NodeId, ScheduleId } from './ids.ts'
 import { read } from './operation.ts'
-import { Environment } from './environments.ts'
 import { LiveFigures } from './figures.ts'
 import { Job, Waiting } from './jobs.ts'
 import { Node } from './nodes.ts'
 import { Project } from './projects.ts'
 import { Schedule } from './schedules.ts'
-import { Figures, Problem, PythonState } from './system.ts'
+import { Figures, Problem, PythonState, Environment } from './system.ts'
 
 /** The newest state of something that changed. Several changes of the same thing between two batches are merged. */
 export const Change = z.discriminatedUnion('kind', [

@@ -5,6 +5,88 @@ import { read, write } from './operation.ts'
 import { Job, JobStatus } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
+/** A Python with packages in which the local node runs the spiders of some projects. */
+export const Environment = z.object({
+  /** `main`: the default for projects; otherwise a short hash of what it is built from. */
+  id: z.string().regex(/^[a-z0-9-]{1,64}$/),
+  kind: z.enum(['main', 'interpreter', 'requirements']),
+  state: z.enum(['building', 'ready', 'failed']),
+  /** The interpreter; null until it exists. */
+  path: z.string().nullable(),
+  version: z.string().nullable(),
+  scrapyVersion: z.string().nullable(),
+  /** Names of the projects that use it. */
+  projects: z.array(AnyProjectName),
+  start: StartMode,
+  /** What is wrong and what to do; null when ready. */
+  problem: z.string().nullable(),
+  /** The current step and its progress; null unless building. */
+  progress: z.object({ text: z.string(), share: z.number().min(0).max(1).nullable() }).nullable(),
+  /** A build log exists. */
+  hasLog: z.boolean(),
+  madeAtMs: z.number().nullable()
+})
+export type Environment = z.infer<typeof Environment>
+
+const ById = z.object({ id: Environment.shape.id })
+
+export const environmentsContract = {
+  list: read('read', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
+  /** The build log as it grows, in pieces from the start; ends with the build. */
+  log: read('read', 'GET /environments/{id}/log', { id: 'environment' })
+    .input(ById)
+    .output(eventIterator(z.object({ text: z.string() }))),
+  /** Rebuilds it from the same requirements. Runs that use it continue. */
+  rebuild: write('environments.change', 'POST /environments/{id}/rebuild', { id: 'environment' })
+    .input(ById)
+    .output(Environment),
+  /** Deletes an environment that no project uses. */
+  remove: write('environments.change', 'DELETE /environments/{id}', { id: 'environment' })
+    .input(ById)
+    .output(z.object({ removed: z.string() }))
+}
+
+/** A process of Scrapdeck that shares its database with others. `id` is another one after each start. */
+export const EngineInfo = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** Where the others reach it. */
+  address: z.string(),
+  version: z.string(),
+  startedAtMs: z.number(),
+  /** `silent`: it has not said for some seconds that it lives. */
+  state: z.enum(['leading', 'following', 'silent']),
+  silentMs: z.number(),
+  /** It never leads. */
+  drained: z.boolean(),
+  /** It runs spiders itself: a node of the fleet under its name. */
+  hasLocalNode: z.boolean()
+})
+export type EngineInfo = z.infer<typeof EngineInfo>
+
+export const EngineList = z.object({
+  /** On PostgreSQL; without it, there is only this engine. */
+  shared: z.boolean(),
+  engines: z.array(EngineInfo),
+  /** Who led since when, and why; the newest first. */
+  terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
+})
+export type EngineList = z.infer<typeof EngineList>
+
+const EngineId = z.string().min(1).max(100)
+
+export const enginesContract = {
+  list: read('read', 'GET /engines', 'seen').output(EngineList),
+  /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: the first one. */
+  handOver: write('engines.operate', 'POST /engines/handover', 'service')
+    .input(z.object({ to: EngineId.optional() }))
+    .output(z.object({ handedOver: z.literal(true) })),
+  /** Before maintenance: a drained engine goes on answering, but never leads; if it does, it hands over. */
+  drain: write('engines.operate', 'POST /engines/{id}/drain', 'service')
+    .input(z.object({ id: EngineId, drained: z.boolean() }))
+    .output(z.object({ drained: z.boolean() }))
+}
+
 /** The figures of the status bar and the overview, as of `sampledAtMs`. */
 export const Figures = z.object({
   sampledAtMs: z.number(),

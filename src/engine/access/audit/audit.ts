@@ -9,7 +9,7 @@ import type {
   AuditRecord
 } from '../../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
-import { readableName } from '../../../shared/readable-name.ts'
+import { readableName } from '../../../shared/unseen.ts'
 import { actAs } from '../acting.ts'
 import type { Principal } from '../principal.ts'
 import type { Clock } from '../../runtime/clock.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ProjectName } from '../../../shared/contract/index.ts'
-import { whyNoRoom } from './alert-shares.ts'
+import { whyNoRoom } from './alert-commands.ts'
 
 const COUNTABLE = { most: 1_000, what: 'silences', remedy: 'end some' }
 const of = (project: string | null, count: number) =>

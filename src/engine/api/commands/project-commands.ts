@@ -11,8 +11,7 @@ import {
   type VersionName
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { maskDefaults } from '../../../shared/job-defaults.ts'
-import { withSettingsChange } from '../../../shared/settings-change.ts'
+import { maskDefaults, withSettingsChange } from '../../../shared/job-defaults.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { requireOfActor } from '../../access/acting.ts'
 import { type EggTarget, NodeError } from '../../nodes/node-client.ts'

@@ -24,7 +24,7 @@ import { afterMove, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import type { CrawlOrigin, StoredSchedule } from '../../model/records.ts'
 import type { FiringReader, ScheduleStore } from '../../storage/store.ts'
 import { checkTemplate } from './check-template.ts'
-import { describeFiring } from './describe-schedule.ts'
+import { describeFiring } from './schedule-outlook.ts'
 import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 

@@ -8,8 +8,7 @@ import { notFound, type Scheduler } from '../../schedules/scheduler.ts'
 import { countJobs } from '../../schedules/template.ts'
 import { jobIdBytesOf, type StoredSchedule, type OnlyProjects } from '../../model/records.ts'
 import type { FiringReader, ScheduleFilter, ScheduleReader } from '../../storage/store.ts'
-import { describeFiring, describeSchedule } from './describe-schedule.ts'
-import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
+import { loadByMinute, upcomingMoments, describeFiring, describeSchedule } from './schedule-outlook.ts'
 
 /** The part of the scheduler that knows future moments and backfills. */
 export type SchedulerOutlook = Pick<Scheduler, 'nextOf' | 'backfillOf' | 'planBackfill'>

@@ -34,8 +34,7 @@ import type { AttemptChange } from '../../model/attempt-change.ts'
 import { type AttemptStart, type NewJob, PLAIN_JOB } from '../../model/records.ts'
 import type { AttemptReader, JobStore, ProjectSettingsStore, SettingStore, VersionStore } from '../../storage/store.ts'
 import { copyOnce, listFiles } from './copy-files.ts'
-import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
-import { projectsOfSharedQueue } from './shared-queue.ts'
+import { parseScrapydTime, readPendingJob, projectsOfSharedQueue } from './pending-jobs.ts'
 
 export interface ImportOptions {
   /** The directories of the stopped Scrapyd, only read. null: not on this disk. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS, type OutcomeRules } from '../../../shared/contract/index.ts'
-import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-rules.ts'
+import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-reasons.ts'
 import { applyOutcomeRules } from './outcome-rules.ts'
 import { judgeOutcome, type Judgement } from './outcome.ts'
 

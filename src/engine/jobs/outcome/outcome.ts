@@ -73,7 +73,7 @@ export type LoggedSoFar = Pick<
  * another user stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied
  * the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because
  * Scrapy also returns it after a forced shutdown.
- * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
+ * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-reasons.ts).
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */

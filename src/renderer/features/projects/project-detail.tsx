@@ -28,7 +28,7 @@ import { VersionRows } from './version-rows.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import { DefaultsDialog } from './defaults-dialog.tsx'
 import { describeDefaults } from './defaults-form.ts'
-import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-rules.ts'
+import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-reasons.ts'
 import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
 
 /** One project: its spiders, its versions and where they are. */

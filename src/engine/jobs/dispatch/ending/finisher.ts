@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { Outcome } from '../../../../shared/contract/index.ts'
-import { outcomeRulesOf } from '../../../../shared/outcome-rules.ts'
+import { outcomeRulesOf } from '../../../../shared/outcome-reasons.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../../nodes/node-client.ts'
 import { Timers } from '../../../runtime/clock.ts'

@@ -1,2 +1,0 @@
-/** Where the login page gets what a passkey must sign. */
-export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
