@@ -11,14 +11,15 @@ const LONGEST = [
   'e2e/attack/attack.full.integration.test.ts',
   'e2e/claims/claims.full.integration.test.ts',
   'src/engine/filled-fields.full.integration.test.ts',
-  'e2e/fleet/demo-fleet.integration.test.ts',
+  'e2e/fleet/demo-fleet.full.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',
   'e2e/logs/what-logs-say.full.integration.test.ts',
   'bench/benches.full.integration.test.ts',
   'src/engine/nodes/scrapyd/scrapyd-client.integration.test.ts',
   'src/engine/nodes/local/local-node.integration.test.ts',
   'src/engine/nodes/local/warm-start.full.integration.test.ts',
-  'simulation/simulation.integration.test.ts'
+  'simulation/simulation.integration.test.ts',
+  'simulation/mutants.full.integration.test.ts'
 ]
 
 /** Vitest's own order, except that the longest test files come first. */

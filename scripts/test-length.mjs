@@ -4,8 +4,14 @@
  */
 export const isLong = process.env.TEST_LENGTH === 'long'
 
-/** @template Value @param {Value} short @param {Value} long @returns {Value} */
-export const pickLength = (short, long) => (isLong ? long : short)
+const isCore = process.env.TEST_SUITE === 'core'
+
+/**
+ * `core`: for `npm test`.
+ *
+ * @template Value @param {Value} short @param {Value} long @param {Value} core @returns {Value}
+ */
+export const pickLength = (short, long, core = short) => (isLong ? long : isCore ? core : short)
 
 /** Of test files, what `npm test` leaves out: only `npm run test:full`, or its name, runs it. */
-export const leftOut = process.env.TEST_SUITE === 'core' ? ['**/*.full.*'] : []
+export const leftOut = isCore ? ['**/*.full.*'] : []

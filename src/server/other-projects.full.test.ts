@@ -102,7 +102,7 @@ const TAKES_AWAY = new Set([
   ...['alertRules.removeMany', 'alertSilences.removeMany']
 ])
 
-/** What takes slots from others is refused to roles in single projects: say-over-others.test.ts. */
+/** What takes slots from others is refused to roles in single projects: say-over-others.full.test.ts. */
 const HARMLESS: Record<string, object> = {
   'jobs.setPriority': { priority: 0 },
   'projects.changeSettings': { settings: { noOverlap: true } }

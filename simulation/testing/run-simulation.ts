@@ -1,0 +1,15 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+export const LIMIT_MS = 600_000
+
+/** Runs `npm run simulate` and returns its output. Throws an Error with that output, the failed story, if it fails. */
+export function runSimulation(...words: string[]): string {
+  const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...words], {
+    encoding: 'utf8',
+    timeout: LIMIT_MS
+  })
+  if (status !== 0) throw new Error(`npm run simulate -- ${words.join(' ')} ended with ${status}\n${stderr}\n${stdout}`)
+  return stdout
+}
