@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { aNodeId, anAttemptNumber, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
+import { plain } from '../../src/shared/texts/message.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-store.ts'
@@ -68,7 +69,7 @@ function laneOf(index: number, lanes: number): { project: string; spider: string
 function anOldRun(index: number, lanes: number): Parameters<Store['recordRuns']>[0][number] {
   const atMs = Date.now() - OLD_DAYS * DAY_MS + index
   const id = `${atMs.toString(16).padStart(12, '0')}${index.toString(16).padStart(8, '0')}`.padEnd(32, '0')
-  const at = (text: string) => ({ atMs, text, evidence: {} })
+  const at = (text: string) => ({ atMs, message: plain(text), evidence: {} })
   const job = aNewJob({
     ...laneOf(index, lanes),
     id,

@@ -75,7 +75,10 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
         const figures = await Promise.all(attempts.map(({ number }) => store.findFigures(job.id, number)))
         const errors = await store.listErrorsOfJob(job.id, null, 0)
         const items = await Promise.all(attempts.map(({ number }) => store.findItems(job.id, number)))
-        return { job, attempts, logs, items, figures, errors, timeline: await store.listTimeline(job.id) }
+        const timeline = (await store.listTimeline(job.id)).map(({ code, params, ...entry }) =>
+          code === 'text' ? entry : { ...entry, code, params }
+        )
+        return { job, attempts, logs, items, figures, errors, timeline }
       })
     )
   }

@@ -50,16 +50,10 @@ export const endedMeanwhile = (): ScrapdeckError =>
 /** The entry in the audit log of what is being done; null: it has none. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
 
-/** For the end of a sentence: ` by anna`. Empty: the owner of this machine, or no actor, such as a schedule. */
-export function byWhom(): string {
+/** null: the owner of this machine, or no actor, such as a schedule. */
+export function actorName(): string | null {
   const principal = acting.getStore()?.principal
-  return principal?.userId == null ? '' : ` by ${principal.name}`
-}
-
-/** The name of the actor; `owner` for the owner of this machine and without an actor. */
-export function byWhomOr(owner: string): string {
-  const principal = acting.getStore()?.principal
-  return principal?.userId == null ? owner : principal.name
+  return principal?.userId == null ? null : principal.name
 }
 
 /** Adds to the request in its entry of the audit log, before anything is written: what a file turned out to say. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../shared/roles.ts'
-import { actAs, asActorMayRun, byWhom } from './acting.ts'
+import { actAs, actorName, asActorMayRun } from './acting.ts'
 import { OWNER } from './principal.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { builtInRights } from '../testing/built-in-rights.ts'
@@ -56,6 +56,6 @@ describe('an operator', () => {
 
 it('what nobody asks for is not refused, and not said to be by somebody', () => {
   expect(() => asActorMayRun({ project, env: { A: '1' } })).not.toThrow()
-  expect([byWhom(), actAs(OWNER, byWhom), actAs(as('viewer'), byWhom)]).toEqual(['', '', ' by anna'])
-  expect(actAs(as('viewer'), () => actAs(null, byWhom))).toBe('')
+  expect([actorName(), actAs(OWNER, actorName), actAs(as('viewer'), actorName)]).toEqual([null, null, 'anna'])
+  expect(actAs(as('viewer'), () => actAs(null, actorName))).toBeNull()
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attempt, AttemptResult, AttemptState, type Job, Outcome } from '../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { plain } from '../../shared/texts/message.ts'
 import { afterChange, type JobFacts, mayRevive } from './after-change.ts'
 import type { AttemptChange } from './attempt-change.ts'
 import { ATTEMPT_TRANSITIONS, type AttemptEvent, attemptStatesAfter, jobStatesAfter } from './transitions.ts'
@@ -91,7 +92,7 @@ const anyCase: fc.Arbitrary<Case> = fc
           ...result,
           ...change
         },
-        entry: { atMs: NOW_MS, text: 'It changed', evidence: {} }
+        entry: { atMs: NOW_MS, message: plain('It changed'), evidence: {} }
       }
     }
   })

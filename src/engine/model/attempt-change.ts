@@ -7,11 +7,12 @@ import type {
   Outcome,
   TransitionKind
 } from '../../shared/contract/index.ts'
+import type { Message } from '../../shared/texts/message.ts'
 
 /** One entry of a job's timeline: when, what, and the evidence for it. */
 export interface TimelineEntry {
   atMs: number
-  text: string
+  message: Message
   evidence: Record<string, unknown>
 }
 

@@ -1,4 +1,5 @@
 import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
+import { say } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
 /** How a job that was never sent ends: the job's `reason` and its timeline entry. */
@@ -21,14 +22,14 @@ export function skipped(because: { jobId: JobId; outcome: Outcome }, atMs: numbe
   const { jobId, outcome } = because
   return {
     reason: `skipped: ${jobId} ended as ${outcome}`,
-    entry: { atMs, text: `Skipped: ${jobId} ended as ${outcome}`, evidence: { jobId, outcome } }
+    entry: { atMs, message: say('timeline.skipped', { jobId, outcome }), evidence: { jobId, outcome } }
   }
 }
 
 export function expired(expiresAtMs: number, atMs: number): EndInQueue {
   return {
     reason: 'expired',
-    entry: { atMs, text: 'Expired: it could not be sent before its deadline', evidence: { expiresAtMs } }
+    entry: { atMs, message: say('timeline.expired'), evidence: { expiresAtMs } }
   }
 }
 
@@ -41,32 +42,32 @@ export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueu
 export function stoppedBeforeRetry(cancelAskedAtMs: number, atMs: number): TimelineEntry {
   return {
     atMs,
-    text: 'Cancelled: its cancellation was requested earlier, so it is not sent again',
+    message: say('timeline.cancelled_before_retry'),
     evidence: { cancelAskedAtMs }
   }
 }
 
 export function dependenciesMet(last: { id: string; outcome: Outcome }, atMs: number): TimelineEntry {
   const evidence = { jobId: last.id, outcome: last.outcome }
-  return { atMs, text: 'The jobs it waited for have ended', evidence }
+  return { atMs, message: say('timeline.dependencies_met'), evidence }
 }
 
 /** `hold`: the hold that is lifted now. */
 export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs: number): TimelineEntry {
-  const text = hold === 'retry' ? 'The retry delay is over' : 'Its start time is reached'
-  return { atMs, text, evidence: { notBeforeMs } }
+  const message = say(hold === 'retry' ? 'timeline.retry_delay_over' : 'timeline.start_time_reached')
+  return { atMs, message, evidence: { notBeforeMs } }
 }
 
 /** `jobId`: the job whose run was waited for. */
 export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
-  return { atMs, text: 'The previous run of this spider has ended', evidence: { jobId } }
+  return { atMs, message: say('timeline.previous_run_ended'), evidence: { jobId } }
 }
 
 /** The job ahead of it in its lane, with the same overlap key, was moved to other nodes. */
 export function nextAfterPlacement(atMs: number): TimelineEntry {
   return {
     atMs,
-    text: 'No run of this spider is live, and the job ahead of it was moved to other nodes',
+    message: say('timeline.next_after_placement'),
     evidence: {}
   }
 }

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import { plain } from '../../shared/texts/message.ts'
 import { IncomingFiles } from '../storage/blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../storage/blobs/filesystem/filesystem-blob-store.ts'
 import { silentLogger } from '../runtime/logger.ts'
@@ -178,7 +179,7 @@ test('as Scrapyd does, a version in use is replaced and deleted where that is al
   const first = await t.projects.upload(await anEgg(), { version: V1 })
   const job = aNewJob({ project: 'shop', version: '1' })
   await t.store.enqueueJobs([job])
-  const entry = { atMs: 1, text: '', evidence: {} }
+  const entry = { atMs: 1, message: plain(''), evidence: {} }
   const start = {
     jobId: job.id,
     number: anAttemptNumber(1),

@@ -1,5 +1,6 @@
 import type { Attempt, RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import { say } from '../../shared/texts/message.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { isWithoutFiles, WITHOUT_FILES } from '../access/run-rights.ts'
@@ -172,7 +173,11 @@ export class ChainRunner {
 
 /** The first entry of a job's timeline says where the job comes from. */
 function withReason(made: NewJob, chain: StoredChain, job: StoredJob): NewJob {
-  const { name } = chain.settings
-  const text = `Queued by the chain "${name}": ${job.spider} ended as ${job.outcome}`
-  return { ...made, entry: { ...made.entry, text, evidence: { chainId: chain.id, jobId: job.id } } }
+  const message = say('timeline.queued_by_chain', {
+    jobId: job.id,
+    chain: chain.settings.name,
+    spider: job.spider,
+    outcome: job.outcome!
+  })
+  return { ...made, entry: { ...made.entry, message, evidence: { chainId: chain.id, jobId: job.id } } }
 }

@@ -1,5 +1,6 @@
 import { branded, type Plain } from '../../shared/testing/ids.ts'
 import { ScheduleSettings } from '../../shared/contract/index.ts'
+import { plain, written } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from '../model/attempt-change.ts'
 import {
   type AttemptStart,
@@ -24,8 +25,11 @@ function nextMs(): number {
 }
 
 export function entry(text = 'it happened', over: Plain<Partial<TimelineEntry>> = {}): TimelineEntry {
-  return { atMs: nextMs(), text, evidence: {}, ...over }
+  return { atMs: nextMs(), message: plain(text), evidence: {}, ...over }
 }
+
+/** An entry as `listTimeline` returns it. */
+export const asRead = ({ message, ...entry }: TimelineEntry) => ({ ...entry, ...written(message) })
 
 /** Ids ascend in the order of building. `jobid` equals `id` by default. */
 export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
@@ -38,7 +42,7 @@ export function aNewJob(over: Plain<Partial<NewJob>> = {}): NewJob {
     project: 'shop',
     spider: 'prices',
     source: 'api',
-    entry: { atMs, text: 'asked for', evidence: {} },
+    entry: entry('asked for', { atMs }),
     ...over
   })
 }

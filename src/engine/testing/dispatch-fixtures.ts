@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { aJobId, aNodeId, branded } from '../../shared/testing/ids.ts'
+import { plain } from '../../shared/texts/message.ts'
 import type { BlobStore } from '../storage/blobs/blob-store.ts'
 import { openFilesystemBlobStore } from '../storage/blobs/filesystem/filesystem-blob-store.ts'
 import type { NewJob } from '../model/records.ts'
@@ -105,7 +106,7 @@ export class TestedEngine {
 
   /** Queues one job of `shop` version 1 and wakes the dispatcher. */
   async enqueue(over: Partial<NewJob> = {}): Promise<string> {
-    const entry = { atMs: this.#clock.nowMs(), text: 'asked', evidence: {} }
+    const entry = { atMs: this.#clock.nowMs(), message: plain('asked'), evidence: {} }
     const job = aNewJob({ version: '1', entry, ...over })
     await this.#store.enqueueJobs([job])
     this.dispatch.wake()
@@ -133,7 +134,7 @@ export class TestedEngine {
   async cancel(ids: string[], options: { force: boolean; waitSeconds?: number } = { force: false }): Promise<void> {
     const { force, ...rest } = options
     const evidence = force ? { ...rest, force } : rest
-    await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), text: 'asked', evidence })
+    await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), message: plain('asked'), evidence })
     this.dispatch.cancel(branded(ids), options)
   }
 

@@ -292,6 +292,8 @@ export function fakeDetail(job: Job, taken: TakenDefaults = {}): JobDetail {
       atMs,
       kind,
       text,
+      code: 'text',
+      params: { text },
       evidence
     })
   add('queued', job.queuedAtMs, 'Asked from the UI', { priority: job.priority, ...taken })

@@ -129,6 +129,8 @@ export const transition: Transition = {
   atMs: NOON_MS,
   kind: 'queued',
   text: 'Queued via API',
+  code: 'timeline.queued',
+  params: { source: 'api', by: null },
   evidence: {}
 }
 

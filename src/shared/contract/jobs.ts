@@ -231,7 +231,12 @@ export const Transition = z.object({
     /** An operator changed its priority, order or placement, or whether retention keeps it. */
     'changed'
   ]),
+  /** English, as `code` and `params` say it (shared/texts/en.ts). */
   text: z.string(),
+  /** `timeline.sent`; `text` for an entry from before there were codes: its only parameter is the text. */
+  code: z.string(),
+  /** A parameter may be an object with `code` and `params` of its own. */
+  params: z.record(z.string(), z.unknown()),
   evidence: z.record(z.string(), z.unknown())
 })
 export type Transition = z.infer<typeof Transition>

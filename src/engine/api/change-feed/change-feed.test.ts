@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Change, ChangeBatch } from '../../../shared/contract/index.ts'
 import { aJobId, aProjectName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { aNewJob, aRetention, aStoredSchedule } from '../../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
@@ -53,7 +54,7 @@ it('goes on from a cursor and misses nothing that happened meanwhile, each thing
   await first.return()
   const job = aNewJob()
   await temporary.store.enqueueJobs([job])
-  await temporary.store.cancelQueued([job.id], { atMs: 1, text: 'cancelled', evidence: {} })
+  await temporary.store.cancelQueued([job.id], { atMs: 1, message: plain('cancelled'), evidence: {} })
   feed.touch('node:n1')
   const again = feed.subscribe(cursor)
   await next(again)

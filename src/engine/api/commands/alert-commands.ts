@@ -17,7 +17,7 @@ import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../../shared/alert-
 import { areApart, isZone, windowFrom } from '../../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Permission } from '../../../shared/permissions.ts'
-import { actorMayEverywhere, actorSees, byWhomOr } from '../../access/acting.ts'
+import { actorMayEverywhere, actorName, actorSees } from '../../access/acting.ts'
 import type { Alerts } from '../../monitoring/alerts/alerts.ts'
 import type { RulePreview, RulePreviews } from '../../monitoring/alerts/past/preview.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -156,7 +156,7 @@ export class AlertCommands {
   }
 
   acknowledge(ids: readonly AlertId[]): Promise<number> {
-    return this.#parts.alerts.acknowledge(ids, byWhomOr('the owner'))
+    return this.#parts.alerts.acknowledge(ids, actorName() ?? 'the owner')
   }
 
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
@@ -171,7 +171,7 @@ export class AlertCommands {
     // One that repeats keeps its beginning: later times have that of the first.
     const from = of.repeats === null ? Math.max(fromMs ?? nowMs, nowMs) : (fromMs ?? nowMs)
     const id = random.hex(16) as AlertSilenceId
-    const silence: AlertSilence = { ...of, id, fromMs: from, by: byWhomOr('the owner') }
+    const silence: AlertSilence = { ...of, id, fromMs: from, by: actorName() ?? 'the owner' }
     checkSilence(silence, nowMs)
     return this.#oneAtATime(async () => {
       requireRoom(alerts.silences(), of.project, 'alerts.answer', SILENCES)

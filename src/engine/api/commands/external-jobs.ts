@@ -1,5 +1,6 @@
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { say } from '../../../shared/texts/message.ts'
 import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
 import { trueTime } from '../../nodes/clock-offset.ts'
 import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
@@ -75,15 +76,15 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     ...{ id, jobid, project, spider },
     placement: { nodeId: node.stored.id, tags: [] },
     source: 'adopted',
-    entry: { atMs: nowMs, text: `Adopted: started outside Scrapdeck on ${name}`, evidence }
+    entry: { atMs: nowMs, message: say('timeline.adopted', { node: name }), evidence }
   }
-  const entry = { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence }
+  const entry = { atMs: nowMs, message: say('timeline.seen_on_node', { list: seen.list, node: name }), evidence }
   const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs
   const isRunning = seen.list === 'running'
   await live.adopt({
     job,
     nodeId: node.stored.id,
-    accepted: isRunning ? { ...entry, text: `${name} had accepted it` } : entry,
+    accepted: isRunning ? { ...entry, message: say('timeline.accepted_before', { node: name }) } : entry,
     running: isRunning ? { entry, startedAtMs, pid } : null
   })
   const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid

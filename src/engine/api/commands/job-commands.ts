@@ -1,11 +1,12 @@
 import pLimit from 'p-limit'
-import { actorMayGoFirst, asActorMayRun, byWhom, refuseHighPriority } from '../../access/acting.ts'
+import { actorMayGoFirst, actorName, asActorMayRun, refuseHighPriority } from '../../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
 import type { NodeSignal } from '../../nodes/node-client.ts'
 import type { WaitingReasons } from '../../jobs/queue/waiting-reasons.ts'
 import { defaultsOf, readTaken, type TakenDefaults } from '../../../shared/job-defaults.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
@@ -61,7 +62,11 @@ export class JobCommands {
   /** Orders a queued job that never ran anew, under its id. Rejects as `run`, and with CHANGED_MEANWHILE. */
   async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
     const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
-      this.#parts.store.changeQueued({ ...job!, id, entry: this.#entry('Order changed', job!.entry.evidence) })
+      this.#parts.store.changeQueued({
+        ...job!,
+        id,
+        entry: this.#entry(say('timeline.order_changed', by()), job!.entry.evidence)
+      })
     )
     const why = `The job ${id} has begun or ended: its order can no longer be changed`
     if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
@@ -79,12 +84,13 @@ export class JobCommands {
     const done = new Set<JobId>()
     // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
-      for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
+      for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
+        done.add(id)
       const asked = await store.askCancel(
         rest.filter((id) => !done.has(id)),
         force
-          ? this.#entry('Immediate stop requested', { ...limit, force: true })
-          : this.#entry('Cancel requested', limit)
+          ? this.#entry(say('timeline.immediate_stop_requested', by()), { ...limit, force: true })
+          : this.#entry(say('timeline.cancel_requested', by()), limit)
       )
       dispatch.cancel(asked, options)
       for (const id of asked) done.add(id)
@@ -96,7 +102,8 @@ export class JobCommands {
   /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is cancelled. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
-    if (options.isCancel) await store.askCancel(ids, this.#entry(`Cancel requested (${signal})`, { signal }))
+    const message = say('timeline.cancel_requested_by_signal', { signal, ...by() })
+    if (options.isCancel) await store.askCancel(ids, this.#entry(message, { signal }))
     dispatch.signal(ids, signal, options)
   }
 
@@ -104,7 +111,7 @@ export class JobCommands {
   async restore(ids: JobId[]): Promise<string[]> {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
-    const restored = await store.restoreCancelled(ids, this.#entry('Restored to the queue'))
+    const restored = await store.restoreCancelled(ids, this.#entry(say('timeline.restored', by())))
     dispatch.wake()
     return restored
   }
@@ -140,7 +147,10 @@ export class JobCommands {
       const { userId } = job
       // The priority may come from a user with more rights than the one who retries the job.
       const own = { priority: actorMayGoFirst() ? priority : Math.min(priority, 0) }
-      const entry = this.#entry('Queued as a retry', { retryOf: job.id, ...taken.get(job.id) })
+      const entry = this.#entry(say('timeline.queued', { source: 'retry', ...by() }), {
+        retryOf: job.id,
+        ...taken.get(job.id)
+      })
       return { ...PLAIN_JOB, ...same, ...own, placement, userId, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
@@ -150,23 +160,26 @@ export class JobCommands {
 
   /** Returns the ids that exist. */
   keep(ids: JobId[], isKept: boolean): Promise<JobId[]> {
-    const text = isKept ? 'Kept: retention does not delete it' : 'No longer kept'
-    return this.#parts.store.keepJobs(ids, isKept, this.#entry(text, { kept: isKept }))
+    const message = say(isKept ? 'timeline.kept' : 'timeline.no_longer_kept', by())
+    return this.#parts.store.keepJobs(ids, isKept, this.#entry(message, { kept: isKept }))
   }
 
   /** Like the two methods below, affects queued jobs only and returns their ids. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     refuseHighPriority(priority)
-    const entry = this.#entry(`Priority set to ${priority}`, { priority })
+    const entry = this.#entry(say('timeline.priority_set', { priority, ...by() }), { priority })
     return this.#changed(await this.#parts.store.setPriority(ids, priority, entry))
   }
 
   async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
-    const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
+    const message =
+      typeof to === 'string'
+        ? say(to === 'front' ? 'timeline.moved_to_front' : 'timeline.moved_to_back', by())
+        : say('timeline.moved_before', { jobId: to.before, ...by() })
     // A job cannot be moved before itself.
     const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
     if (typeof to !== 'string') await this.#refuseHigherPlace(moved, to.before)
-    return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(words)))
+    return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
   /** A job that is placed before another one gets its priority. */
@@ -184,8 +197,8 @@ export class JobCommands {
     if (nodeId !== null) checkNode(nodeId, fleet)
     const tags = [...new Set(placement.tags)].sort()
     const where = [...(nodeId === null ? [] : [fleet.get(nodeId)!.stored.name]), ...tags]
-    const words = where.length === 0 ? 'May now run on any node' : `May now run only on ${where.join(', ')}`
-    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words, { nodeId, tags })))
+    const entry = this.#entry(say('timeline.placed', { where, ...by() }), { nodeId, tags })
+    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, entry))
   }
 
   /** Gives up live jobs whose node does not respond and queues them again; returns those jobs. */
@@ -224,8 +237,8 @@ export class JobCommands {
     return ids
   }
 
-  #entry(text: string, evidence: TimelineEntry['evidence'] = {}): TimelineEntry {
-    return { atMs: this.#parts.clock.nowMs(), text: `${text}${byWhom()}`, evidence }
+  #entry(message: Message, evidence: TimelineEntry['evidence'] = {}): TimelineEntry {
+    return { atMs: this.#parts.clock.nowMs(), message, evidence }
   }
 
   async #notEnded(ids: JobId[]): Promise<JobId[]> {
@@ -256,4 +269,4 @@ export class JobCommands {
   }
 }
 
-const PLACE_WORDS = { front: 'Moved to the front', back: 'Moved to the back' }
+const by = () => ({ by: actorName() })

@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { aProjectName, aSourceId, aVersionName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { describeNode } from '../../jobs/dispatch/describe-node.ts'
 import { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
 import { Fleet } from '../../nodes/fleet.ts'
@@ -83,7 +84,7 @@ describe('orders about nodes that come at once', () => {
       kind: 'refused',
       result: 'refused',
       jobOutcome: null,
-      ...{ atMs: 0, text: 'Not taken', evidence: {} }
+      ...{ atMs: 0, message: plain('Not taken'), evidence: {} }
     })
     await commands.update(stored.id, { url: 'http://eu-9:6800/' })
     expect(moved).toEqual([stored.id])

@@ -8,7 +8,7 @@ import {
   type ScheduleId,
   SECRET_MASK
 } from '../../../shared/contract/index.ts'
-import { byWhom } from '../../access/acting.ts'
+import { actorName } from '../../access/acting.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
 import { MAX_ORDER_BYTES } from '../../../shared/order-size.ts'
@@ -16,6 +16,7 @@ import { mergeDefaults, spiderDefaultsOf, takenDefaults, withDefaults } from '..
 import { suggestNear } from '../../../shared/near-matches.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
+import { say } from '../../../shared/texts/message.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
 import type { Catalog } from '../../projects/catalog.ts'
 import type { Projects } from '../../projects/projects.ts'
@@ -78,9 +79,10 @@ export async function prepareJobs(
   }
   const sealed = new Map<string, string>()
   for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
+  const { source } = origin
   const entry = {
     atMs: nowMs,
-    text: `Queued ${SOURCE_WORDS[origin.source]}${BY_ITSELF.has(origin.source) ? '' : byWhom()}`,
+    message: say('timeline.queued', { source, by: BY_ITSELF.has(source) ? null : actorName() }),
     evidence: origin.evidence ?? {}
   }
   const jobs: NewJob[] = []
@@ -334,15 +336,3 @@ function secretsOf(item: RunItem): string[] {
 
 /** These have no actor, even if a user started the timer. */
 const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])
-
-const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: 'from the app',
-  api: 'via API',
-  scrapyd: 'via schedule.json',
-  demo: 'as the demo',
-  retry: 'as a retry',
-  adopted: 'on the node',
-  schedule: 'by its schedule',
-  chain: 'by its chain',
-  crawl: 'via the crawl API'
-}

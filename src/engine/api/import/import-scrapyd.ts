@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../../shared/ids.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { IncomingFiles } from '../../storage/blobs/incoming-files.ts'
 import { knownMarkOf } from '../../storage/blobs/blobs-place.ts'
@@ -323,8 +324,8 @@ async function importInto(
     // Scrapyd keeps only a few logs per spider; how a run without a log ended is unknown.
     const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
     const evidence = { importedFrom: 'Scrapyd' }
-    const begun = { atMs: times.startedAtMs, text: "Imported from Scrapyd's history", evidence }
-    const ended = { atMs: times.endedAtMs, text: `Ended: ${reason}`, evidence }
+    const begun = { atMs: times.startedAtMs, message: say('timeline.imported_from_history'), evidence }
+    const ended = { atMs: times.endedAtMs, message: say('timeline.ended_in_scrapyd', { reason }), evidence }
     return {
       job: { ...PLAIN_JOB, id, jobid, project, spider, source: 'scrapyd', entry: begun },
       start: {
@@ -333,7 +334,7 @@ async function importInto(
         jobid,
         nodeId: LOCAL_NODE_ID,
         version: '' as VersionName,
-        entry: { ...begun, text: 'Ran there' }
+        entry: { ...begun, message: say('timeline.ran_in_scrapyd') }
       },
       changes: [
         {
@@ -377,7 +378,7 @@ async function importInto(
           count.known++
           continue
         }
-        const entry = { atMs: nowMs, text: "Imported from Scrapyd's queue", evidence: {} }
+        const entry = { atMs: nowMs, message: say('timeline.imported_from_queue'), evidence: {} }
         jobs.push({ ...PLAIN_JOB, ...pending, id, project, source: 'scrapyd', entry })
       }
     }

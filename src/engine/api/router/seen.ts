@@ -21,6 +21,7 @@ import type {
   SystemStatus,
   Transition
 } from '../../../shared/contract/index.ts'
+import { type Message, jobsIn, withoutJobs, written } from '../../../shared/texts/message.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { OnlyProjects } from '../../model/records.ts'
@@ -184,16 +185,12 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>
     [evidence['jobId'], evidence['retryOf']].filter((id) => typeof id === 'string') as JobId[]
-  const shown = await nameable(
-    timeline.flatMap((entry) => [...inEvidence(entry), ...idsIn(entry.text)]),
-    seen,
-    reads
-  )
+  const named = (entry: Transition) => [...inEvidence(entry), ...jobsIn(entry as Message)]
+  const shown = await nameable(timeline.flatMap(named), seen, reads)
   return timeline.map((entry) => {
-    const text = withoutOthers(entry.text, shown)
-    if (inEvidence(entry).every((id) => shown.has(id))) return text === entry.text ? entry : { ...entry, text }
-    const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
-    return { ...entry, text: chainId === undefined ? text : 'Queued by a chain', evidence }
+    if (named(entry).every((id) => shown.has(id))) return entry
+    const { jobId: _jobId, retryOf: _retryOf, chainId: _chainId, ...evidence } = entry.evidence
+    return { ...entry, ...written(withoutJobs(entry as Message, (id) => shown.has(id))), evidence }
   })
 }
 

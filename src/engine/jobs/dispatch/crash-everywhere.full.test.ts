@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { aJobId } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { isLong } from '../../../../scripts/test-length.mjs'
 import { openFilesystemBlobStore } from '../../storage/blobs/filesystem/filesystem-blob-store.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
@@ -195,11 +196,15 @@ async function follow(story: Story, engine: DispatchHarness, store: Store, clock
     if (id === undefined) return
     const removed = await store.cancelQueued([aJobId(id)], {
       atMs: clock.nowMs(),
-      text: 'Cancelled while queued',
+      message: plain('Cancelled while queued'),
       evidence: {}
     })
     if (removed.length > 0) return void told.cancelled.add(id)
-    const asked = await store.askCancel([aJobId(id)], { atMs: clock.nowMs(), text: 'Asked to cancel', evidence: {} })
+    const asked = await store.askCancel([aJobId(id)], {
+      atMs: clock.nowMs(),
+      message: plain('Asked to cancel'),
+      evidence: {}
+    })
     engine.dispatch.cancel(asked, { force })
     if (asked.length > 0) told.cancelled.add(id)
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { plain } from '../../../shared/texts/message.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { aNewJob, anAttemptStart } from '../../testing/builders.ts'
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
@@ -15,13 +16,13 @@ async function openBelief() {
   const end = () =>
     live.end(one, {
       ...{ from: ['sending'], kind: 'refused', result: 'refused', jobOutcome: null },
-      ...{ text: 'Not accepted', evidence: {} }
+      ...{ message: plain('Not accepted'), evidence: {} }
     })
   const kinds = async () => (await store.listTimeline(job.id)).map(({ kind }) => kind)
   return { live, one, end, kinds, job, store, [Symbol.asyncDispose]: () => temporary.remove() }
 }
 
-const SEEN = { kind: 'seen_again', mayHaveRunTwice: true, text: 'Seen again', evidence: {} } as const
+const SEEN = { kind: 'seen_again', mayHaveRunTwice: true, message: plain('Seen again'), evidence: {} } as const
 
 it('writes an entry of an attempt that has ended, which stays as it was', async () => {
   await using belief = await openBelief()
@@ -45,7 +46,7 @@ it('writes no entry where the attempt is no longer in the state that it is about
 it('refuses an entry that the table of states does not know, before anything is written', async () => {
   await using belief = await openBelief()
   await belief.end()
-  const entry = { kind: 'limit_hit', from: ['ended'], text: 'Exceeded its limit', evidence: {} } as const
+  const entry = { kind: 'limit_hit', from: ['ended'], message: plain('Exceeded its limit'), evidence: {} } as const
   await expect(belief.live.record(belief.one, entry)).rejects.toThrow(
     'No attempt goes from ended to ended by limit_hit'
   )

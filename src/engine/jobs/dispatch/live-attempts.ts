@@ -14,6 +14,7 @@ import type {
   RunLimits,
   VersionName
 } from '../../../shared/contract/index.ts'
+import { say } from '../../../shared/texts/message.ts'
 import {
   assertTransition,
   type EndingEvent,
@@ -70,7 +71,7 @@ interface Belief extends Mutable<LiveAttempt> {
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A change without the attempt's identity, plus the text of its timeline entry. */
+/** A change without the attempt's identity, plus the message of its timeline entry. */
 interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
@@ -80,7 +81,7 @@ interface Change
 }
 /** Writes a timeline entry without changing the state. The attempt may have ended. */
 export interface AttemptEntry
-  extends Pick<Change, 'from' | 'text' | 'evidence' | 'atMs' | 'details' | 'mayHaveRunTwice'> {
+  extends Pick<Change, 'from' | 'message' | 'evidence' | 'atMs' | 'details' | 'mayHaveRunTwice'> {
   kind: StayingEvent
 }
 export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
@@ -149,7 +150,7 @@ export class LiveAttempts {
     const sending = attempts.filter(({ state }) => state === 'sending')
     const change: Change = {
       ...{ from: ['sending'], to: 'uncertain', kind: 'uncertain', evidence: { found: 'sending at start' } },
-      text: 'Scrapdeck stopped while sending the job; checking whether it reached the node'
+      message: say('timeline.interrupted_sending')
     }
     const changes = sending.map((one) => ({ one, change }))
     await this.#write(changes, this.#clock.nowMs())
@@ -177,7 +178,10 @@ export class LiveAttempts {
   async revive(
     attempt: Attempt,
     job: OfJob,
-    move: Pick<AttemptMove, 'text' | 'evidence'> & { to: 'accepted' | 'running' | 'finishing'; exit: SeenExit | null }
+    move: Pick<AttemptMove, 'message' | 'evidence'> & {
+      to: 'accepted' | 'running' | 'finishing'
+      exit: SeenExit | null
+    }
   ): Promise<LiveAttempt | null> {
     const { exit, ...details } = move
     const { to } = details
@@ -342,9 +346,9 @@ export class LiveAttempts {
     if (changes.length === 0) return []
     for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
-      changes.map(({ one, change: { text, evidence, atMs = nowMs, from, ...change } }) => ({
+      changes.map(({ one, change: { message, evidence, atMs = nowMs, from, ...change } }) => ({
         ...{ ...change, jobId: one.jobId, attemptNumber: one.number, from: [...from] },
-        entry: { atMs, text, evidence }
+        entry: { atMs, message, evidence }
       }))
     )
   }

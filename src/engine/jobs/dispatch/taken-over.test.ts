@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { aJobId, aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS, onlyOn } from '../../testing/dispatch-fixtures.ts'
 
@@ -8,7 +9,7 @@ describe('what an engine takes over', () => {
     const id = await engine.startRunning({ n1: node })
     await store.askCancel([aJobId(id)], {
       atMs: clock.nowMs(),
-      text: 'Immediate stop requested',
+      message: plain('Immediate stop requested'),
       evidence: { force: true }
     })
     await engine.restart({ n1: node })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { aWebhookId } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery } from '../../model/records.ts'
 import { aNewJob } from '../../testing/builders.ts'
@@ -50,7 +51,7 @@ async function putWebhook(id = OURS, over: Partial<NewWebhook> = {}): Promise<vo
 
 const enqueue = async (count: number) => {
   await temporary.store.enqueueJobs(
-    Array.from({ length: count }, () => aNewJob({ entry: { atMs: clock.nowMs(), text: '', evidence: {} } }))
+    Array.from({ length: count }, () => aNewJob({ entry: { atMs: clock.nowMs(), message: plain(''), evidence: {} } }))
   )
 }
 const webhook = async (id = OURS) => (await temporary.store.listWebhooks()).find((one) => one.id === id)

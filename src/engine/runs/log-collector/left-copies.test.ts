@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Attempt } from '../../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber } from '../../../shared/testing/ids.ts'
+import { type Message, render } from '../../../shared/texts/message.ts'
 import { unpackSmallLog } from '../logs/archive/small-log.ts'
 import { cutBytes, type WantedBytes } from '../../runtime/byte-window.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
@@ -35,7 +36,7 @@ function world() {
   const stored = { name: 'eu-1' }
   const fleet = { get: () => (world.hasNode ? { stored, status, client: node } : undefined) } as unknown as Fleet
   const noted: string[] = []
-  const record = async (_attempt: Attempt, { text }: { text: string }) => void noted.push(text)
+  const record = async (_attempt: Attempt, { message }: { message: Message }) => void noted.push(render(message))
   const parts = { store, archive, fleet, record, clock, logger: silentLogger }
   const left = sweepLeftCopies({ ...parts, mostBytes: 1_000 })
   onTestFinished(() => left.stop())

@@ -1,5 +1,5 @@
 import type { Attempt, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
-import { formatBytes } from '../../../shared/format-bytes.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { WantedBytes } from '../../runtime/byte-window.ts'
 import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
@@ -13,7 +13,7 @@ interface LeftCopiesParts {
   archive: Pick<LogArchivePort, 'copies' | 'keepCopied'>
   fleet: Pick<Fleet, 'get'>
   /** Writes an entry into the timeline of the attempt. */
-  record: (attempt: Attempt, entry: { text: string; evidence: Record<string, unknown> }) => Promise<unknown>
+  record: (attempt: Attempt, entry: { message: Message; evidence: Record<string, unknown> }) => Promise<unknown>
   clock: Clock
   logger: Logger
   /** Of one log, in one sweep. */
@@ -27,7 +27,7 @@ const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
 /** What exists of a log besides its copy: nothing, nothing any more, or perhaps more. */
-type Rest = 'whole' | { cutBecause: string } | 'wait'
+type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**
  * Archives the copies of logs whose runs ended without them: for lost runs, whose nodes went away, the copy is all
@@ -60,8 +60,8 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
       await store.markLogArchived(jobId, number, log)
       const keptBytes = log.sizes?.rawBytes ?? 0
       if (rest !== 'whole') {
-        const text = `The log is kept as far as it was copied (${formatBytes(keptBytes)}): ${rest.cutBecause}`
-        await record(attempt, { text, evidence: { logKeptBytes: keptBytes } })
+        const message = say('timeline.log_kept', { bytes: keptBytes, because: rest.cutBecause })
+        await record(attempt, { message, evidence: { logKeptBytes: keptBytes } })
       }
     }
     await archive.copies.remove(jobId, number)
@@ -72,18 +72,18 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)
-    if (node === undefined) return { cutBecause: 'its node was removed' }
+    if (node === undefined) return { cutBecause: say('log_cut.node_removed') }
     const { name } = node.stored
     if (node.status.health !== 'up')
-      return isSilent(attempt, node) ? { cutBecause: `${name} does not respond` } : 'wait'
+      return isSilent(attempt, node) ? { cutBecause: say('log_cut.node_silent', { node: name }) } : 'wait'
     const read = (range: WantedBytes) => node.client.readLog(attempt, range, signal)
     const before = await copiedBytesOf(jobId, number)
     const next = await read({ offset: before, limitBytes: 1 })
-    if (next === null) return { cutBecause: `${name} no longer has it` }
-    if (next.sizeBytes < before) return { cutBecause: `${name} lost part of it` }
+    if (next === null) return { cutBecause: say('log_cut.deleted', { node: name }) }
+    if (next.sizeBytes < before) return { cutBecause: say('log_cut.shortened', { node: name }) }
     if (next.sizeBytes === before) return 'whole'
     const { copiedBytes } = await archive.copies.advance(jobId, number, read, { signal, maxBytes: mostBytes })
-    return copiedBytes === before ? { cutBecause: 'no more is kept of one log' } : 'wait'
+    return copiedBytes === before ? { cutBecause: say('log_cut.too_large') } : 'wait'
   }
 
   function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {

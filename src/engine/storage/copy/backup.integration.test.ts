@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { plain } from '../../../shared/texts/message.ts'
 import { rootDirectory } from '../../../../scripts/setup/platform.mjs'
 import { readTestEnvironment } from '../../../../scripts/setup/test-environment.mjs'
 import { systemClock } from '../../runtime/clock.ts'
@@ -47,7 +48,7 @@ async function backUpAndRestore(name: string, open: (dataDirectory: string) => P
   // The store is open, and in use.
   carryOut(`backup-${name}`, directory.path, { DATA: data, ...given })
   await store.enqueueJobs([after])
-  await store.setPriority([before.id], 9, { atMs: 1, text: 'raised', evidence: {} })
+  await store.setPriority([before.id], 9, { atMs: 1, message: plain('raised'), evidence: {} })
   await store.close()
   renameSync(data, `${data}.lost`)
   carryOut(`restore-${name}`, directory.path, { DATA: data, ...given })

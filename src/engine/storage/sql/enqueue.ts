@@ -1,5 +1,6 @@
 import type { Dependency, Hold, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { encode } from '../../../shared/texts/message.ts'
 import { holdOf, overlapKey } from '../../model/holds.ts'
 import { laneText } from '../../model/lane.ts'
 import type { NewJob } from '../../model/records.ts'
@@ -78,13 +79,12 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
     if (insertPlainJobs !== undefined && isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       const values = [id, jobid, project, version, spider, settings, args, rank, priority, lane, source]
-      plain.push([...values, entry.atMs, entry.text, scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
+      plain.push([...values, entry.atMs, encode(entry.message), scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
       return
     }
     // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
-      const { atMs, text } = entry
       insertPlainJob.run(
         id,
         jobid,
@@ -97,8 +97,8 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
         priority,
         lane,
         source,
-        atMs,
-        text,
+        entry.atMs,
+        encode(entry.message),
         scheduleId,
         nominalMs
       )
@@ -129,7 +129,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       lane,
       job.source,
       entry.atMs,
-      entry.text,
+      encode(entry.message),
       isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence),
       job.scheduleId,
       job.nominalMs,

@@ -1,12 +1,16 @@
 import type { Cell, Database } from './database.ts'
 import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
+import { decode, encode, written } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import type { NamedRow } from './rows.ts'
 import { insertGiven } from './upsert.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
-/** The timeline entries (transitions) of jobs (I4), append-only. */
+/**
+ * The timeline entries (transitions) of jobs (I4), append-only. The column `text` has an encoded message
+ * (shared/texts/message.ts), or the sentence of a row from before there were codes.
+ */
 export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
@@ -18,7 +22,7 @@ export function createTimeline(database: Database) {
   )
   let added: Cell[][] = []
   // The first entry is in the job's own row and has sequence 0, which no other has.
-  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(
+  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Omit<Transition, 'code' | 'params'>, 'evidence'>>(
     `SELECT 0 AS sequence, id AS "jobId", NULL AS "attemptNumber", queued_at_ms AS "atMs", 'queued' AS kind, asked_text AS text,
        coalesce(asked_evidence, '{}') AS evidence
      FROM jobs WHERE id = :jobId AND asked_text IS NOT NULL
@@ -28,7 +32,8 @@ export function createTimeline(database: Database) {
 
   return {
     add(jobId: JobId, attemptNumber: AttemptNumber | null, kind: TransitionKind, entry: TimelineEntry): void {
-      const { atMs, text, evidence } = entry
+      const { atMs, message, evidence } = entry
+      const text = encode(message)
       if (insertMany === undefined) insert.run(jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence))
       else added.push([jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence)])
     },
@@ -45,7 +50,11 @@ export function createTimeline(database: Database) {
     },
 
     list(jobId: JobId): Transition[] {
-      return ofJob.all({ jobId }).map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
+      return ofJob.all({ jobId }).map(({ text, evidence, ...row }) => ({
+        ...row,
+        ...written(decode(text)),
+        evidence: JSON.parse(evidence)
+      }))
     }
   }
 }

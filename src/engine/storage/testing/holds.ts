@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aJobId, anAttemptNumber, aNodeId } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { NewJob } from '../../model/records.ts'
 import type { Story } from './story.ts'
@@ -159,7 +160,10 @@ export function describeHolds(story: Story): void {
 
     test('a dedupe key answers with its first job until its time is over', async () => {
       const withKey = (atMs: number) =>
-        aNewJob({ dedupe: { key: 'nightly', expiresAtMs: atMs + 100 }, entry: { atMs, text: 'asked', evidence: {} } })
+        aNewJob({
+          dedupe: { key: 'nightly', expiresAtMs: atMs + 100 },
+          entry: { atMs, message: plain('asked'), evidence: {} }
+        })
       const [first, again, late] = [withKey(1000), withKey(1099), withKey(1100)]
       expect(await story.store.enqueueJobs([first, again])).toEqual([first.id, first.id])
       expect(await story.store.enqueueJobs([late])).toEqual([late.id])

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { aJobId, aNodeId, aProjectName, aScheduleId, aVersionName, branded } from '../../../shared/testing/ids.ts'
-import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
+import { aNewJob, anAttemptStart, asRead, entry } from '../../testing/builders.ts'
 import type { JobId } from '../../../shared/contract/index.ts'
 import { shortId } from '../../../shared/ids.ts'
 import { largeBytesOf, type NewJob } from '../../model/records.ts'
 import { OUTCOMES } from '../../../shared/choices.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import type { Story } from './story.ts'
 
 export function describeJobs(story: Story): void {
@@ -52,7 +53,7 @@ export function describeJobs(story: Story): void {
         kept: false
       })
       expect(await story.store.listTimeline(job.id)).toEqual([
-        { sequence: expect.any(Number), jobId: job.id, attemptNumber: null, kind: 'queued', ...asked }
+        { sequence: expect.any(Number), jobId: job.id, attemptNumber: null, kind: 'queued', ...asRead(asked) }
       ])
     })
 
@@ -77,13 +78,13 @@ export function describeJobs(story: Story): void {
         { dedupe: { key: 'nightly', expiresAtMs } },
         { placement: { nodeId: aNodeId('node-9'), tags: [] } },
         { placement: { nodeId: null, tags: ['eu'] } },
-        { entry: { atMs: 1_800_000_000_000, text: 'asked', evidence: { by: 'test' } } }
+        { entry: { atMs: 1_800_000_000_000, message: plain('asked'), evidence: { by: 'test' } } }
       ]
       for (const over of odd) {
         const { entry: asked, dedupe, ...job } = await enqueue(over)
         const stored = { ...job, dedupeKey: dedupe?.key ?? null, hold: null, queuedAtMs: asked.atMs }
         expect(await story.store.getJob(job.id)).toMatchObject(stored)
-        expect(await story.store.listTimeline(job.id)).toMatchObject([{ kind: 'queued', ...asked }])
+        expect(await story.store.listTimeline(job.id)).toMatchObject([{ kind: 'queued', ...asRead(asked) }])
       }
     })
 

@@ -73,7 +73,7 @@ export function describeOrder(story: Story): void {
       const [job, other] = [await enqueue({ args: { a: '1' }, dedupe: KEY }), await enqueue({ args: { a: '2' } })]
       const at = 9_000_000_000_000
       const changed = aNewJob({ id: job.id, args: { a: '3' }, settings: { B: 'x' }, notBeforeMs: at })
-      const again = { ...changed, dedupe: { ...KEY, key: 'new' }, entry: { ...entry(), text: 'Order changed' } }
+      const again = { ...changed, dedupe: { ...KEY, key: 'new' }, entry: entry('Order changed') }
       expect(await store.changeQueued(again)).toEqual([job.id])
       expect(await store.getJob(job.id)).toMatchObject({
         ...{ args: { a: '3' }, settings: { B: 'x' }, notBeforeMs: at, hold: 'not_before', dedupeKey: 'new' }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { JobId } from '../../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber, aProjectName, aScheduleId, branded } from '../../../shared/testing/ids.ts'
 import { NEVER_BEFORE_MS, type ProjectBounds } from '../../model/retention.ts'
-import { aNewFiring, aNewJob, anAttemptStart, aStoredSchedule, entry } from '../../testing/builders.ts'
+import { aNewFiring, aNewJob, anAttemptStart, aStoredSchedule, asRead, entry } from '../../testing/builders.ts'
 import { newRetentionPass, type NewJob, type RetentionBounds, type RetentionCounts } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { type Story, type StoreUnderTest, timeoutOf } from './story.ts'
@@ -136,7 +136,7 @@ export function describeRetention(story: Story): void {
       expect(await story.store.keepJobs([jobs[0]!.id, unknown], true, kept)).toEqual([jobs[0]!.id])
       // It is already.
       expect(await story.store.keepJobs([jobs[0]!.id], true, entry('kept again'))).toEqual([jobs[0]!.id])
-      expect((await story.store.listTimeline(jobs[0]!.id)).at(-1)).toMatchObject({ kind: 'changed', ...kept })
+      expect((await story.store.listTimeline(jobs[0]!.id)).at(-1)).toMatchObject({ kind: 'changed', ...asRead(kept) })
       expect((await story.store.getJob(jobs[0]!.id))?.kept).toBe(true)
       await deleteOld(story.store, OLDER_THAN_2_DAYS)
       expect(await left(jobs)).toEqual([true, false, true])

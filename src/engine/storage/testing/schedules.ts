@@ -1,6 +1,7 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import { jobIdBytesOf, type NewFiring, type StoredSchedule } from '../../model/records.ts'
 import type { Story } from './story.ts'
@@ -228,7 +229,11 @@ export function describeSchedules(story: Story): void {
       await story.store.applyChanges([
         story.change(job, { to: 'running', kind: 'running', details: { startedAtMs: 40 } })
       ])
-      await end(job, { result: 'failed', jobOutcome: 'failed', entry: { atMs: 90, text: 'it broke', evidence: {} } })
+      await end(job, {
+        result: 'failed',
+        jobOutcome: 'failed',
+        entry: { atMs: 90, message: plain('it broke'), evidence: {} }
+      })
       const [recent] = await story.store.listRecentFirings([schedule.id], 1)
       expect(recent).toMatchObject({ statuses: ['failed', 'queued'], startedAtMs: 40, endedAtMs: 90 })
     })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { AttemptResult, RetryPolicy } from '../../../../shared/contract/index.ts'
-import { planRetry } from './retry.ts'
+import { render } from '../../../../shared/texts/message.ts'
+import { type PlannedRetry, planRetry } from './retry.ts'
 
 const NOW_MS = 1_800_000_000_000
 
@@ -27,16 +28,15 @@ const anyResult = fc.constantFrom<AttemptResult>(
   'unclear'
 )
 
+const textOf = (retry: PlannedRetry | null) => render(retry!.next)
+
 it('tells when, and which run of how many it will be', () => {
-  expect(planRetry(aPolicy(), 'failed', [], NOW_MS)).toEqual({
-    atMs: NOW_MS + 30_000,
-    words: 'retrying in 30 s (run 2 of 3)'
-  })
-  expect(planRetry(aPolicy(), 'lost', ['failed'], NOW_MS)).toEqual({
-    atMs: NOW_MS + 60_000,
-    words: 'retrying in 1 min (run 3 of 3)'
-  })
-  expect(planRetry(aPolicy({ backoffSeconds: 0 }), 'failed', [], NOW_MS)?.words).toBe('retrying at once (run 2 of 3)')
+  const second = planRetry(aPolicy(), 'failed', [], NOW_MS)
+  expect([second!.atMs, textOf(second)]).toEqual([NOW_MS + 30_000, 'retrying in 30 s (run 2 of 3)'])
+  const third = planRetry(aPolicy(), 'lost', ['failed'], NOW_MS)
+  expect([third!.atMs, textOf(third)]).toEqual([NOW_MS + 60_000, 'retrying in 1 min (run 3 of 3)'])
+  const atOnce = planRetry(aPolicy({ backoffSeconds: 0 }), 'failed', [], NOW_MS)
+  expect(textOf(atOnce)).toBe('retrying at once (run 2 of 3)')
 })
 
 it('ends with the last run, without a policy, and for results that the policy does not name', () => {
@@ -48,7 +48,7 @@ it('ends with the last run, without a policy, and for results that the policy do
 })
 
 it('counts only what ran: what a node refused, or never got, uses up none of the runs', () => {
-  expect(planRetry(aPolicy(), 'failed', ['refused', 'absent', 'refused'], NOW_MS)?.words).toContain('run 2 of 3')
+  expect(textOf(planRetry(aPolicy(), 'failed', ['refused', 'absent', 'refused'], NOW_MS))).toContain('run 2 of 3')
 })
 
 it('never makes more runs than the policy has, whatever the results are', () => {

@@ -1,11 +1,11 @@
 import type { AttemptResult, RetryPolicy } from '../../../../shared/contract/index.ts'
-import { formatDuration } from '../../../../shared/time.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 
 export interface PlannedRetry {
   /** Wall time. */
   atMs: number
   /** `retrying in 30 s (run 2 of 3)` */
-  words: string
+  next: Message
 }
 
 /**
@@ -23,10 +23,9 @@ export function planRetry(
   const runs = 1 + earlier.filter((one) => isRun(one)).length
   if (runs >= policy.attempts) return null
   const waitSeconds = Math.min(policy.backoffMaxSeconds, policy.backoffSeconds * policy.backoffFactor ** (runs - 1))
-  const when = waitSeconds < 1 ? 'at once' : `in ${formatDuration(Math.round(waitSeconds))}`
   return {
     atMs: nowMs + Math.ceil(waitSeconds * 1000),
-    words: `retrying ${when} (run ${runs + 1} of ${policy.attempts})`
+    next: say('next.retry', { seconds: waitSeconds, run: runs + 1, runs: policy.attempts })
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest'
 import { stopsOf } from '../../../../shared/stop-ladder.ts'
 import { aJobId, branded } from '../../../../shared/testing/ids.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import { NodeError } from '../../../nodes/node-client.ts'
 import { it, MINUTE_MS } from '../../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../../testing/fake-node.ts'
@@ -184,7 +185,7 @@ describe('cancelling', () => {
     await store.applyChanges([
       {
         ...{ jobId: attempt!.jobId, attemptNumber: attempt!.number, from: ['running'], kind: 'cancel_asked' },
-        entry: { atMs: clock.nowMs(), text: 'Immediate stop requested', evidence: { force: true } }
+        entry: { atMs: clock.nowMs(), message: plain('Immediate stop requested'), evidence: { force: true } }
       }
     ])
     await engine.start({ n1: node })

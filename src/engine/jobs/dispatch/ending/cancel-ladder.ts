@@ -1,6 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { type CancelWaitsMs, limitWaitsOf } from '../../../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../../nodes/node-client.ts'
 import type { Timer } from '../../../runtime/clock.ts'
@@ -14,12 +15,6 @@ const REPEAT_MS = 1_000
 /** Keeps one of a node's four connections free for polling. Nodes that do not answer must not block the others. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
-
-/** Timeline text of a step (shared/stop-ladder.ts). */
-export function textOfStep(step: number, run: 'the run' | 'the returned run'): string {
-  const texts = [`Asked ${run} to stop (INT)`, `Asked ${run} to stop immediately (second INT)`, `Killed ${run} (KILL)`]
-  return texts[Math.min(step, LAST_STEP)]!
-}
 
 interface Climb {
   step: number
@@ -76,7 +71,7 @@ export class CancelLadder {
       const { wasState } = await this.#inTurn(node, () =>
         node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       )
-      await this.#recordStep(one, { signal, text: `Sent signal ${signal}` }, wasState)
+      await this.#recordStep(one, { signal, message: say('timeline.signal_sent', { signal }) }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
@@ -151,7 +146,7 @@ export class CancelLadder {
       await live.record(one, {
         from: ['sending', 'accepted', 'uncertain', 'running'],
         kind: 'cancel_asked',
-        text: 'Immediate stop requested',
+        message: say('timeline.immediate_stop_requested', { by: null }),
         evidence: { force: true }
       })
     } catch (error) {
@@ -220,7 +215,8 @@ export class CancelLadder {
       if (waitMs < REPEAT_MS) wait(waitMs)
       const next = signalOfStep(climb.step)
       const planned = { next, nextAtMs, ...(next === 'INT' && { killAtMs: nextAtMs + waitAfterStep(step + 1, waits) }) }
-      await this.#recordStep(one, { signal, text: textOfStep(step, 'the run'), planned }, wasState)
+      const message = say('timeline.stop_step', { step: Math.min(step, LAST_STEP) })
+      await this.#recordStep(one, { signal, message, planned }, wasState)
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
@@ -233,13 +229,13 @@ export class CancelLadder {
 
   async #recordStep(
     one: LiveAttempt,
-    step: { signal: NodeSignal; text: string; planned?: { next: string; nextAtMs: number; killAtMs?: number } },
+    step: { signal: NodeSignal; message: Message; planned?: { next: string; nextAtMs: number; killAtMs?: number } },
     nodeSaid: string | null
   ) {
     await this.#context.live.record(one, {
       from: ['sending', 'accepted', 'uncertain', 'running'],
       kind: 'cancel_sent',
-      text: step.text,
+      message: step.message,
       evidence: { signal: step.signal, nodeSaid, ...step.planned }
     })
   }
@@ -247,8 +243,8 @@ export class CancelLadder {
   async #recordEnded(one: LiveAttempt, signal: NodeSignal): Promise<void> {
     this.#endedProcesses.record(one)
     this.#context.fleet.get(one.nodeId)?.observer.poke()
-    const text = `Not stopped (${signal}): the node says that the process of the run has already ended`
-    await this.#recordStep(one, { signal, text }, 'process ended').catch((error: unknown) =>
+    const message = say('timeline.already_ended', { signal })
+    await this.#recordStep(one, { signal, message }, 'process ended').catch((error: unknown) =>
       this.#context.logger.error({ error, jobId: one.jobId }, 'recording what a node said to a signal failed')
     )
   }
@@ -260,7 +256,7 @@ export class CancelLadder {
       result: 'cancelled',
       reason: 'cancelled before it started',
       jobOutcome: 'cancelled',
-      text: 'Cancelled: the node removed it from its queue',
+      message: say('timeline.removed_from_node'),
       evidence: { nodeSaid: 'pending' }
     })
   }

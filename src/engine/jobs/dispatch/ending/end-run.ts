@@ -1,4 +1,5 @@
 import type { Outcome } from '../../../../shared/contract/index.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { DispatchContext } from '../context.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { isCovered, planRetry } from '../decide/retry.ts'
@@ -8,7 +9,7 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
   result: Outcome
   reason: string
   /** `Failed: exit code 1`. What happens to the job next is appended. */
-  text: string
+  message: Message
   evidence: Record<string, unknown>
   /** Queue the job again regardless of its retry policy, because it is unknown whether it ran at all. */
   isTriedAgain?: boolean
@@ -21,7 +22,7 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,
   one: LiveAttempt,
-  { text, evidence, isTriedAgain = false, ...end }: RunEnd
+  { message, evidence, isTriedAgain = false, ...end }: RunEnd
 ): Promise<boolean> {
   const atMs = clock.nowMs()
   const isWanted = one.cancelAskedAtMs === null && isCovered(one.retry, end.result)
@@ -29,6 +30,7 @@ export async function endRun(
   const results = earlier.map(({ result }) => result)
   const retry = isWanted ? planRetry(one.retry, end.result, results, atMs) : null
   const isRequeued = retry !== null || isTriedAgain
+  const next = retry?.next ?? say('next.queued_and_flagged')
   return live.end(one, {
     ...end,
     kind: 'ended',
@@ -36,7 +38,7 @@ export async function endRun(
     ...(retry === null ? {} : { retryAtMs: retry.atMs }),
     ...(isRequeued && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
     atMs,
-    text: isRequeued ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
+    message: isRequeued ? say('timeline.and_next', { what: message, next }) : message,
     evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
   })
 }

@@ -1,5 +1,4 @@
 import pLimit from 'p-limit'
-import type { Outcome } from '../../../../shared/contract/index.ts'
 import { outcomeRulesOf } from '../../../../shared/outcome-reasons.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../../nodes/node-client.ts'
@@ -12,6 +11,7 @@ import { judgeOutcome } from '../../outcome/outcome.ts'
 import { applyOutcomeRules, type RuledJudgement } from '../../outcome/outcome-rules.ts'
 import { CLOSING_TAIL_BYTES } from '../../../runs/log-parser/closing-stats.ts'
 import { isScrapdeckError } from '../../../../shared/errors.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import { endRun } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
@@ -271,7 +271,10 @@ export class Finisher {
       result: judgement.outcome,
       reason: judgement.reason,
       killingLine: judgement.killingLine,
-      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.words}${judgement.reason === 'log refused' ? ` (${problem})` : ''}`,
+      message: say('timeline.ended', {
+        outcome: judgement.outcome,
+        reason: `${judgement.words}${judgement.reason === 'log refused' ? ` (${problem})` : ''}`
+      }),
       evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
       details: {
         stats: judgement.stats,
@@ -283,8 +286,4 @@ export class Finisher {
       counts: judgement.counts
     })
   }
-}
-
-const OUTCOME_WORDS: Record<Outcome, string> = {
-  ...{ succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost', unclear: 'Unclear' }
 }

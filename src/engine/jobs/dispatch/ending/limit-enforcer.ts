@@ -1,5 +1,6 @@
 import type { JobId, RunLimits } from '../../../../shared/contract/index.ts'
 import { effectiveLimits, LOG_LIMITS, nameOfLimit } from '../../../../shared/run-limits.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import type { Timer } from '../../../runtime/clock.ts'
 import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
@@ -117,7 +118,7 @@ export class LimitEnforcer {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },
-      text: `Exceeded its ${nameOfLimit(limitHit)}; stopping it`,
+      message: say('timeline.limit_exceeded', { limit: nameOfLimit(limitHit) }),
       evidence: { limitHit }
     })
     // A cancel that was requested meanwhile is climbing the ladder already.

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { NodeId, ProjectName } from '../../../../shared/contract/index.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import { type ClockEstimate, trueTime, trueTimeBetween } from '../../../nodes/clock-offset.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
@@ -157,7 +158,10 @@ export class Follower {
         from: [...LIVE_STATES, 'ended'],
         kind: 'seen_again',
         mayHaveRunTwice: true,
-        text: `${node.stored.name} lists the job twice because ${node.client.traits.listedTwiceBecause}`,
+        message: say('timeline.listed_twice', {
+          node: node.stored.name,
+          because: node.client.traits.listedTwiceBecause
+        }),
         evidence: { jobid: one.jobid }
       })
     }
@@ -194,7 +198,7 @@ export class Follower {
     else await this.#followOrphan(node, one, log.sizeBytes)
   }
 
-  async #concludeRefused(node: FleetNode, one: LiveAttempt, message: string): Promise<void> {
+  async #concludeRefused(node: FleetNode, one: LiveAttempt, error: string): Promise<void> {
     const nowMs = this.#context.clock.monotonicMs()
     const sinceMs = this.#refusedSinceMs.get(one) ?? nowMs
     this.#refusedSinceMs.set(one, sinceMs)
@@ -204,8 +208,8 @@ export class Follower {
       from: [one.state],
       result: 'lost',
       reason: 'log refused',
-      text: `Lost: ${node.stored.name} no longer lists the job and does not return its log (${message.replace(/\.$/, '')})`,
-      evidence: { inNoListOfSnapshots: absence.snapshots, log: message },
+      message: say('timeline.lost_log_refused', { node: node.stored.name, error: error.replace(/\.$/, '') }),
+      evidence: { inNoListOfSnapshots: absence.snapshots, log: error },
       isTriedAgain: isUnresolved(one)
     })
   }
@@ -220,9 +224,7 @@ export class Follower {
       from: [one.state],
       result: isCancelled ? 'cancelled' : 'lost',
       reason: isCancelled ? 'cancelled before it started' : 'node forgot',
-      text: isCancelled
-        ? `Cancelled: ${name} no longer knows the job and has no log of it`
-        : `Lost: ${name} accepted the job, but no longer knows it and has no log of it`,
+      message: say(isCancelled ? 'timeline.cancelled_on_node' : 'timeline.lost_without_log', { node: name }),
       evidence
     })
   }
@@ -239,12 +241,11 @@ export class Follower {
     const holderId = await this.#listedElsewhere(node, one)
     if (holderId !== null) {
       const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
-      const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two nodes share a queue? Give each its own dbs_dir`
       await endRun(this.#context, one, {
         from,
         result: 'lost',
         reason: 'taken by another node',
-        text,
+        message: say('timeline.lost_to_other_node', { node: name, holder }),
         evidence: { ...evidence, listedBy: holderId }
       })
       return
@@ -257,9 +258,7 @@ export class Follower {
       reason: 'never arrived',
       jobOutcome: null,
       ...(remembers ? {} : { mayHaveRunTwice: true as const }),
-      text: remembers
-        ? `The job never reached ${name}; queued again`
-        : `The job is not on ${name}, which may have forgotten it; queued again and flagged`,
+      message: say(remembers ? 'timeline.never_arrived' : 'timeline.perhaps_forgotten', { node: name }),
       evidence: { ...evidence, remembers }
     })
   }
@@ -292,7 +291,7 @@ export class Follower {
       from: [one.state],
       to: 'finishing',
       kind: 'finishing',
-      text: `${node.stored.name} no longer lists the job; its log is complete`,
+      message: say('timeline.log_complete', { node: node.stored.name }),
       evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
     })
   }
@@ -312,7 +311,7 @@ export class Follower {
         from,
         to: 'running',
         kind: 'vanished',
-        text: `${node.stored.name} no longer lists the job (did the node restart?); watching its log`,
+        message: say('timeline.vanished', { node: node.stored.name }),
         evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes },
         details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
       })
@@ -323,7 +322,7 @@ export class Follower {
       from,
       result: 'lost',
       reason: 'node forgot',
-      text: `Lost: ${node.stored.name} forgot the job, and its log has not grown for a minute`,
+      message: say('timeline.lost_silent_log', { node: node.stored.name }),
       evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
     })
   }
@@ -333,7 +332,7 @@ const HELD_OPEN: AttemptMove = {
   from: UNFINISHED_STATES,
   to: 'finishing',
   kind: 'finishing',
-  text: 'The spider has ended; something that it started keeps the node’s process open. Reading its log',
+  message: say('timeline.held_open'),
   evidence: { process: 'ended', listed: 'running' }
 }
 
@@ -360,7 +359,7 @@ function moveFor(
       to: 'accepted',
       kind: 'accepted',
       atMs,
-      text: 'Accepted: seen in its queue',
+      message: say('timeline.accepted_in_queue'),
       evidence,
       details: { acceptedAtMs: atMs }
     }
@@ -371,7 +370,7 @@ function moveFor(
       to: 'running',
       kind: 'running',
       atMs,
-      text: pid === null ? 'Running' : `Running, pid ${pid}`,
+      message: say('timeline.running', { pid }),
       evidence,
       details: { startedAtMs, pid }
     }
@@ -382,7 +381,7 @@ function moveFor(
     kind: 'finishing',
     exit,
     atMs,
-    text: 'Ended on the node; reading its log',
+    message: say('timeline.ended_on_node'),
     evidence,
     details: {
       // It ended before it was seen running. If the node gives no start time, the log tells how long it took.

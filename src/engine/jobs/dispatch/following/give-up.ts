@@ -1,5 +1,5 @@
 import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
-import { formatDuration } from '../../../../shared/time.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
@@ -37,8 +37,7 @@ export class GiveUp {
       return
     const ours = live.ofNode(id)
     if (ours.length === 0) return
-    const words = `has not answered for ${formatDuration(giveUpAfterSeconds)}`
-    this.#giveUpAfter(node, ours, words).catch((error: unknown) => {
+    this.#giveUpAfter(node, ours, giveUpAfterSeconds).catch((error: unknown) => {
       logger.error({ error, node: node.stored.name }, 'giving up a node failed; retrying')
     })
   }
@@ -56,7 +55,7 @@ export class GiveUp {
       const node = fleet.get(one.nodeId)
       return node === undefined || isAway(node)
     }
-    return this.#giveUp(ours.filter(isLost), (one) => `Given up by an operator: ${this.#nameOf(one)} does not answer`)
+    return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }
 
   /** The node has a new address. What was sent to the old one can no longer be looked up there. */
@@ -64,17 +63,14 @@ export class GiveUp {
     const unresolved = this.#context.live
       .ofNode(nodeId)
       .filter(({ state }) => state === 'sending' || state === 'uncertain')
-    return this.#giveUp(
-      unresolved,
-      (one) => `Given up: the address of ${this.#nameOf(one)} was changed while it was being sent there`
-    )
+    return this.#giveUp(unresolved, (one) => say('timeline.given_up_address_changed', { node: this.#nameOf(one) }))
   }
 
-  async #giveUpAfter(node: FleetNode, ours: LiveAttempt[], words: string): Promise<void> {
+  async #giveUpAfter(node: FleetNode, ours: LiveAttempt[], seconds: number): Promise<void> {
     const { name } = node.stored
     await this.#giveUp(
       ours.filter(({ state }) => state !== 'finishing'),
-      () => `Given up: ${name} ${words}`
+      () => say('timeline.given_up_silent', { node: name, seconds })
     )
     const finishing = ours.filter(({ state }) => state === 'finishing')
     await Promise.all(
@@ -83,14 +79,14 @@ export class GiveUp {
           from: ['finishing'],
           result: 'lost',
           reason: ATTEMPT_REASONS.givenUp,
-          text: `Lost: the run ended on ${name}, which ${words}, so its log could not be read`,
+          message: say('timeline.lost_node_silent', { node: name, seconds }),
           evidence: { nodeId: one.nodeId }
         })
       )
     )
   }
 
-  async #giveUp(ours: LiveAttempt[], words: (one: LiveAttempt) => string): Promise<string[]> {
+  async #giveUp(ours: LiveAttempt[], why: (one: LiveAttempt) => Message): Promise<string[]> {
     const applied = await this.#context.live.endAll(
       ours.map((one) => ({
         one,
@@ -100,7 +96,7 @@ export class GiveUp {
         reason: ATTEMPT_REASONS.givenUp,
         jobOutcome: null,
         mayHaveRunTwice: true as const,
-        text: `${words(one)}; queued again and flagged, because it may still be running there`,
+        message: say('timeline.and_next', { what: why(one), next: say('next.queued_as_it_may_run') }),
         evidence: { nodeId: one.nodeId, state: one.state }
       }))
     )

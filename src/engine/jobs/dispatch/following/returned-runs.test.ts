@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest'
 import { aJobId, aNodeId, aProjectName, aVersionName, branded } from '../../../../shared/testing/ids.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import { NodeError } from '../../../nodes/node-client.ts'
 import { type DispatchFixtures, it, MINUTE_MS, onlyOn } from '../../../testing/dispatch-fixtures.ts'
 
@@ -50,7 +51,7 @@ describe('a run that was given up and comes back', () => {
     await store.placeQueued(
       branded(await engine.dispatch.runElsewhere([aJobId(id)])),
       { nodeId: aNodeId('n2'), tags: [] },
-      { atMs: clock.nowMs(), text: 'moved', evidence: {} }
+      { atMs: clock.nowMs(), message: plain('moved'), evidence: {} }
     )
     engine.dispatch.wake()
     await clock.advanceBy(2_000)
@@ -165,7 +166,7 @@ describe('a run that was given up and comes back', () => {
     await store.placeQueued(
       [aJobId(id)],
       { nodeId: aNodeId('n2'), tags: [] },
-      { atMs: clock.nowMs(), text: 'moved', evidence: {} }
+      { atMs: clock.nowMs(), message: plain('moved'), evidence: {} }
     )
     engine.dispatch.wake()
     await clock.advanceBy(2_000)

@@ -1,12 +1,12 @@
 import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
 import { limitWaitsOf } from '../../../../shared/run-limits.ts'
-import { signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
+import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
 import { mayRevive } from '../../../model/after-change.ts'
 import type { StoredJob } from '../../../model/records.ts'
 import type { DispatchContext } from '../context.ts'
-import { textOfStep } from '../ending/cancel-ladder.ts'
 import type { EndedProcesses } from './ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
@@ -154,7 +154,7 @@ export class ReturnedRuns {
     const one = await this.#context.live.revive(attempt, job, {
       to: STATE_OF[list],
       exit: seen.exit,
-      text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it continues there`,
+      message: say('timeline.found_again', { node: node.stored.name, list, was: wasWhat(attempt) }),
       evidence: { list, result: attempt.result, reason: attempt.reason }
     })
     if (one !== null) this.#follow(one)
@@ -178,7 +178,7 @@ export class ReturnedRuns {
     await live.record(attempt, {
       ...(isUnresolved ? { from: ['sending', 'uncertain'] } : { from: ['ended'], mayHaveRunTwice: true }),
       kind: 'seen_again',
-      text: `Seen on ${name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
+      message: say('timeline.seen_elsewhere', { node: name, list, sentTo }),
       evidence: { list, listedBy: id, result, reason, jobid }
     })
   }
@@ -186,16 +186,12 @@ export class ReturnedRuns {
   async #record(node: FleetNode, { attempt, list }: Seen, job: StoredJob, isUnwanted: boolean): Promise<void> {
     const { result, reason, jobid } = attempt
     const rest =
-      list === 'finished'
-        ? 'it had ended there'
-        : isUnwanted
-          ? `it is stopped there because ${whyUnwanted(job)}`
-          : 'it is left running there'
+      list === 'finished' ? say('returned.ended') : isUnwanted ? whyStopped(job) : say('returned.left_running')
     await this.#context.live.record(attempt, {
       from: ['ended'],
       kind: 'seen_again',
       mayHaveRunTwice: true,
-      text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
+      message: say('timeline.seen_again', { node: node.stored.name, list, was: wasWhat(attempt), rest }),
       evidence: { list, result, reason, jobid }
     })
   }
@@ -217,11 +213,13 @@ export class ReturnedRuns {
       try {
         const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
         stopping.step += 1
-        const removed = 'Removed the returned run from the node’s queue'
         await live.record(stopping.attempt, {
           from: ['ended'],
           kind: 'cancel_sent',
-          text: wasState === 'pending' ? removed : textOfStep(step, 'the returned run'),
+          message:
+            wasState === 'pending'
+              ? say('timeline.returned_run_removed')
+              : say('timeline.stop_step_of_returned', { step: Math.min(step, LAST_STEP) }),
           evidence: { signal: signalOfStep(step), nodeSaid: wasState }
         })
       } catch (error) {
@@ -259,20 +257,19 @@ function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }
 
-function whyUnwanted(job: StoredJob): string {
-  if (job.state === 'ended')
-    return job.outcome === 'cancelled'
-      ? 'the job was cancelled'
-      : `the job has already ${job.outcome === 'succeeded' ? 'succeeded' : 'ended'}`
-  return job.state === 'queued' ? 'the job is queued again' : `run ${job.attemptCount} of the job continues`
+function whyStopped({ state, outcome, attemptCount }: StoredJob): Message {
+  if (state === 'ended') {
+    const because = outcome === 'cancelled' || outcome === 'succeeded' ? outcome : 'ended'
+    return say('returned.stopped', { because })
+  }
+  return state === 'queued'
+    ? say('returned.stopped', { because: 'queued' })
+    : say('returned.stopped_for_run', { run: attemptCount })
 }
 
-function wasWhat({ result, reason }: Attempt): string {
-  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'it was given up' : 'it was lost'
-  if (result === 'cancelled') return 'it was cancelled'
-  return result === 'refused'
-    ? 'it was not accepted'
-    : reason === ATTEMPT_REASONS.takenBack
-      ? 'it was withdrawn'
-      : 'it had not arrived'
+function wasWhat({ result, reason }: Attempt) {
+  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'given_up' : 'lost'
+  if (result === 'cancelled') return 'cancelled'
+  if (result === 'refused') return 'not_accepted'
+  return reason === ATTEMPT_REASONS.takenBack ? 'withdrawn' : 'not_arrived'
 }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import { ATTEMPT_REASONS, type NodeId } from '../../../../shared/contract/index.ts'
-import { formatDuration } from '../../../../shared/time.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../../nodes/node-client.ts'
 import type { DispatchContext } from '../context.ts'
@@ -142,8 +142,7 @@ export class StuckNodes {
       (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
     )
     if (ours.length === 0) return
-    const waited = (one: LiveAttempt) =>
-      `this one has waited there for ${formatDuration(Math.round((nowMs - (one.sendEndedAtMs ?? nowMs)) / 1000))}`
+    const waited = (one: LiveAttempt) => Math.round((nowMs - (one.sendEndedAtMs ?? nowMs)) / 1000)
     try {
       const applied = await live.moveAll(
         ours.map((one) => ({
@@ -151,7 +150,7 @@ export class StuckNodes {
           from: ['accepted' as const],
           to: 'uncertain' as const,
           kind: 'uncertain' as const,
-          text: `Withdrawing the job: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
+          message: say('timeline.withdrawing', { node: node.stored.name, seconds: waited(one) }),
           evidence: { running: node.status.running, slots: node.status.capacity.slots }
         }))
       )
@@ -198,7 +197,7 @@ export class StuckNodes {
       result: 'absent',
       reason: ATTEMPT_REASONS.takenBack,
       jobOutcome: null,
-      text: `Withdrawn: ${node.stored.name} had not started the job; queued again`,
+      message: say('timeline.withdrawn', { node: node.stored.name }),
       evidence: { nodeSaid: 'pending' }
     })
   }
@@ -209,7 +208,7 @@ export class StuckNodes {
       from: ['uncertain'],
       to: 'accepted',
       kind: 'accepted',
-      text: `Not withdrawn: the job is no longer in the queue of ${node.stored.name}`,
+      message: say('timeline.not_withdrawn', { node: node.stored.name }),
       evidence: { nodeSaid }
     })
   }

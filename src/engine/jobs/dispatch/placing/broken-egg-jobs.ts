@@ -1,5 +1,6 @@
 import type { NodeId, ProjectName, VersionName } from '../../../../shared/contract/index.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
 import type { QueueHead } from '../../../model/records.ts'
@@ -85,7 +86,7 @@ export class BrokenEggJobs {
     const failed = new Set(
       await store.failQueued(ids, error, triedSinceMs, {
         atMs: clock.nowMs(),
-        text: `Failed: no node can import version ${version}: ${error}`,
+        message: say('timeline.egg_not_importable', { version, error }),
         evidence: { version, nodes: nodes.slice(0, NODES_NAMED_MAX), output }
       })
     )

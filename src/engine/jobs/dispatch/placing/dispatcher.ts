@@ -1,6 +1,7 @@
 import { nextAttempt } from '../../../../shared/ids.ts'
 import { EventEmitter } from 'node:events'
 import type { JobId, NodeId } from '../../../../shared/contract/index.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
 import { problemOfPathPart } from '../../../projects/names.ts'
@@ -309,7 +310,7 @@ export class Dispatcher {
     const number = nextAttempt(job.attemptCount)
     const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
     const evidence = { because, version, ...choiceNotes(assignment, choices) }
-    const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence }
+    const entry = { atMs: this.#context.clock.nowMs(), message: say('timeline.sent', { node: name }), evidence }
     const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
     if (job.jobid === job.id) return startAs(withNumber(job.id, number))
     return this.#jobidForNode(job, line, number, nodeId).then(startAs)

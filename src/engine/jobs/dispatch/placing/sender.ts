@@ -4,6 +4,7 @@ import { LOST_ARGUMENTS } from '../../../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../../../shared/run-limits.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 import { maskSecrets, secretValues, withSecrets } from '../../../../shared/secret-values.ts'
+import { say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { isFinal, NodeError } from '../../../nodes/node-client.ts'
 import { type DispatchVerdict, patched } from '../../../notify/plugins/plugins.ts'
@@ -172,7 +173,7 @@ export class Sender {
       ...(isCancelled ? {} : { retryAtMs: atMs + Math.ceil(verdict.seconds * 1000) }),
       killingLine: isCancelled ? words : null,
       atMs,
-      text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
+      message: say(isCancelled ? 'timeline.cancelled_by_plugin' : 'timeline.held_by_plugin', { plugin, why: words }),
       evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
     })
   }
@@ -184,7 +185,7 @@ export class Sender {
       result: 'cancelled',
       reason: 'cancelled before it started',
       jobOutcome: 'cancelled',
-      text: 'Cancelled before it was sent',
+      message: say('timeline.cancelled_before_sending'),
       evidence: {}
     })
   }
@@ -198,7 +199,7 @@ export class Sender {
       reason: 'not sent',
       jobOutcome: null,
       killingLine: null,
-      text: 'Not sent: this engine was not certain that it still leads',
+      message: say('timeline.not_sent_without_lead'),
       evidence: {}
     })
   }
@@ -238,7 +239,7 @@ export class Sender {
       to: 'accepted',
       kind: 'accepted',
       atMs,
-      text: 'Accepted',
+      message: say('timeline.accepted'),
       evidence,
       details: { acceptedAtMs: atMs }
     })
@@ -267,7 +268,7 @@ export class Sender {
       reason: refusal === 'unknown_spider' ? 'unknown spider' : 'refused',
       jobOutcome: isHopeless ? 'failed' : null,
       killingLine: isHopeless ? (error.nodeMessage ?? error.message) : null,
-      text: isHopeless ? `Failed: ${error.message}` : `Not accepted: ${error.message}`,
+      message: say(isHopeless ? 'timeline.failed' : 'timeline.not_accepted', { error: error.message }),
       evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
     })
   }
@@ -309,7 +310,7 @@ export class Sender {
       reason: 'secret unreadable',
       jobOutcome: 'failed',
       killingLine: error.message,
-      text: `Failed: ${error.message}`,
+      message: say('timeline.failed', { error: error.message }),
       evidence: { names: error.names }
     })
   }
@@ -321,7 +322,7 @@ export class Sender {
       from: ['sending'],
       to: 'uncertain',
       kind: 'uncertain',
-      text: `No response; checking whether the job reached the node (${error.message})`,
+      message: say('timeline.no_response', { error: error.message }),
       evidence: { kind: error.kind, ...this.sendNotesOf(one) }
     })
   }

@@ -1,0 +1,208 @@
+import type { Job, JobId, Outcome } from '../contract/index.ts'
+import { formatBytes } from '../format-bytes.ts'
+import { formatDuration } from '../time.ts'
+
+/** A parameter that is a message of its own (`retry.in_time` within `timeline.and_next`), rendered before. */
+export type Words = string & { readonly isRendered: true }
+
+/** In which list of its node a run was seen. */
+type List = 'running' | 'pending' | 'finished'
+/** Who did it; null: the owner of this machine, or Scrapdeck itself. */
+interface By {
+  by: string | null
+}
+interface AtNode {
+  node: string
+}
+
+const by = ({ by: name }: By): string => (name === null ? '' : ` by ${name}`)
+
+const ENDED_AS: Record<Outcome, string> = {
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  lost: 'Lost',
+  unclear: 'Unclear'
+}
+
+const QUEUED: Record<Job['source'], string> = {
+  ui: 'from the app',
+  api: 'via API',
+  scrapyd: 'via schedule.json',
+  demo: 'as the demo',
+  retry: 'as a retry',
+  adopted: 'on the node',
+  schedule: 'by its schedule',
+  chain: 'by its chain',
+  crawl: 'via the crawl API'
+}
+
+/** How an attempt had ended whose run is seen again. */
+const RETURNED = {
+  given_up: 'it was given up',
+  lost: 'it was lost',
+  cancelled: 'it was cancelled',
+  not_accepted: 'it was not accepted',
+  withdrawn: 'it was withdrawn',
+  not_arrived: 'it had not arrived'
+}
+
+const UNWANTED = {
+  cancelled: 'the job was cancelled',
+  succeeded: 'the job has already succeeded',
+  ended: 'the job has already ended',
+  queued: 'the job is queued again'
+}
+
+const stopped = (run: string) => [
+  `Asked ${run} to stop (INT)`,
+  `Asked ${run} to stop immediately (second INT)`,
+  `Killed ${run} (KILL)`
+]
+
+/** A job that may not be named to this reader is null (`withoutJobs`). */
+const another = (jobId: JobId | null): string => jobId ?? 'another job'
+
+/**
+ * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job, which not all
+ * readers may see; `chain` and `spider` beside it go with it.
+ */
+export const en = {
+  /** Words from outside, and those of rows from before there were codes. */
+  text: ({ text }: { text: string }) => text,
+
+  'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
+  'timeline.queued_by_chain': (of: {
+    jobId: JobId | null
+    chain: string | null
+    spider: string | null
+    outcome: Outcome
+  }) =>
+    of.jobId === null ? 'Queued by a chain' : `Queued by the chain "${of.chain}": ${of.spider} ended as ${of.outcome}`,
+  'timeline.order_changed': (who: By) => `Order changed${by(who)}`,
+  'timeline.priority_set': ({ priority, ...who }: By & { priority: number }) => `Priority set to ${priority}${by(who)}`,
+  'timeline.moved_to_front': (who: By) => `Moved to the front${by(who)}`,
+  'timeline.moved_to_back': (who: By) => `Moved to the back${by(who)}`,
+  'timeline.moved_before': ({ jobId, ...who }: By & { jobId: JobId | null }) =>
+    `Moved before ${another(jobId)}${by(who)}`,
+  'timeline.placed': ({ where, ...who }: By & { where: readonly string[] }) =>
+    `May now run ${where.length === 0 ? 'on any node' : `only on ${where.join(', ')}`}${by(who)}`,
+  'timeline.kept': (who: By) => `Kept: retention does not delete it${by(who)}`,
+  'timeline.no_longer_kept': (who: By) => `No longer kept${by(who)}`,
+  'timeline.restored': (who: By) => `Restored to the queue${by(who)}`,
+  'timeline.cancelled_while_queued': (who: By) => `Cancelled while queued${by(who)}`,
+  'timeline.cancel_requested': (who: By) => `Cancel requested${by(who)}`,
+  'timeline.cancel_requested_by_signal': ({ signal, ...who }: By & { signal: string | number }) =>
+    `Cancel requested (${signal})${by(who)}`,
+  'timeline.immediate_stop_requested': (who: By) => `Immediate stop requested${by(who)}`,
+
+  'timeline.adopted': ({ node }: AtNode) => `Adopted: started outside Scrapdeck on ${node}`,
+  'timeline.seen_on_node': ({ list, node }: AtNode & { list: List }) => `Seen ${list} on ${node}`,
+  'timeline.accepted_before': ({ node }: AtNode) => `${node} had accepted it`,
+  'timeline.imported_from_history': () => "Imported from Scrapyd's history",
+  'timeline.imported_from_queue': () => "Imported from Scrapyd's queue",
+  'timeline.ran_in_scrapyd': () => 'Ran there',
+  'timeline.ended_in_scrapyd': ({ reason }: { reason: string }) => `Ended: ${reason}`,
+
+  'timeline.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome }) =>
+    `Skipped: ${another(jobId)} ended as ${outcome}`,
+  'timeline.expired': () => 'Expired: it could not be sent before its deadline',
+  'timeline.cancelled_before_retry': () => 'Cancelled: its cancellation was requested earlier, so it is not sent again',
+  'timeline.dependencies_met': () => 'The jobs it waited for have ended',
+  'timeline.retry_delay_over': () => 'The retry delay is over',
+  'timeline.start_time_reached': () => 'Its start time is reached',
+  'timeline.previous_run_ended': () => 'The previous run of this spider has ended',
+  'timeline.next_after_placement': () =>
+    'No run of this spider is live, and the job ahead of it was moved to other nodes',
+  'timeline.egg_not_importable': ({ version, error }: { version: string; error: string }) =>
+    `Failed: no node can import version ${version}: ${error}`,
+
+  'timeline.sent': ({ node }: AtNode) => `Sent to ${node}`,
+  'timeline.cancelled_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
+    `Cancelled by the plugin ${plugin}: ${why}`,
+  'timeline.held_by_plugin': ({ plugin, why }: { plugin: string; why: string }) =>
+    `Not sent by the plugin ${plugin}: ${why}`,
+  'timeline.cancelled_before_sending': () => 'Cancelled before it was sent',
+  'timeline.not_sent_without_lead': () => 'Not sent: this engine was not certain that it still leads',
+  'timeline.accepted': () => 'Accepted',
+  'timeline.not_accepted': ({ error }: { error: string }) => `Not accepted: ${error}`,
+  'timeline.failed': ({ error }: { error: string }) => `Failed: ${error}`,
+  'timeline.no_response': ({ error }: { error: string }) =>
+    `No response; checking whether the job reached the node (${error})`,
+  'timeline.interrupted_sending': () => 'Scrapdeck stopped while sending the job; checking whether it reached the node',
+
+  'timeline.accepted_in_queue': () => 'Accepted: seen in its queue',
+  'timeline.running': ({ pid }: { pid: number | null }) => (pid === null ? 'Running' : `Running, pid ${pid}`),
+  'timeline.ended_on_node': () => 'Ended on the node; reading its log',
+  'timeline.held_open': () =>
+    'The spider has ended; something that it started keeps the node’s process open. Reading its log',
+  'timeline.log_complete': ({ node }: AtNode) => `${node} no longer lists the job; its log is complete`,
+  'timeline.vanished': ({ node }: AtNode) =>
+    `${node} no longer lists the job (did the node restart?); watching its log`,
+  'timeline.listed_twice': ({ node, because }: AtNode & { because: string }) =>
+    `${node} lists the job twice because ${because}`,
+  'timeline.never_arrived': ({ node }: AtNode) => `The job never reached ${node}; queued again`,
+  'timeline.perhaps_forgotten': ({ node }: AtNode) =>
+    `The job is not on ${node}, which may have forgotten it; queued again and flagged`,
+
+  'timeline.ended': ({ outcome, reason }: { outcome: Outcome; reason: string }) => `${ENDED_AS[outcome]}: ${reason}`,
+  'timeline.lost_log_refused': ({ node, error }: AtNode & { error: string }) =>
+    `Lost: ${node} no longer lists the job and does not return its log (${error})`,
+  'timeline.cancelled_on_node': ({ node }: AtNode) => `Cancelled: ${node} no longer knows the job and has no log of it`,
+  'timeline.lost_without_log': ({ node }: AtNode) =>
+    `Lost: ${node} accepted the job, but no longer knows it and has no log of it`,
+  'timeline.lost_to_other_node': ({ node, holder }: AtNode & { holder: string }) =>
+    `Lost: it was sent to ${node}, and ${holder} has it. Do these two nodes share a queue? Give each its own dbs_dir`,
+  'timeline.lost_silent_log': ({ node }: AtNode) =>
+    `Lost: ${node} forgot the job, and its log has not grown for a minute`,
+  'timeline.lost_local_node_off': () => 'Lost: the node on this computer is turned off',
+  'timeline.lost_node_missing': () => 'Lost: its node is no longer in the fleet',
+  'timeline.lost_node_removed': () => 'Lost: its node was removed from the fleet',
+  'timeline.lost_node_silent': ({ node, seconds }: AtNode & { seconds: number }) =>
+    `Lost: the run ended on ${node}, which has not answered for ${formatDuration(seconds)}, so its log could not be read`,
+  /** What happens to the job after its run has ended. */
+  'timeline.and_next': ({ what, next }: { what: Words; next: Words }) => `${what}; ${next}`,
+  'next.retry': ({ seconds, run, runs }: { seconds: number; run: number; runs: number }) =>
+    `retrying ${seconds < 1 ? 'at once' : `in ${formatDuration(Math.round(seconds))}`} (run ${run} of ${runs})`,
+  'next.queued_and_flagged': () => 'queued again and flagged',
+  'next.queued_as_it_may_run': () => 'queued again and flagged, because it may still be running there',
+  'timeline.given_up_silent': ({ node, seconds }: AtNode & { seconds: number }) =>
+    `Given up: ${node} has not answered for ${formatDuration(seconds)}`,
+  'timeline.given_up_by_operator': ({ node }: AtNode) => `Given up by an operator: ${node} does not answer`,
+  'timeline.given_up_address_changed': ({ node }: AtNode) =>
+    `Given up: the address of ${node} was changed while it was being sent there`,
+  'timeline.log_kept': ({ bytes, because }: { bytes: number; because: Words }) =>
+    `The log is kept as far as it was copied (${formatBytes(bytes)}): ${because}`,
+  'log_cut.node_removed': () => 'its node was removed',
+  'log_cut.node_silent': ({ node }: AtNode) => `${node} does not respond`,
+  'log_cut.deleted': ({ node }: AtNode) => `${node} no longer has it`,
+  'log_cut.shortened': ({ node }: AtNode) => `${node} lost part of it`,
+  'log_cut.too_large': () => 'no more is kept of one log',
+
+  'timeline.stop_step': ({ step }: { step: number }) => stopped('the run')[step] ?? '',
+  'timeline.stop_step_of_returned': ({ step }: { step: number }) => stopped('the returned run')[step] ?? '',
+  'timeline.signal_sent': ({ signal }: { signal: string | number }) => `Sent signal ${signal}`,
+  'timeline.already_ended': ({ signal }: { signal: string | number }) =>
+    `Not stopped (${signal}): the node says that the process of the run has already ended`,
+  'timeline.removed_from_node': () => 'Cancelled: the node removed it from its queue',
+  'timeline.limit_exceeded': ({ limit }: { limit: string }) => `Exceeded its ${limit}; stopping it`,
+
+  'timeline.withdrawing': ({ node, seconds }: AtNode & { seconds: number }) =>
+    `Withdrawing the job: ${node} accepts jobs but starts none; this one has waited there for ${formatDuration(seconds)}`,
+  'timeline.withdrawn': ({ node }: AtNode) => `Withdrawn: ${node} had not started the job; queued again`,
+  'timeline.not_withdrawn': ({ node }: AtNode) => `Not withdrawn: the job is no longer in the queue of ${node}`,
+
+  'timeline.found_again': ({ node, list, was }: AtNode & { list: List; was: keyof typeof RETURNED }) =>
+    `Found again on ${node} (${list}), where ${RETURNED[was]}: it continues there`,
+  'timeline.seen_elsewhere': ({ node, list, sentTo }: AtNode & { list: List; sentTo: string }) =>
+    `Seen on ${node} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
+  'timeline.seen_again': (of: AtNode & { list: List; was: keyof typeof RETURNED; rest: Words }) =>
+    `Seen again on ${of.node} (${of.list}), where ${RETURNED[of.was]}: ${of.rest}`,
+  'returned.ended': () => 'it had ended there',
+  'returned.left_running': () => 'it is left running there',
+  'returned.stopped': ({ because }: { because: keyof typeof UNWANTED }) =>
+    `it is stopped there because ${UNWANTED[because]}`,
+  'returned.stopped_for_run': ({ run }: { run: number }) =>
+    `it is stopped there because run ${run} of the job continues`,
+  'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue'
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { JobId } from '../contract/ids.ts'
+import { en } from './en.ts'
+import { decode, encode, jobsIn, type Message, plain, render, say, withoutJobs, written } from './message.ts'
+
+const OTHER = 'f'.repeat(32) as JobId
+const BY_CHAIN = say('timeline.queued_by_chain', { jobId: OTHER, chain: 'next', spider: 'x', outcome: 'failed' })
+
+describe('a message', () => {
+  it('is rendered with its parameters, and the messages among them first', () => {
+    const what = say('timeline.ended', { outcome: 'failed', reason: 'exit code 1' })
+    const next = say('next.retry', { seconds: 30, run: 2, runs: 3 })
+    const message = say('timeline.and_next', { what, next })
+    expect(render(message)).toBe('Failed: exit code 1; retrying in 30 s (run 2 of 3)')
+    expect(written(message)).toMatchObject({ code: 'timeline.and_next', params: { what, next } })
+  })
+
+  it('is rendered by another language', () => {
+    const de = { ...en, 'timeline.sent': ({ node }: { node: string }) => `An ${node} gesendet` }
+    expect(render(say('timeline.sent', { node: 'eu-1' }), de)).toBe('An eu-1 gesendet')
+  })
+
+  it('of a later version is shown as its code', () => {
+    expect(render({ code: 'timeline.danced', params: {} } as unknown as Message)).toBe('timeline.danced')
+  })
+
+  it.each([
+    ['Sent to eu-1', plain('Sent to eu-1')],
+    ['["timeline.sent",{"node":"eu-1"}]', say('timeline.sent', { node: 'eu-1' })],
+    ['["timeline.accepted"]', say('timeline.accepted')],
+    ['["text",{"text":"[\\"a\\"]"}]', plain('["a"]')]
+  ])('is stored as %s', (stored, message) => {
+    expect(encode(message)).toBe(stored)
+    expect(decode(stored)).toEqual(message)
+  })
+
+  it('of a row from before there were codes is its text', () => {
+    expect(written(decode('Sent to eu-1'))).toEqual({
+      text: 'Sent to eu-1',
+      code: 'text',
+      params: { text: 'Sent to eu-1' }
+    })
+  })
+})
+
+describe('to a reader who may not see another job', () => {
+  const asSeen = (message: Message) => withoutJobs(message, () => false)
+
+  it('a message does not name it, nor its chain and spider', () => {
+    expect(jobsIn(BY_CHAIN)).toEqual([OTHER])
+    expect(written(asSeen(BY_CHAIN))).toEqual({
+      text: 'Queued by a chain',
+      code: 'timeline.queued_by_chain',
+      params: { jobId: null, chain: null, spider: null, outcome: 'failed' }
+    })
+  })
+
+  it('a message within another one does not, either', () => {
+    const skipped = say('timeline.skipped', { jobId: OTHER, outcome: 'failed' })
+    const message = say('timeline.and_next', { what: skipped, next: say('next.queued_and_flagged') })
+    expect(jobsIn(message)).toEqual([OTHER])
+    expect(render(asSeen(message))).toBe('Skipped: another job ended as failed; queued again and flagged')
+  })
+
+  it('a message that names none is the same', () => {
+    const message = say('timeline.sent', { node: 'eu-1' })
+    expect(asSeen(message)).toEqual(message)
+  })
+})
+
+it('every code has lower case words after its group', () => {
+  for (const code of Object.keys(en)) expect(code).toMatch(/^(text|[a-z_]+\.[a-z_]+)$/)
+})
