@@ -1,9 +1,10 @@
 import { type Migrations, missingSteps, newestVersion } from '../schema-versions.ts'
 import type { Connection } from './connection.ts'
+import { oneIndexOfFirings } from '../sqlite/migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
 /** In order; never change a released one, append a new one. */
-export const MIGRATIONS: Migrations = { baseline: 20, steps: [baseline, 'DROP TABLE told_problems'] }
+export const MIGRATIONS: Migrations = { baseline: 20, steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings] }
 
 /**
  * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.

@@ -4,14 +4,12 @@ import type { Retention } from '../../model/records.ts'
 import type { createAnswers } from './remembered-answers.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { ChangeLog } from './change-log.ts'
-import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 
 export const pruningSql = (sql: Fragments) => ({
   oldest: 'SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings ORDER BY id LIMIT ?',
-  /** Merged from one ascending walk per state. */
-  oldestOf: `${firingsOf('id, schedule_id, nominal_ms, at_ms, origin, state', ['fired', 'skipped', 'missed', 'failed'])}
-    ORDER BY id LIMIT :limit`,
+  oldestOf: `SELECT id, schedule_id, nominal_ms, at_ms, origin, state FROM firings
+    WHERE schedule_id = :id ORDER BY id LIMIT :limit`,
   tooMany:
     'SELECT schedule_id AS id, firing_count - :newest AS excess FROM schedule_progress WHERE firing_count > :newest',
   remove: 'DELETE FROM firings WHERE id = ?',

@@ -17,7 +17,6 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
 import { among, type Fragments } from './fragments.ts'
-import { firingsOf } from '../sqlite/filing.ts'
 import type { LogSums } from './log-sums.ts'
 import { requireNextRevision } from './revisions.ts'
 import type { Timeline } from './timeline.ts'
@@ -35,7 +34,8 @@ export const retentionSql = (sql: Fragments) => ({
   detail: `SELECT kept, may_have_run_twice AS "mayHaveRunTwice", dedupe_key AS "dedupeKey", schedule_id AS "scheduleId",
       node_id AS "nodeId", lane FROM jobs WHERE id = ?`,
   newest: `SELECT max(id) FROM jobs WHERE project = :project AND spider = :spider AND state = 'ended' AND outcome = :outcome`,
-  firings: `${firingsOf('id, job_ids', ['fired'])} ORDER BY id DESC LIMIT ${FIRINGS_SHOWN}`,
+  firings: `SELECT job_ids FROM firings ${sql.byIndex('firings_of_schedule')}
+    WHERE schedule_id = :id AND state = 'fired' ORDER BY id DESC LIMIT ${FIRINGS_SHOWN}`,
   awaited: `SELECT 1 FROM job_dependencies JOIN jobs ON jobs.id = job_id
     WHERE on_job_id = ? AND (state <> 'ended' OR cancelled_while_queued <> 0) LIMIT 1`,
   keyed: 'SELECT 1 FROM dedupe_keys WHERE key = :key AND job_id = :id AND expires_at_ms > :nowMs',
@@ -111,7 +111,7 @@ export function createRetention({
   const logsOf = database.prepare<[string], LogRow>(statements.logsOf)
   const detailOf = database.prepare<[string], DetailRow>(statements.detail)
   const newest = database.prepare<WalkedRow, string>(statements.newest).pluck()
-  const firings = database.prepare<{ id: string }, { id: number; job_ids: string }>(statements.firings)
+  const firings = database.prepare<{ id: string }, { job_ids: string }>(statements.firings)
   const awaited = database.prepare<[string]>(statements.awaited)
   const keyed = database.prepare<{ key: string; id: string; nowMs: number }>(statements.keyed)
   const dueToChain = database.prepare<[string]>(statements.dueToChain)

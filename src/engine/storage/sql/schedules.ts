@@ -5,11 +5,10 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../../model/records.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
-import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import type { FiringFilter } from '../store.ts'
-import type { Fragments } from './fragments.ts'
+import { among, type Fragments } from './fragments.ts'
 import { createScheduleList, ofOnlyProjects } from './schedule-list.ts'
 import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
@@ -33,19 +32,15 @@ export const schedulesSql = (sql: Fragments) => ({
     'SELECT pruned_from_ms AS "fromMs", pruned_until_ms AS "untilMs" FROM schedule_progress WHERE schedule_id = ?',
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  /** Merged from one descending walk per state. */
-  ofSchedule: `${firingsOf(FIRING, ALL_STATES, 'AND id < :before')} ORDER BY id DESC LIMIT :limit`,
+  ofSchedule: `SELECT ${FIRING} FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   /** Names the index: the one by state contains all schedules, and SQLite considers it just as good. */
-  ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_new')}
-      WHERE filed = 0 AND schedule_id = :id AND state = :state AND id < :before
-    UNION ALL SELECT ${FIRING} FROM firings
-      WHERE filed = 1 AND schedule_id = :id AND state = :state AND id < :before ORDER BY id DESC LIMIT :limit`,
+  ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_of_schedule')}
+    WHERE schedule_id = ? AND state ${among(sql, '?')} AND id < ? ORDER BY id DESC LIMIT ?`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
   ofBackfill: `SELECT ${FIRING} FROM firings WHERE backfill_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   jobsOf: `SELECT jobs.status, jobs.started_at_ms AS "startedAtMs", jobs.ended_at_ms AS "endedAtMs"
     FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value ${sql.inOrderOf('wanted')}`,
-  removeNew: `DELETE FROM firings WHERE filed = 0 AND schedule_id = ?`,
-  removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
+  removeFirings: 'DELETE FROM firings WHERE schedule_id = ?',
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 })
 
@@ -97,8 +92,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')
-  const removeNew = database.prepare<[string]>(statements.removeNew)
-  const removeFiled = database.prepare<[string]>(statements.removeFiled)
+  const removeFirings = database.prepare<[string]>(statements.removeFirings)
   const moveOn = database.prepare<[number | null, number, number, string]>(
     `UPDATE schedule_progress SET done_until_ms = ${sql.greatest}(done_until_ms, coalesce(?, done_until_ms)), run_count = run_count + ?,
        firing_count = firing_count + ? WHERE schedule_id = ?`
@@ -125,12 +119,8 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 
   const newestIn = database.prepare<[string, number, number], FiringRow>(statements.newestIn)
-  const ofSchedule = database.prepare<{ id: ScheduleId; before: number; limit: number }, FiringRow>(
-    statements.ofSchedule
-  )
-  const ofScheduleIn = database.prepare<{ id: ScheduleId; state: string; before: number; limit: number }, FiringRow>(
-    statements.ofScheduleIn
-  )
+  const ofSchedule = database.prepare<[string, number, number], FiringRow>(statements.ofSchedule)
+  const ofScheduleIn = database.prepare<[string, string, number, number], FiringRow>(statements.ofScheduleIn)
   const changedAfter = database.prepare<[string], number>(statements.changedAfter).pluck()
   const ofBackfill = database.prepare<[string, number, number], FiringRow>(statements.ofBackfill)
   const jobsOf = database.prepare<[string], FiredJob>(statements.jobsOf)
@@ -226,8 +216,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     deleteSchedules(ids: ScheduleId[]): ScheduleId[] {
       const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
       for (const id of removed) {
-        removeNew.run(id)
-        removeFiled.run(id)
+        removeFirings.run(id)
         changes.add('schedule', id)
       }
       return removed
@@ -306,26 +295,20 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         const statement = preparedFor(newestOfProjects(sql, states, of))
         return pageOf(statement.iterate({ ...only, ...(scheduleId !== undefined && { scheduleId }) }))
       }
-      if (isAnyState) {
-        const rows =
-          scheduleId === undefined
-            ? newest.iterate(before, limit)
-            : ofSchedule.iterate({ id: scheduleId, before, limit })
-        return pageOf(rows)
-      }
-      const rows = states.flatMap((state) =>
-        withinBytes(
-          scheduleId === undefined
-            ? newestIn.iterate(state, before, limit)
-            : ofScheduleIn.iterate({ id: scheduleId, state, before, limit }),
-          maxBytes
+      if (scheduleId !== undefined) {
+        return pageOf(
+          isAnyState
+            ? ofSchedule.iterate(scheduleId, before, limit)
+            : ofScheduleIn.iterate(scheduleId, JSON.stringify(states), before, limit)
         )
-      )
+      }
+      if (isAnyState) return pageOf(newest.iterate(before, limit))
+      const rows = states.flatMap((state) => withinBytes(newestIn.iterate(state, before, limit), maxBytes))
       return pageOf(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
     listRecentFirings: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>
-      scheduleIds.flatMap((id) => ofSchedule.all({ id, before: AFTER_EVERY_FIRING, limit }).map(complete)),
+      scheduleIds.flatMap((id) => ofSchedule.all(id, AFTER_EVERY_FIRING, limit).map(complete)),
 
     findFired(id: ScheduleId, nominalMs: number[]): { fired: number[]; forgotten: number[] } {
       const fired = new Set(findFired.all({ id, wanted: JSON.stringify(nominalMs) }))

@@ -1,14 +1,11 @@
 import type { Database } from 'better-sqlite3'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { createFiling } from './filing.ts'
 
 /** Time without a commit after which idle work is unlikely to delay anyone. */
 const IDLE_MS = 20
 /** Time without a commit after which no more work is expected soon. */
 const QUIET_MS = 500
-/** Per step, which takes some milliseconds including the fsync. */
-const FIRINGS_FILED_AT_ONCE = 100
 /**
  * Rows changed since the last checkpoint: fewer are not worth its fsyncs. Between two commits it takes more, because
  * the next commits change the same pages again, and each checkpoint copies them once.
@@ -17,17 +14,15 @@ const ROWS_MIN = 1_000
 const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
- * Work that is deferred until the store is idle, so that no commit has to do it: files firings, a step at a time, then
- * checkpoints the write-ahead log. SQLite would checkpoint within the commit that finds the log too long, which makes
- * that commit several times slower. In a store that is never idle SQLite still does (wal_autocheckpoint), and firings
- * stay unfiled, where queries find them too. Failed work is retried after the next commit.
+ * Checkpoints the write-ahead log while the store is idle. SQLite would do so within the commit that finds the log too
+ * long, which makes that commit several times slower; in a store that is never idle it still does (wal_autocheckpoint).
+ * A failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void
   stop(): void
 } {
   const totalChanges = database.prepare<[], number>('SELECT total_changes()').pluck()
-  const file = createFiling(database)
   let copiedRows = 0
   let committedAtMs = 0
   let timer: Timer | null = null
@@ -38,7 +33,6 @@ export function createIdleWork({ database, clock, logger }: { database: Database
     const idleMs = clock.monotonicMs() - committedAtMs
     if (idleMs < IDLE_MS) return workAfter(IDLE_MS - idleMs)
     try {
-      if (file(FIRINGS_FILED_AT_ONCE) > 0) return postpone()
       const isQuiet = idleMs >= QUIET_MS
       copy(isQuiet ? ROWS_MIN : ROWS_MIN_BETWEEN_COMMITS)
       isWaitingForQuiet = !isQuiet

@@ -9,7 +9,6 @@ import { attemptsSql } from '../sql/attempts.ts'
 import { chainEndsSql } from '../sql/chain-ends.ts'
 import { errorGroupsSql } from '../sql/error-groups.ts'
 import { findingsSql } from '../sql/findings.ts'
-import { FILING_SQL } from './filing.ts'
 import { holdsSql } from '../sql/holds.ts'
 import { jobListSql } from '../sql/job-list.ts'
 import { jobsSql } from '../sql/jobs.ts'
@@ -264,10 +263,6 @@ describe('query plans', () => {
   )('%s finds firings by their schedule, their backfill or themselves', (_name, query) => {
     for (const plan of planOf(query).filter((step) => step.includes('firings')))
       expect(plan).toMatch(/^SEARCH firings USING .*(schedule_id|backfill_id|rowid)=\?/)
-  })
-
-  test('firings that are to be filed are found without a look at those that are', () => {
-    expect(planOf(FILING_SQL.file).join()).toMatch(/SCAN firings USING COVERING INDEX firings_new$/)
   })
 
   test('answers whose time is over are found by it', () => {

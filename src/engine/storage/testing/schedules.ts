@@ -1,4 +1,5 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
 import { plain } from '../../../shared/texts/message.ts'
@@ -469,6 +470,40 @@ export function describeSchedules(story: Story): void {
       expect(facts(await page(60_000))).toEqual([2, true, 4])
       expect(facts(await page(1))).toEqual([1, true, 4])
       expect(facts(await page(1_000_000))).toEqual([4, false, 4])
+    })
+
+    test('a page of firings has all that its filter names, whatever it names', async () => {
+      const ids = [(await put()).id, (await put()).id]
+      const states = ['fired', 'skipped', 'missed', 'failed'] as const
+      const backfillId = 'b'.repeat(32)
+      for (const nominalMs of [1, 2, 3, 4]) {
+        const scheduled = ids.flatMap((scheduleId) =>
+          states.map((state) => aNewFiring({ scheduleId, nominalMs, state }))
+        )
+        const filled = aNewFiring({ scheduleId: ids[0]!, nominalMs: 10 + nominalMs, origin: 'backfill', backfillId })
+        await story.store.fire([...scheduled, filled])
+      }
+      const all = await story.store.listFirings({}, { before: null, limit: 100 })
+      const asked = fc.record({
+        scheduleId: fc.constantFrom(undefined, ...ids),
+        backfillId: fc.constantFrom(undefined, undefined, backfillId),
+        states: fc.subarray([...states]),
+        before: fc.option(fc.integer({ min: 1, max: all.length + 2 })),
+        limit: fc.integer({ min: 1, max: 12 })
+      })
+      const isAsked = <T>(wanted: T | undefined, value: T | null) => wanted === undefined || wanted === value
+      await fc.assert(
+        fc.asyncProperty(asked, async ({ before, limit, ...filter }) => {
+          const wanted = all.filter(
+            (one) =>
+              isAsked(filter.scheduleId, one.scheduleId) &&
+              isAsked(filter.backfillId, one.backfillId) &&
+              (filter.states.length === 0 || filter.states.includes(one.state)) &&
+              one.id < (before ?? Number.POSITIVE_INFINITY)
+          )
+          expect(await story.store.listFirings(filter, { before, limit })).toEqual(wanted.slice(0, limit))
+        })
+      )
     })
 
     test('schedules are found by the user of their jobs and by the crawl order that created them', async () => {

@@ -243,8 +243,7 @@ CREATE TABLE schedule_progress (
   firing_count INTEGER NOT NULL, pruned_from_ms INTEGER, pruned_until_ms INTEGER,
   changed_after_firing_id INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
--- Whoever removes a schedule removes them: a reference would look for them by an index that holds all. filed: 0: it
--- lies in firings_new, and enters firings_of_schedule when the store is idle (filing.ts).
+-- Deleting a schedule deletes them in a statement of its own. Migration 3 drops filed and firings_new.
 CREATE TABLE firings (
   id INTEGER PRIMARY KEY AUTOINCREMENT, schedule_id TEXT NOT NULL, nominal_ms INTEGER NOT NULL,
   origin TEXT NOT NULL CHECK (origin IN ('tick', 'manual', 'backfill')), backfill_id TEXT, at_ms INTEGER NOT NULL,
