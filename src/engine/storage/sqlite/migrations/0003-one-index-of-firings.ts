@@ -1,6 +1,6 @@
 /**
- * Firings were in a short index first, and moved to the one by schedule when the store was idle. With a million of them,
- * that made a commit of a thousand firings 20 to 70 ms faster, which nobody who waits for a schedule can feel.
+ * Before, new firings were in a short index, and moved to the one by schedule while the store was idle. With a million
+ * firings, that made a commit of a thousand 20 to 70 ms faster: no user can feel it.
  */
 export const oneIndexOfFirings = /* sql */ `
 DROP INDEX firings_new;
