@@ -67,7 +67,7 @@ const FACES = {
   storage: [
     '(dedupe-key|lease-table|log-blocks|require-job|scrapyd-databases|shared-queue-table|store|timer-databases)',
     'audit/(audited-store|chain)',
-    'blobs/(blob-store|blobs-place|file-reader|incoming-files|shared-blobs)',
+    'blobs/(blob-store|blobs-place|incoming-files|shared-blobs)',
     'blobs/(directory/(open-directory-blobs|shared-directory)|filesystem/filesystem-blob-store|s3/(open-s3-blobs|upload))',
     'blobs/sealed/sealed-(blob-store|format|reader|streams)',
     'copy/copy-store',

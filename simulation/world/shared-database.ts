@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../src/shared/errors.ts'
 import { FakeDatabase } from '../../src/engine/cluster/leadership/testing/fake-database.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { createNextEntry } from '../../src/engine/storage/audit/next-entry.ts'
+import { createNextEntry } from '../../src/engine/storage/audit/audited-store.ts'
 import type { NewAuditEntry } from '../../src/engine/model/records.ts'
 import type { Lease } from '../../src/engine/storage/lease-table.ts'
 import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-store.ts'

@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import { knownMarkOf } from '../storage/blobs/blobs-place.ts'
 import { openDirectoryBlobs } from '../storage/blobs/directory/open-directory-blobs.ts'
-import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
+import { type SharedBlobs, claimBlobs } from '../storage/blobs/shared-blobs.ts'
 import type { Base } from './base.ts'
-import { claimBlobs } from '../storage/blobs/claim-blobs.ts'
 import type { EngineOptions } from './engine-options.ts'
 
 /** Blobs outside the data directory; this store claims them. Rejects with BLOBS_UNUSABLE. */

@@ -1,4 +1,4 @@
-import type { NewAuditRecord } from '../../model/records.ts'
+import type { NewAuditRecord, NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { prepareEntry } from './chain.ts'
 
@@ -57,4 +57,26 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
     ]
   })
   return { ...store, ...(Object.fromEntries(audited) as Partial<Kind>) }
+}
+
+/** Hands the entry of an operation to the write that `withAudit` begins at once, for whatever stands before a store. */
+export function createNextEntry() {
+  let next: NewAuditEntry | null = null
+  return {
+    withAudit<T>(entry: NewAuditEntry, begin: () => T): T {
+      next = entry
+      try {
+        return begin()
+      } finally {
+        next = null
+      }
+    },
+
+    /** null: the write that begins now belongs to no operation. The first caller gets it. */
+    take(): NewAuditEntry | null {
+      const entry = next
+      next = null
+      return entry
+    }
+  }
 }

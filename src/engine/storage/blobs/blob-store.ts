@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FileSeal } from './sealed/sealed-format.ts'
+import { type FileHandle, open } from 'node:fs/promises'
 
 /**
  * The only place for large files. Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
@@ -46,3 +47,26 @@ export interface BlobReader extends AsyncDisposable {
 /** `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`: one folder and one file, so a name cannot escape its directory. */
 export const BLOB_NAME = /^[a-z]{1,20}\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/
 export const BLOB_PREFIX = /^[a-z]{1,20}\/(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})?$/
+
+/** Ranges of a file on this machine. An open file is read to its end even if it is deleted meanwhile. */
+export async function openFileReader(path: string): Promise<BlobReader> {
+  return readerOf(await open(path))
+}
+
+/** Closes the file when it is disposed. */
+export function readerOf(file: FileHandle): BlobReader {
+  return {
+    sizeBytes: async () => (await file.stat()).size,
+    async read(offset, length) {
+      const bytes = Buffer.allocUnsafe(length)
+      let filled = 0
+      while (filled < length) {
+        const { bytesRead } = await file.read(bytes, filled, length - filled, offset + filled)
+        if (bytesRead === 0) break
+        filled += bytesRead
+      }
+      return bytes.subarray(0, filled)
+    },
+    [Symbol.asyncDispose]: () => file.close()
+  }
+}

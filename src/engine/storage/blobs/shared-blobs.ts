@@ -1,7 +1,9 @@
-import type { ScrapdeckError } from '../../../shared/errors.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { BlobStore } from './blob-store.ts'
 import type { S3Figures } from './s3/s3-client.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Store } from '../store.ts'
 
 /**
  * What is younger is never deleted as unused, nor an unfinished upload as abandoned: longer than any upload, by far
@@ -39,4 +41,23 @@ export interface SharedBlobsState {
   problem: ScrapdeckError | null
   /** null: not known, or without a limit. */
   disk: { totalBytes: number; freeBytes: number } | null
+}
+
+/** Two stores must not share blobs: each would delete the eggs known only to the other. */
+export async function claimBlobs(
+  {
+    store: blobs,
+    name,
+    ifForeign
+  }: { store: Pick<SharedBlobs['store'], 'claim'> } & Pick<SharedBlobs, 'name' | 'ifForeign'>,
+  store: Pick<Store, 'keepSetting'>,
+  random: Pick<Random, 'hex'>
+): Promise<void> {
+  // Another engine may start on this store at the same moment: the first one chooses for both.
+  const own = await store.keepSetting('blobs.owner', random.hex(16))
+  if ((await blobs.claim(own)) === own) return
+  throw new ScrapdeckError(
+    'BLOBS_UNUSABLE',
+    `The blobs at ${name} belong to the store of another Scrapdeck. ${ifForeign}`
+  )
 }

@@ -1,7 +1,6 @@
 import postgres from 'postgres'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import type { EngineRow, LeaseTable, SeenLease, Term } from '../lease-table.ts'
-import { ENGINE_LOCK, WRITE_LOCK } from './locks.ts'
+import { type EngineRow, type LeaseTable, type SeenLease, type Term, ENGINE_LOCK, WRITE_LOCK } from '../lease-table.ts'
 
 const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1

@@ -20,9 +20,7 @@ import type {
 import type { Database } from './database.ts'
 import { among, type Fragments } from './fragments.ts'
 import type { Outbox } from './outbox.ts'
-import { requireNextRevision } from './revisions.ts'
-import { createTable } from './table.ts'
-import { replaceRow } from './upsert.ts'
+import { requireNextRevision, createTable, replaceRow } from './table.ts'
 
 const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR project ${among(sql, ':projects')})`
 

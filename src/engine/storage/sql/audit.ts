@@ -4,7 +4,7 @@ import type { AuditChain, NewAuditEntry, StoredAuditEntry } from '../../model/re
 import type { Database } from './database.ts'
 import type { Fragments } from './fragments.ts'
 import type { Outbox } from './outbox.ts'
-import { replaceRow } from './upsert.ts'
+import { replaceRow } from './table.ts'
 
 const ENTRY = 'seq, at_ms AS "atMs", operation, who, project, result, record, hash'
 

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import type { ChangedThing } from '../../model/records.ts'
-import { insertGiven } from './upsert.ts'
+import { insertGiven } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 

@@ -2,6 +2,7 @@ import type { Columns, Database, ManySql } from './database.ts'
 import type { Fragments } from './fragments.ts'
 import type { JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import type { ChangeLog } from './change-log.ts'
+import type { Timeline } from './timeline.ts'
 
 export const countersSql = (sql: Fragments) => ({
   kind: `INSERT INTO job_counts VALUES (?, ?, ?, ?, ?)
@@ -209,4 +210,12 @@ function change(differences: Differences, key: string, row: CountedRow, amount: 
 
 function increase(counts: Map<string, number>, key: string, amount: number): void {
   counts.set(key, (counts.get(key) ?? 0) + amount)
+}
+
+/** The dependencies of every writer of jobs: each change goes to the change log, the timeline and the counters. */
+export interface JobWriting {
+  database: Database
+  changes: ChangeLog
+  timeline: Timeline
+  counters: Counters
 }

@@ -5,10 +5,10 @@ import { holdOf, overlapKey } from '../../model/holds.ts'
 import { laneText } from '../../model/lane.ts'
 import type { NewJob } from '../../model/records.ts'
 import type { Holds } from './holds.ts'
-import type { JobWriting } from './job-writing.ts'
+import type { JobWriting } from './counters.ts'
 import type { Cell, Columns } from './database.ts'
 import type { Order } from './order.ts'
-import { insertGiven, PUT_DEDUPE_KEY } from './upsert.ts'
+import { insertGiven, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */

@@ -1,11 +1,26 @@
 import type { Database } from './database.ts'
-import type { Deployment, NodeId, ProjectName, ProjectSettings, VersionName } from '../../../shared/contract/index.ts'
+import type {
+  Deployment,
+  NodeId,
+  ProjectName,
+  ProjectSettings,
+  VersionName,
+  LimitRule,
+  SourceId,
+  SourceSettings
+} from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { StoredNode, StoredVersion, VersionChange } from '../../model/records.ts'
+import type {
+  StoredNode,
+  StoredVersion,
+  VersionChange,
+  StoredLimits,
+  StoredSource,
+  VanishedNode
+} from '../../model/records.ts'
 import { checkSetting, type SettingKey, type SettingValue } from '../../model/settings.ts'
 import type { ChangeLog } from './change-log.ts'
-import { createTable } from './table.ts'
-import { replaceRow } from './upsert.ts'
+import { createTable, replaceRow, requireNextRevision } from './table.ts'
 
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
@@ -146,4 +161,69 @@ export function createFleet({ database, changes }: { database: Database; changes
 
 function projectOf(change: VersionChange): ProjectName {
   return change.kind === 'put' ? change.stored.project : change.project
+}
+
+/** The limits on live jobs, in their order. Writes run inside the caller's transaction. */
+export function createLimits(database: Database) {
+  const all = database.prepare<[], Omit<LimitRule, 'perNode'> & { perNode: number }>(
+    'SELECT id, project, spider, tag, per_node AS "perNode", max FROM limit_rules ORDER BY position'
+  )
+  const revision = database.prepare<[], number>('SELECT revision FROM limit_revision').pluck()
+  const setRevision = database.prepare<[number]>('UPDATE limit_revision SET revision = ?')
+  const clear = database.prepare('DELETE FROM limit_rules')
+  const insert = database.prepare(
+    `INSERT INTO limit_rules (id, project, spider, tag, per_node, max) VALUES (:id, :project, :spider, :tag, :perNode, :max)`
+  )
+
+  return {
+    get: (): StoredLimits => ({
+      revision: revision.get()!,
+      rules: all.all().map((row) => ({ ...row, perNode: row.perNode === 1 }))
+    }),
+
+    replace(limits: StoredLimits): void {
+      requireNextRevision(limits.revision, revision.get(), 'list of limits')
+      setRevision.run(limits.revision)
+      clear.run()
+      for (const rule of limits.rules) insert.run({ ...rule, perNode: rule.perNode ? 1 : 0 })
+    }
+  }
+}
+
+interface SourceRow extends Omit<StoredSource, 'settings'> {
+  settings: string
+}
+
+/** Node sources, and the nodes that they no longer list. Writes run inside the caller's transaction. */
+export function createSources(database: Database) {
+  const all = database.prepare<[], SourceRow>(
+    'SELECT revision, settings, sealed_password AS "sealedPassword" FROM discovery_sources ORDER BY position'
+  )
+  const revision = database.prepare<[string], number>('SELECT revision FROM discovery_sources WHERE id = ?').pluck()
+  const put = database.prepare<SourceRow & { id: SourceId }>(
+    `INSERT INTO discovery_sources (id, revision, settings, sealed_password) VALUES (:id, :revision, :settings, :sealedPassword)
+     ON CONFLICT (id) DO UPDATE SET revision = :revision, settings = :settings, sealed_password = :sealedPassword`
+  )
+  const remove = database.prepare<[string]>('DELETE FROM discovery_sources WHERE id = ?')
+  const vanished = createTable<VanishedNode>(database, {
+    ...{ name: 'vanished_nodes', key: 'node_id', order: 'node_id' },
+    fields: 'nodeId sinceMs state'
+  })
+
+  return {
+    listSources: (): StoredSource[] =>
+      all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) as SourceSettings })),
+
+    putSource(source: StoredSource): void {
+      const { id } = source.settings
+      requireNextRevision(source.revision, revision.get(id), 'source of nodes')
+      put.run({ ...source, id, settings: JSON.stringify(source.settings) })
+    },
+
+    deleteSource: (id: SourceId): boolean => remove.run(id).changes > 0,
+
+    listVanishedNodes: vanished.all,
+    putVanishedNodes: (nodes: VanishedNode[]): void => nodes.forEach(vanished.put),
+    deleteVanishedNodes: (nodeIds: NodeId[]): void => nodeIds.forEach(vanished.remove)
+  }
 }

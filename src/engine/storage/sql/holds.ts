@@ -12,9 +12,8 @@ import {
   timeReached
 } from '../../model/timeline.ts'
 import type { ChainEnds } from './chain-ends.ts'
-import type { CountedRow } from './counters.ts'
+import type { CountedRow, JobWriting } from './counters.ts'
 import type { Fragments } from './fragments.ts'
-import type { JobWriting } from './job-writing.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The columns that determine how a job is counted. */

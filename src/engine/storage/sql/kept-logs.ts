@@ -1,6 +1,6 @@
 import { among, type Fragments, POSTGRES } from './fragments.ts'
 import type { Columns, Database, ManySql, Statement } from './database.ts'
-import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, JobId, ProjectName } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
 import { attemptKey } from './rows.ts'
 import type {
@@ -10,8 +10,11 @@ import type {
   LogKey,
   LogPage,
   UnarchivedRun,
-  UnindexedLog
+  UnindexedLog,
+  ItemsRecord,
+  KeptItemsFile
 } from '../../model/records.ts'
+import { replaceRow } from './table.ts'
 
 /** In the table, for a block that is not closed yet. */
 const OPEN = -1
@@ -299,4 +302,100 @@ function conditionOf(sql: Fragments, filter: KeptLogFilter): { condition: string
   if (sinceMs !== undefined) add('coalesce(attempts.ended_at_ms, :sinceMs) >= :sinceMs', { sinceMs })
   if (untilMs !== undefined) add('coalesce(attempts.started_at_ms, attempts.sent_at_ms) <= :untilMs', { untilMs })
   return { condition: parts.join(' AND ') || 'true', values }
+}
+
+interface LogSum {
+  count: number
+  bytes: number
+  packedBytes: number
+}
+
+export type LogSums = ReturnType<typeof createLogSums>
+
+/** The number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
+export function createLogSums(database: Database) {
+  const add = database.prepare<[string, number, number, number]>(
+    `INSERT INTO log_sums VALUES (?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET
+      count = log_sums.count + excluded.count, bytes = log_sums.bytes + excluded.bytes,
+      packed_bytes = log_sums.packed_bytes + excluded.packed_bytes`
+  )
+  const drop = database.prepare<[string]>('DELETE FROM log_sums WHERE project = ? AND count = 0')
+  const differences = new Map<ProjectName, LogSum>()
+
+  return {
+    add(project: ProjectName, factor: 1 | -1, { count, bytes, packedBytes }: LogSum): void {
+      const sum = differences.get(project) ?? { count: 0, bytes: 0, packedBytes: 0 }
+      sum.count += factor * count
+      sum.bytes += factor * bytes
+      sum.packedBytes += factor * packedBytes
+      differences.set(project, sum)
+    },
+
+    flush(): void {
+      for (const [project, { count, bytes, packedBytes }] of differences) {
+        if (count === 0 && bytes === 0 && packedBytes === 0) continue
+        add.run(project, count, bytes, packedBytes)
+        if (count < 0) drop.run(project)
+      }
+      differences.clear()
+    },
+
+    discard: () => differences.clear()
+  }
+}
+
+type ItemsRow = Omit<ItemsRecord, 'sizes'> & { rawBytes: number | null; storedBytes: number | null }
+type ListedItemsRow = ItemsRow & { state: string | null; kept: number; mayHaveRunTwice: number }
+
+const ITEMS = `job_id AS "jobId", attempt_number AS number, kept_items.project, kept_items.spider,
+  kept_items.ended_at_ms AS "endedAtMs", raw_bytes AS "rawBytes", stored_bytes AS "storedBytes", problem,
+  deleted_at_ms AS "deletedAtMs"`
+
+export const KEPT_ITEMS_SQL = {
+  one: `SELECT ${ITEMS} FROM kept_items WHERE job_id = ? AND attempt_number = ?`,
+  page: `SELECT ${ITEMS}, jobs.state, coalesce(kept, 0) AS kept,
+      coalesce(may_have_run_twice, 0) AS "mayHaveRunTwice"
+    FROM kept_items LEFT JOIN jobs ON jobs.id = job_id
+    WHERE (job_id, attempt_number) > (:jobId, :number) AND stored_bytes IS NOT NULL
+    ORDER BY job_id, attempt_number LIMIT :limit`,
+  forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
+}
+
+/** The items files that are kept here, or why not. Writes run inside the caller's transaction. */
+export function createKeptItems(database: Database) {
+  const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
+  const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)
+  const forgetGone = database.prepare<{ jobId: string }>(KEPT_ITEMS_SQL.forgetGone)
+  const put = database.prepare(
+    replaceRow('kept_items', ['job_id', 'attempt_number'], {
+      ...{ job_id: ':jobId', attempt_number: ':number', project: ':project', spider: ':spider' },
+      ...{ ended_at_ms: ':endedAtMs', raw_bytes: ':rawBytes', stored_bytes: ':storedBytes' },
+      ...{ problem: ':problem', deleted_at_ms: ':deletedAtMs' }
+    })
+  )
+
+  return {
+    findItems(jobId: JobId, number: AttemptNumber): ItemsRecord | null {
+      const row = one.get(jobId, number)
+      return row === undefined ? null : toRecord(row)
+    },
+
+    record({ sizes, ...record }: ItemsRecord): void {
+      put.run({ ...record, rawBytes: sizes?.rawBytes ?? null, storedBytes: sizes?.storedBytes ?? null })
+      // Once retention has deleted a job, the fate of its items can no longer be queried.
+      if (sizes === null) forgetGone.run(record)
+    },
+
+    listKeptItems: (after: LogKey | null, limit: number): KeptItemsFile[] =>
+      page.all({ jobId: after?.jobId ?? '', number: after?.number ?? 0, limit }).map((row) => {
+        const { state, kept, mayHaveRunTwice, ...columns } = row
+        const { sizes, ...record } = toRecord(columns)
+        const ofJob = { hasEnded: state === 'ended', kept: kept === 1, mayHaveRunTwice: mayHaveRunTwice === 1 }
+        return { ...record, sizes: sizes!, job: state === null ? null : ofJob }
+      })
+  }
+}
+
+function toRecord({ rawBytes, storedBytes, ...record }: ItemsRow): ItemsRecord {
+  return { ...record, sizes: rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes } }
 }

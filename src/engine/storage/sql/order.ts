@@ -4,11 +4,10 @@ import { nextAfterPlacement } from '../../model/timeline.ts'
 import { laneText } from '../../model/lane.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { COUNTED, type Holds } from './holds.ts'
-import type { CountedRow } from './counters.ts'
+import type { CountedRow, JobWriting } from './counters.ts'
 import type { Fragments } from './fragments.ts'
-import type { JobWriting } from './job-writing.ts'
 import type { NewJob } from '../../model/records.ts'
-import { PUT_DEDUPE_KEY } from './upsert.ts'
+import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
   /** The previous rank within the priority: held jobs by their own index, the others lane by lane. */

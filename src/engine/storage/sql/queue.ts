@@ -5,11 +5,10 @@ import { cancelledInQueue, eggNotImportable, type EndInQueue } from '../../model
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, StoredJob } from '../../model/records.ts'
 import type { ChainEnds } from './chain-ends.ts'
-import type { CountedRow } from './counters.ts'
+import type { CountedRow, JobWriting } from './counters.ts'
 import type { ManySql } from './database.ts'
 import type { Fragments } from './fragments.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
-import type { JobWriting } from './job-writing.ts'
 import { JOB, JOB_NAMES, type JobRow, toJob } from './rows.ts'
 
 /** The hot statements, by name, so that a test can check their query plans. */

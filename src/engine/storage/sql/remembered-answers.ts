@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import type { AnswerClaim, AnswerQuota, RememberedAnswer } from '../../model/records.ts'
-import { replaceRow } from './upsert.ts'
+import { replaceRow } from './table.ts'
 
 export const ANSWERS_SQL = {
   prune: `DELETE FROM remembered_answers WHERE (scope, key) IN

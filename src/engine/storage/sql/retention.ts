@@ -17,8 +17,8 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { Counters } from './counters.ts'
 import { among, type Fragments } from './fragments.ts'
-import type { LogSums } from './log-sums.ts'
-import { requireNextRevision } from './revisions.ts'
+import type { LogSums } from './kept-logs.ts'
+import { requireNextRevision } from './table.ts'
 import type { Timeline } from './timeline.ts'
 
 /** Jobs of so many firings of a schedule stay: its run bars, and what its overlap and failure rules look at. */

@@ -2,11 +2,11 @@ import type { Database, Statement } from './database.ts'
 import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../model/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule } from '../../model/records.ts'
+import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule, StoredBackfill } from '../../model/records.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { Outbox } from './outbox.ts'
-import { requireNextRevision } from './revisions.ts'
+import { requireNextRevision, createTable } from './table.ts'
 import type { FiringFilter } from '../store.ts'
 import { among, type Fragments } from './fragments.ts'
 import { createScheduleList, ofOnlyProjects } from './schedule-list.ts'
@@ -348,4 +348,22 @@ function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
     if (bytes >= maxBytes) break
   }
   return taken
+}
+
+/** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
+export function createBackfills(database: Database) {
+  const backfills = createTable<StoredBackfill>(database, {
+    ...{ name: 'backfills', key: 'schedule_id', order: 'schedule_id', columns: { order: 'direction' } },
+    fields: 'id scheduleId revision fromMs untilMs order concurrency state total fired failed mayGoFirst:flag'
+  })
+  const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()
+
+  return {
+    list: backfills.all,
+
+    put(backfill: StoredBackfill): void {
+      requireNextRevision(backfill.revision, revision.get(backfill.scheduleId), 'backfill')
+      backfills.put(backfill)
+    }
+  }
 }

@@ -1,5 +1,24 @@
-import type { Database } from './database.ts'
-import { replaceRow } from './upsert.ts'
+import type { Database, Columns, ManySql } from './database.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+/**
+ * SQL that writes a whole row, whether or not there is one with this key. `values`: what each column gets, as SQL (a
+ * parameter); `key`: its primary key.
+ */
+export function replaceRow(table: string, key: readonly string[], values: Readonly<Record<string, string>>): string {
+  const columns = Object.keys(values)
+  const others = columns.filter((column) => !key.includes(column))
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${Object.values(values).join(', ')})
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${others.map((column) => `${column} = excluded.${column}`).join(', ')}`
+}
+
+export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
+
+/** Inserts the given rows, which have these columns. `table`: qualified, if it must be. */
+export function insertGiven(table: string, given: Columns): ManySql {
+  const names = Object.keys(given).map((name) => `"${name}"`)
+  return { sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${names.join(', ')} FROM given`, given }
+}
 
 export interface Table<Thing> {
   all(): Thing[]
@@ -52,4 +71,13 @@ export function createTable<Thing extends object>(database: Database, options: T
     },
     remove: (id) => remove.run(id).changes > 0
   }
+}
+
+/** Throws unless the revision to write is one above the stored one: otherwise there was a concurrent change. */
+export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
+  if (next === (present ?? 0) + 1) return
+  throw new ScrapdeckError(
+    'CHANGED_MEANWHILE',
+    `The ${noun} was changed in the meantime: expected to write revision ${next}, but it is at ${present ?? 0}. Reload it and try again.`
+  )
 }

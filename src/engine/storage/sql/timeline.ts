@@ -3,7 +3,7 @@ import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../
 import { decode, encode, written } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import type { NamedRow } from './rows.ts'
-import { insertGiven } from './upsert.ts'
+import { insertGiven } from './table.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 

@@ -4,12 +4,20 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import { createNextEntry } from '../audit/next-entry.ts'
+import { createNextEntry } from '../audit/audited-store.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from '../sql/listeners.ts'
 import { type JobRow, toJob } from '../sql/rows.ts'
-import { receiveRows, type SentRows } from './sent-rows.ts'
-import { type Calls, type FromWorker, receiveError, type SentError, type ToOpen, type Verb } from './store-messages.ts'
+import {
+  receiveRows,
+  type SentRows,
+  type Calls,
+  type FromWorker,
+  receiveError,
+  type SentError,
+  type ToOpen,
+  type Verb
+} from './store-messages.ts'
 
 /**
  * Verbs that may be delayed: they follow attempts, by the hundred per second, their callers do not need the

@@ -6,8 +6,14 @@ import type { Random } from '../../../runtime/random.ts'
 import type { BlobReader, BlobStore, LocalFile } from '../blob-store.ts'
 import { blobsInDirectory, DRAFT, isMissing, listDrafts } from '../filesystem/filesystem-blob-store.ts'
 import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
-import { directoryError, directoryProblem } from './directory-failure.ts'
-import { claimDirectory, makeFolder, probeDirectory, readMark } from './shared-directory.ts'
+import {
+  directoryError,
+  directoryProblem,
+  claimDirectory,
+  makeFolder,
+  probeDirectory,
+  readMark
+} from './shared-directory.ts'
 
 export interface DirectoryBlobStoreParts {
   path: string

@@ -4,8 +4,7 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
 import type { SharedBlobs, SharedBlobsState } from '../shared-blobs.ts'
 import { DirectoryBlobStore } from './directory-blob-store.ts'
-import { describeFailure } from './directory-failure.ts'
-import { takeDirectory } from './shared-directory.ts'
+import { describeFailure, takeDirectory } from './shared-directory.ts'
 
 export interface DirectoryBlobsOptions {
   path: string

@@ -4,8 +4,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } fro
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
-import { BLOB_NAME, BLOB_PREFIX, type BlobStore } from '../blob-store.ts'
-import { openFileReader } from '../file-reader.ts'
+import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-store.ts'
 
 /** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
 export const DRAFT = '.draft-'

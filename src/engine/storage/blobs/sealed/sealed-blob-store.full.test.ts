@@ -68,7 +68,7 @@ describe('sealed blobs', () => {
   async function expectRefused(name: string, code: string, from: BlobStore = blobs): Promise<void> {
     const local = async () => {
       const { openSealedFile } = await import('./sealed-reader.ts')
-      const { openFileReader } = await import('../file-reader.ts')
+      const { openFileReader } = await import('../blob-store.ts')
       const { path, seal } = (await from.localFile(name))!
       await using file = await openSealedFile(seal!, await openFileReader(path))
       // Whole: a change far from its end is found where it is read.

@@ -1,7 +1,6 @@
 import { readSync } from 'node:fs'
 import type { EncryptionKeys } from '../../../runtime/encryption-keys.ts'
-import type { BlobReader } from '../blob-store.ts'
-import { openFileReader } from '../file-reader.ts'
+import { type BlobReader, openFileReader } from '../blob-store.ts'
 import {
   FRAME_BYTES,
   type FileSeal,

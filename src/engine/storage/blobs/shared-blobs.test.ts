@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemRandom } from '../../runtime/random.ts'
 import type { Store } from '../store.ts'
 import { openTemporaryStore } from '../../testing/temporary-store.ts'
-import { claimBlobs } from './claim-blobs.ts'
+import { claimBlobs } from './shared-blobs.ts'
 
 async function aStore() {
   const { store, remove } = await openTemporaryStore({ inMemory: true })
