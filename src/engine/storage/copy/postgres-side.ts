@@ -5,7 +5,7 @@ import type { Value } from '../postgres/connection-messages.ts'
 import { type Connection } from '../postgres/connection.ts'
 import { checkServer } from '../postgres/check-server.ts'
 import { asJson, TYPES, withGivenSql } from '../postgres/given-rows.ts'
-import { insertGiven } from '../sql/table.ts'
+import { insertMany } from '../sql/table.ts'
 import { migrate, MIGRATIONS } from '../postgres/migrate.ts'
 import { connectTo } from '../postgres/postgres-driver.ts'
 import { explainPostgresError } from '../postgres/postgres-error.ts'
@@ -92,7 +92,7 @@ export function openPostgresTarget(
       },
       write(table, rows) {
         const columns = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]))
-        ask(withGivenSql(insertGiven(`"${draft}".${table.name}`, columns)), [asJson(rows)])
+        ask(withGivenSql(insertMany(`"${draft}".${table.name}`, columns)), [asJson(rows)])
       },
       finish(counters) {
         ask(`ANALYZE ${shape.tables.map(({ name }) => `"${draft}".${name}`).join(', ')}`)

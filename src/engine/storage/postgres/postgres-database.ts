@@ -1,4 +1,4 @@
-import type { Database, Many, ManySql, Statement } from '../sql/database.ts'
+import type { Cell, Database, Many, ManySql, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { explainCommitError } from './postgres-error.ts'
@@ -64,7 +64,12 @@ export class PostgresDatabase implements Database {
     return new PostgresStatement(this.#connection, { text, parameters, isInTransaction, changed }, 'object') as never
   }
 
-  prepareMany<Row extends unknown[]>(many: ManySql): Many<Row> {
+  prepareMany(many: ManySql): (rows: readonly Cell[][]) => void {
+    const write = this.prepareGiven(many)
+    return (rows) => void write(rows)
+  }
+
+  prepareGiven<Row extends unknown[]>(many: ManySql): Many<Row> {
     const text = withGivenSql(many)
     return (rows) => {
       if (rows.length === 0) return () => []

@@ -3,13 +3,13 @@ import { pickLength } from '../../../../scripts/test-length.mjs'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
-import { ATTEMPT_UPDATES_MANY, ATTEMPT_UPDATES_SQL } from '../sql/attempt-updates.ts'
+import { ATTEMPT_UPDATES_MANY } from '../sql/attempt-updates.ts'
 import { attemptsSql, LOGS_MANY } from '../sql/attempts.ts'
 import { CHAIN_ENDS_MANY, chainEndsSql } from '../sql/chain-ends.ts'
-import { COUNTERS_MANY, countersSql } from '../sql/counters.ts'
+import { countersMany } from '../sql/counters.ts'
 import { ENQUEUE_SQL } from '../sql/enqueue.ts'
 import { holdsSql } from '../sql/holds.ts'
-import { KEPT_LOGS_MANY, keptLogsSql } from '../sql/kept-logs.ts'
+import { keptLogsMany, keptLogsSql } from '../sql/kept-logs.ts'
 import { outboxSql } from '../sql/outbox.ts'
 import { QUEUE_MANY, queueSql } from '../sql/queue.ts'
 import { READINGS_MANY, readingsSql } from '../sql/readings.ts'
@@ -35,10 +35,8 @@ const LARGE = [
 const HOT = Object.entries({
   QUEUE_SQL: queueSql(POSTGRES),
   ATTEMPTS_SQL: attemptsSql(POSTGRES),
-  ATTEMPT_UPDATES_SQL,
   HOLDS_SQL: holdsSql(POSTGRES),
   CHAIN_ENDS_SQL: chainEndsSql(POSTGRES),
-  COUNTERS_SQL: countersSql(POSTGRES),
   OUTBOX_SQL: outboxSql(POSTGRES),
   ENQUEUE_SQL,
   READINGS_SQL: readingsSql(POSTGRES),
@@ -55,10 +53,10 @@ const HOT = Object.entries({
 const HOT_MANY = Object.entries({
   QUEUE_MANY,
   ATTEMPT_UPDATES_MANY,
-  COUNTERS_MANY,
+  COUNTERS_MANY: countersMany(POSTGRES),
   CHAIN_ENDS_MANY,
   LOGS_MANY,
-  KEPT_LOGS_MANY,
+  KEPT_LOGS_MANY: keptLogsMany(POSTGRES),
   READINGS_MANY
 }).flatMap(([group, queries]) => Object.entries(queries).map(([name, many]) => [`${group}.${name}`, many] as const))
 

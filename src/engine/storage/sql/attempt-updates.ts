@@ -1,5 +1,5 @@
 import type { Attempt, JobId } from '../../../shared/contract/index.ts'
-import type { Cell, Columns, Database } from './database.ts'
+import type { Cell, Columns, Database, ManySql } from './database.ts'
 import { attemptKey } from './rows.ts'
 
 const ATTEMPT_KEY: Columns = { job_id: 'TEXT', number: 'INTEGER' }
@@ -17,19 +17,11 @@ const JOB_COLUMNS: Columns = {
   ...{ started_at_ms: 'INTEGER', ended_at_ms: 'INTEGER', ...FINDINGS }
 }
 
-export const ATTEMPT_UPDATES_SQL = {
-  attempt: update('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
-  job: update('jobs', JOB_KEY, JOB_COLUMNS),
-  /** Touches no index. */
-  findings: update('jobs', JOB_KEY, FINDINGS)
-}
-
 export const ATTEMPT_UPDATES_MANY = {
-  attempts: {
-    sql: updateMany('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
-    given: { ...ATTEMPT_COLUMNS, ...ATTEMPT_KEY }
-  },
-  jobs: { sql: updateMany('jobs', JOB_KEY, JOB_COLUMNS), given: { ...JOB_COLUMNS, ...JOB_KEY } }
+  attempts: updateMany('attempts', ATTEMPT_KEY, ATTEMPT_COLUMNS),
+  jobs: updateMany('jobs', JOB_KEY, JOB_COLUMNS),
+  /** Touches no index. */
+  findings: updateMany('jobs', JOB_KEY, FINDINGS)
 }
 
 /** A job's columns that follow its attempts. */
@@ -42,59 +34,54 @@ export interface JobUpdate {
   hasMoved: boolean
 }
 
-/**
- * Writes attempts and the jobs that follow them: at once, or, where one statement for many is faster, when `flush` is
- * called; before whatever reads them in the same write.
- */
+/** Writes attempts and the jobs that follow them when `flush` is called: before whatever reads them in the same write. */
 export function createAttemptUpdates(database: Database) {
-  const updateAttempt = database.prepare(ATTEMPT_UPDATES_SQL.attempt)
-  const updateJob = database.prepare(ATTEMPT_UPDATES_SQL.job)
-  const updateFindings = database.prepare(ATTEMPT_UPDATES_SQL.findings)
-  const { attempts, jobs } = ATTEMPT_UPDATES_MANY
-  const updateAttempts = database.prepareMany?.(attempts)
-  const updateJobs = database.prepareMany?.(jobs)
+  const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
+  const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)
+  const updateFindings = database.prepareMany(ATTEMPT_UPDATES_MANY.findings)
   /** By key: the last one counts, as each has all columns. */
-  const waitingAttempts = new Map<string, Cell[]>()
-  const waitingJobs = new Map<JobId, Cell[]>()
+  const attempts = new Map<string, Cell[]>()
+  const jobs = new Map<JobId, JobUpdate>()
+
+  function discard(): void {
+    attempts.clear()
+    jobs.clear()
+  }
 
   return {
+    discard,
+
     attempt(attempt: Attempt): void {
       const { state, result, reason, acceptedAtMs, startedAtMs, endedAtMs, pid, exitCode, signal } = attempt
       const { limitHit, peakMemoryBytes, cpuSeconds, stats, jobId, number } = attempt
       const times = [acceptedAtMs, startedAtMs, endedAtMs]
       const figures = [limitHit, peakMemoryBytes, cpuSeconds, stats === null ? null : JSON.stringify(stats)]
       const cells = [state, result, reason, ...times, pid, exitCode, signal, ...figures, jobId, number]
-      if (updateAttempts === undefined) updateAttempt.run(...cells)
-      else waitingAttempts.set(attemptKey(jobId, number), cells)
+      attempts.set(attemptKey(jobId, number), cells)
     },
 
-    job({ id, moving, findings, hasMoved }: JobUpdate): void {
-      if (updateJobs !== undefined) waitingJobs.set(id, [...moving, ...findings, id])
-      else if (hasMoved) updateJob.run(...moving, ...findings, id)
-      else updateFindings.run(...findings, id)
+    job(update: JobUpdate): void {
+      const hasMoved = update.hasMoved || jobs.get(update.id)?.hasMoved === true
+      jobs.set(update.id, { ...update, hasMoved })
     },
 
     flush(): void {
-      updateAttempts?.([...waitingAttempts.values()])
-      updateJobs?.([...waitingJobs.values()])
-      this.discard()
-    },
-
-    discard(): void {
-      waitingAttempts.clear()
-      waitingJobs.clear()
+      updateAttempts([...attempts.values()])
+      const [moved, others] = [true, false].map((has) => [...jobs.values()].filter(({ hasMoved }) => hasMoved === has))
+      updateJobs(moved!.map(({ id, moving, findings }) => [...moving, ...findings, id]))
+      updateFindings(others!.map(({ id, findings }) => [...findings, id]))
+      discard()
     }
   }
 }
 
-function update(table: string, key: Columns, columns: Columns): string {
-  const set = Object.keys(columns).map((name) => `${name} = ?`)
-  const where = Object.keys(key).map((name) => `${name} = ?`)
-  return `UPDATE ${table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`
-}
-
-function updateMany(table: string, key: Columns, columns: Columns): string {
-  const set = Object.keys(columns).map((name) => `${name} = given.${name}`)
-  const where = Object.keys(key).map((name) => `${table}.${name} = given.${name}`)
-  return `UPDATE ${table} SET ${set.join(', ')} FROM given WHERE ${where.join(' AND ')}`
+function updateMany(table: string, key: Columns, columns: Columns) {
+  const [keys, names] = [Object.keys(key), Object.keys(columns)]
+  const set = (value: (name: string) => string) => names.map((name) => `${name} = ${value(name)}`).join(', ')
+  return {
+    sql: `UPDATE ${table} SET ${set((name) => `given.${name}`)} FROM given
+      WHERE ${keys.map((name) => `${table}.${name} = given.${name}`).join(' AND ')}`,
+    each: `UPDATE ${table} SET ${set(() => '?')} WHERE ${keys.map((name) => `${name} = ?`).join(' AND ')}`,
+    given: { ...columns, ...key }
+  } satisfies ManySql
 }

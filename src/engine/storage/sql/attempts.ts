@@ -5,21 +5,19 @@ import { overlapEnded } from '../../model/timeline.ts'
 import type { ArchivedLog, RunOnNode } from '../../model/records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import { createAttemptUpdates } from './attempt-updates.ts'
-import type { Cell, Columns, ManySql } from './database.ts'
+import type { Cell, ManySql } from './database.ts'
 import type { CountedRow, JobWriting } from './counters.ts'
 import { among, type Fragments } from './fragments.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import { type KeptLogs, LOG_KEY, toLog, type LogSums } from './kept-logs.ts'
 import type { Outbox } from './outbox.ts'
 import { attemptKey, type AttemptRow, toAttempt } from './rows.ts'
+import { insertMany } from './table.ts'
 
 const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS "notBeforeMs", reason, node_id AS "nodeId",
       started_at_ms AS "startedAtMs", ended_at_ms AS "endedAtMs", killing_line AS "killingLine", pages, items, errors,
       may_have_run_twice AS "mayHaveRunTwice", attempt_count AS "attemptCount", cancel_asked_at_ms AS "cancelAskedAtMs",
       overlap_key AS "overlapKey"`
-
-const REPLACE_LOG = `ON CONFLICT (job_id, attempt_number) DO UPDATE
-  SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
 
 export const attemptsSql = (sql: Fragments) => ({
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
@@ -46,17 +44,18 @@ export const attemptsSql = (sql: Fragments) => ({
         < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
 })
 
-const LOG: Columns = { ...LOG_KEY, packed: 'BLOB', raw_bytes: 'INTEGER', stored_bytes: 'INTEGER' }
-/** For many logs at once. */
 export const LOGS_MANY = {
-  keep: {
-    sql: `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes)
-      SELECT job_id, attempt_number, packed, raw_bytes, stored_bytes FROM given ${REPLACE_LOG}`,
-    given: LOG
-  },
+  keep: insertMany(
+    'archived_logs',
+    { ...LOG_KEY, packed: 'BLOB', raw_bytes: 'INTEGER', stored_bytes: 'INTEGER' },
+    `ON CONFLICT (job_id, attempt_number) DO UPDATE
+      SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
+  ),
   archive: {
     sql: `UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL FROM given
       WHERE attempts.job_id = given.job_id AND number = given.attempt_number AND log_archived = 0`,
+    each: `UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL
+      WHERE job_id = ? AND number = ? AND log_archived = 0`,
     given: LOG_KEY
   }
 } satisfies Record<string, ManySql>
@@ -134,21 +133,14 @@ export function createAttempts({
     .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(statements.endedBefore)
     .pluck()
   const jobOf = database.prepare<[string], JobRowBefore>(statements.jobOf)
-  const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
-    `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
-      ${REPLACE_LOG}`
-  )
   const keptLog = database.prepare<[string, number], ArchivedLogRow>(
     `SELECT packed, raw_bytes AS "rawBytes", stored_bytes AS "storedBytes" FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND attempt_number = number
       WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
   )
   const loggedOf = database.prepare<[string], LoggedRow>(statements.loggedOf)
-  const keepLogs = database.prepareMany?.(LOGS_MANY.keep)
-  const archiveMany = database.prepareMany?.(LOGS_MANY.archive)
-  const archive = database.prepare<[string, number]>(
-    'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
-  )
+  const keepLogs = database.prepareMany(LOGS_MANY.keep)
+  const archive = database.prepareMany(LOGS_MANY.archive)
 
   /**
    * Live attempts and their jobs, as they are now: of changes that are about to be applied, and what those that were
@@ -261,17 +253,8 @@ export function createAttempts({
   function flushLogs(): void {
     const written = [...logs.values()]
     logs.clear()
-    if (written.length === 0) return
-    const keys = written.map(([jobId, number]) => [jobId!, number!])
-    if (keepLogs === undefined || archiveMany === undefined) {
-      for (const [jobId, number, ...log] of written) {
-        keepLog.run(...([jobId, number, ...log] as Parameters<typeof keepLog.run>))
-        archive.run(jobId as JobId, number as AttemptNumber)
-      }
-    } else {
-      keepLogs(written)
-      archiveMany(keys)
-    }
+    keepLogs(written)
+    archive(written.map(([jobId, number]) => [jobId!, number!]))
   }
 
   function freeOthers(jobs: JobThatLeft[]): void {

@@ -12,49 +12,40 @@ const oldOf = (sql: Fragments, table: string, and = '') =>
 /** SQL, of the job of a row: whether it may end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
-/** SQL, of a chain and an end: whether it answers it. Not the chains that the job came from. */
-const answers = (end: Record<'jobId' | 'project' | 'spider' | 'outcome' | 'atMs', string>) =>
-  `enabled = 1 AND chains.project IN (${end.project}, '*') AND chains.spider IN (${end.spider}, '*')
-      AND created_at_ms <= ${end.atMs} AND (condition = 'ended' OR condition = ${end.outcome})
-      AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = ${end.jobId} AND chain_id = chains.id)`
+/** SQL: whether a chain answers the end in `given`. Not the chains that the job came from. */
+const IS_ANSWER = `enabled = 1 AND chains.project IN (given.project, '*') AND chains.spider IN (given.spider, '*')
+    AND created_at_ms <= given.at_ms AND (condition = 'ended' OR condition = given.outcome)
+    AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = given.ended_id AND chain_id = chains.id)`
 const ENDED: Columns = { ended_id: 'TEXT', project: 'TEXT', spider: 'TEXT', at_ms: 'INTEGER', outcome: 'TEXT' }
-const given = { jobId: 'given.ended_id', project: 'given.project', spider: 'given.spider' }
+const recordDue = (given: string) => `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
+  SELECT chains.id, given.ended_id, given.at_ms FROM ${given} JOIN chains ON ${IS_ANSWER} ON CONFLICT DO NOTHING`
+/** Deletes rows of jobs that will not end again. */
+const forget = (table: string, and: string) => ({
+  sql: `DELETE FROM ${table} USING given WHERE job_id = given.ended_id AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
+  each: `DELETE FROM ${table} WHERE job_id = ? AND ${and} AND NOT ${mayEnd(`${table}.job_id`)}`,
+  given: { ended_id: 'TEXT' } as const
+})
 
-/** For many ends at once. */
 export const CHAIN_ENDS_MANY = {
   due: {
-    sql: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms) SELECT chains.id, given.ended_id, given.at_ms
-      FROM given JOIN chains ON ${answers({ ...given, outcome: 'given.outcome', atMs: 'given.at_ms' })}
-      ON CONFLICT DO NOTHING`,
+    sql: recordDue('given'),
+    each: recordDue('(SELECT ? AS ended_id, ? AS project, ? AS spider, ? AS at_ms, ? AS outcome) AS given'),
     given: ENDED
   },
-  forgetAnswered: {
-    sql: `DELETE FROM chain_ends USING given WHERE job_id = given.ended_id AND answered_at_ms IS NOT NULL
-      AND NOT ${mayEnd('given.ended_id')}`,
-    given: { ended_id: 'TEXT' }
-  },
-  forgetLines: {
-    sql: `DELETE FROM chain_lines USING given WHERE job_id = given.ended_id
-      AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = given.ended_id) AND NOT ${mayEnd('given.ended_id')}`,
-    given: { ended_id: 'TEXT' }
-  }
+  forgetAnswered: forget('chain_ends', 'answered_at_ms IS NOT NULL'),
+  forgetLines: forget(
+    'chain_lines',
+    'NOT EXISTS (SELECT 1 FROM chain_ends WHERE chain_ends.job_id = chain_lines.job_id)'
+  )
 } satisfies Record<string, ManySql>
 
 export const chainEndsSql = (sql: Fragments) => ({
-  due: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
-    SELECT id, :jobId, CAST(:atMs AS BIGINT) FROM chains
-    WHERE ${answers({ jobId: ':jobId', project: ':project', spider: ':spider', outcome: ':outcome', atMs: ':atMs' })}
-    ON CONFLICT DO NOTHING`,
   dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
   withdraw: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
   listDue: `SELECT chain_id AS "chainId", job_id AS "jobId" FROM chain_ends
     WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
   inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
     UNION SELECT :jobId, :chainId`,
-  isKnown: `SELECT 1 FROM chain_ends WHERE job_id = :jobId UNION ALL SELECT 1 FROM chain_lines WHERE job_id = :jobId LIMIT 1`,
-  mayEnd: `SELECT 1 WHERE ${mayEnd('?')}`,
-  forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
-  forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
   oldEnds: oldOf(sql, 'chain_ends', 'AND answered_at_ms IS NOT NULL'),
   oldLines: oldOf(sql, 'chain_lines', 'AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = jobs.id)'),
   stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
@@ -80,55 +71,38 @@ export type ChainEnds = ReturnType<typeof createChainEnds>
  */
 export function createChainEnds(database: Database) {
   const statements = chainEndsSql(database.fragments)
-  const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
-    statements.due
-  )
   const withdraw = database.prepare<[string]>(statements.withdraw)
   const inherit = database.prepare<{ jobId: JobId; chainId: ChainId; afterJobId: JobId }>(statements.inherit)
-  const isKnown = database.prepare<{ jobId: JobId }>(statements.isKnown)
-  const mayEnd = database.prepare<[string], number>(statements.mayEnd).pluck()
-  const forgetAnswered = database.prepare<[string]>(statements.forgetAnswered)
-  const forgetLine = database.prepare<{ jobId: JobId }>(statements.forgetLine)
   type Old = { beforeId: string; sinceMs: number; limit: number }
   const oldEnds = database.prepare<Old, JobId>(statements.oldEnds).pluck()
   const oldLines = database.prepare<Old, JobId>(statements.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(statements.stayCancelled)
 
-  const { due: dueOfMany, forgetAnswered: forgetAnsweredOfMany, forgetLines } = CHAIN_ENDS_MANY
-  const many = database.prepareMany && {
-    due: database.prepareMany(dueOfMany),
-    forgetAnswered: database.prepareMany(forgetAnsweredOfMany),
-    forgetLines: database.prepareMany(forgetLines)
-  }
+  const recordDue = database.prepareMany(CHAIN_ENDS_MANY.due)
+  const forgetAnswered = database.prepareMany(CHAIN_ENDS_MANY.forgetAnswered)
+  const forgetLines = database.prepareMany(CHAIN_ENDS_MANY.forgetLines)
 
   /** The ends of this write. */
   let ended: Cell[][] = []
 
-  /** Deletes the records of a job that nothing needs any more. */
-  function forgetUnneeded(jobId: JobId): void {
-    // Most jobs have no records, so this one query is all that their end costs.
-    if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
-    forgetAnswered.run(jobId)
-    forgetLine.run({ jobId })
+  /** Deletes the records of jobs that nothing needs any more. */
+  function forgetUnneeded(...jobIds: JobId[]): void {
+    const ids = jobIds.map((id) => [id])
+    forgetAnswered(ids)
+    forgetLines(ids)
   }
 
   return {
     recordEnd(job: { id: JobId; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
-      const outcome = chainConditionMetBy(job.outcome)
-      if (many === undefined) due.run({ jobId: id, project, spider, atMs, outcome })
-      ended.push([id, project, spider, atMs, outcome])
+      ended.push([id, project, spider, atMs, chainConditionMetBy(job.outcome)])
     },
 
     /** Ends the write: forgets what its ends have made unneeded. */
     flush(): void {
-      const ends = ended
+      recordDue(ended)
+      forgetUnneeded(...ended.map(([id]) => id as JobId))
       ended = []
-      const ids = ends.map(([id]) => [id!])
-      if (many === undefined) return ids.forEach(([id]) => forgetUnneeded(id as JobId))
-      many.due(ends)
-      many.forgetAnswered(ids)
-      many.forgetLines(ids)
     },
 
     discard(): void {
@@ -153,10 +127,8 @@ export function createChainEnds(database: Database) {
       let left = limit
       for (const old of [oldEnds, oldLines]) {
         const jobIds = left > 0 ? old.all({ beforeId, sinceMs, limit: left }) : []
-        for (const jobId of jobIds) {
-          stayCancelled.run(jobId)
-          forgetUnneeded(jobId)
-        }
+        for (const jobId of jobIds) stayCancelled.run(jobId)
+        forgetUnneeded(...jobIds)
         left -= jobIds.length
       }
       return limit - left

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import type { ChangedThing } from '../../model/records.ts'
-import { insertGiven } from './table.ts'
+import { insertMany } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
@@ -14,7 +14,7 @@ const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 export function createChangeLog(database: Database) {
   const sql = database.fragments
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
-  const insertMany = database.prepareMany?.(insertGiven('changes', { noun: 'TEXT', id: 'TEXT' }))
+  const insertAll = database.prepareMany(insertMany('changes', { noun: 'TEXT', id: 'TEXT' }))
   const newest = database.prepare<[], number>(sql.lastChange).pluck()
   const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
   const after = database.prepare<[number], ChangedThing>(
@@ -56,8 +56,7 @@ export function createChangeLog(database: Database) {
     /** The lanes are announced once that has taken effect: what it returns says so. */
     flush(): () => void {
       if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
-      else if (insertMany === undefined) for (const id of jobs) insert.run('job', id)
-      else insertMany([...jobs].map((id) => ['job', id]))
+      else insertAll([...jobs].map((id) => ['job', id]))
       jobs.clear()
       return () => {
         for (const lane of lanes) lanesToAnnounce.add(lane)

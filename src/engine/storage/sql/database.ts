@@ -12,11 +12,13 @@ export interface Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
   /** `work` sees one state of the database, however many statements it makes; it only reads. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
+  /** Writes many rows: PostgreSQL all of them with `sql`, SQLite each with `each`. */
+  prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * One statement for many rows, which `sql` reads from the table `given`. The function asks; what it returns gives the
-   * rows of RETURNING as lists, in any order. Absent where a statement for each row is faster.
+   * One statement for many rows. The function asks; what it returns gives the rows of RETURNING as lists, in any order.
+   * Absent where a statement for each row is faster.
    */
-  prepareMany?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
+  prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** A statement that failed may have ended it. */
   readonly inTransaction: boolean
   /** For messages: where it is. */
@@ -27,16 +29,18 @@ export type Cell = string | number | Uint8Array | null
 /** Each with its type, as SQLite has it. */
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
 
-/** What `prepareMany` is given. */
 export interface ManySql {
+  /** For PostgreSQL: reads the rows from the table `given`. */
   sql: string
+  /** For one row, with its cells as parameters. Of several statements, the first that changes a row is the last. */
+  each?: string | readonly string[]
   /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
   /** Most cells are the same in all rows: those are given once. */
   isAlike?: boolean
 }
-export type Many<Row = unknown[]> = (rows: Cell[][]) => () => Row[]
+export type Many<Row = unknown[]> = (rows: readonly Cell[][]) => () => Row[]
 
 /** A prepared statement. Values are strings, numbers, bytes or null; flags are 0 and 1. */
 export interface Statement<Values extends unknown[] = unknown[], Row = unknown> {

@@ -8,7 +8,7 @@ import type { Holds } from './holds.ts'
 import type { JobWriting } from './counters.ts'
 import type { Cell, Columns } from './database.ts'
 import type { Order } from './order.ts'
-import { insertGiven, PUT_DEDUPE_KEY } from './table.ts'
+import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
@@ -45,7 +45,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
 /** Adds jobs to the queue. Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
-  const insertPlainJobs = database.prepareMany?.({ ...insertGiven('jobs', PLAIN_COLUMNS), isAlike: true })
+  const insertPlainJobs = database.prepareGiven?.({ ...insertMany('jobs', PLAIN_COLUMNS), isAlike: true })
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import type { Fragments } from './fragments.ts'
-import { readingsSql } from './readings.ts'
+import { READINGS_MANY } from './readings.ts'
 import type { Finding, JobId, ProjectName } from '../../../shared/contract/index.ts'
 import type { FilledFields, PastRun, StoredFindings } from '../../model/records.ts'
 
@@ -45,7 +45,7 @@ export function createFindings(database: Database) {
   const statements = findingsSql(database.fragments)
   const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)
   const lastFigures = database.prepare<[string], { number: number; figures: string | null }>(statements.lastFigures)
-  const keepFigures = database.prepare<[string, number, string]>(readingsSql(database.fragments).keep)
+  const keepFigures = database.prepareMany(READINGS_MANY.keep)
   const all = database.prepare<[], FindingsRow>(statements.all)
   const put = database.prepare<[object]>(statements.put)
   const forget = database.prepare<[string, string]>(statements.forget)
@@ -66,7 +66,7 @@ export function createFindings(database: Database) {
       const last = lastFigures.get(jobId)
       if (last === undefined) return
       const figures = JSON.parse(last.figures ?? '{}') as Record<string, unknown>
-      keepFigures.run(jobId, last.number, JSON.stringify({ ...figures, filledFields: filled }))
+      keepFigures([[jobId, last.number, JSON.stringify({ ...figures, filledFields: filled })]])
     },
 
     listFindings: (): StoredFindings[] =>

@@ -1,4 +1,4 @@
-import { among, type Fragments, POSTGRES } from './fragments.ts'
+import { among, type Fragments } from './fragments.ts'
 import type { Columns, Database, ManySql, Statement } from './database.ts'
 import type { AttemptNumber, JobId, ProjectName } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
@@ -14,7 +14,7 @@ import type {
   ItemsRecord,
   KeptItemsFile
 } from '../../model/records.ts'
-import { replaceRow } from './table.ts'
+import { insertMany, replaceRow } from './table.ts'
 
 /** In the table, for a block that is not closed yet. */
 const OPEN = -1
@@ -94,28 +94,22 @@ export const keptLogsSql = (sql: Fragments) => ({
 
 export const LOG_KEY: Columns = { job_id: 'TEXT', attempt_number: 'INTEGER' }
 
-const keepBlocks = ({
-  greatest
-}: Fragments) => `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
-  first_block = coalesce(excluded.first_block, log_blocks.first_block),
-  whole_blocks = ${greatest}(excluded.whole_blocks, log_blocks.whole_blocks)`
-
-/** For many logs at once, on PostgreSQL. */
-export const KEPT_LOGS_MANY = {
-  record: {
-    sql: `INSERT INTO log_blocks SELECT job_id, attempt_number, raw_bytes, first_block, whole_blocks, tail_block FROM given
-      ${keepBlocks(POSTGRES)}`,
-    given: {
-      ...LOG_KEY,
-      ...{ raw_bytes: 'INTEGER', first_block: 'INTEGER', whole_blocks: 'INTEGER', tail_block: 'INTEGER' }
+export const keptLogsMany = ({ greatest }: Fragments) =>
+  ({
+    record: insertMany(
+      'log_blocks',
+      { ...LOG_KEY, raw_bytes: 'INTEGER', first_block: 'INTEGER', whole_blocks: 'INTEGER', tail_block: 'INTEGER' },
+      `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
+        first_block = coalesce(excluded.first_block, log_blocks.first_block),
+        whole_blocks = ${greatest}(excluded.whole_blocks, log_blocks.whole_blocks)`
+    ),
+    forget: {
+      sql: `DELETE FROM log_blocks USING given
+        WHERE log_blocks.job_id = given.job_id AND log_blocks.attempt_number = given.attempt_number`,
+      each: 'DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?',
+      given: LOG_KEY
     }
-  },
-  forget: {
-    sql: `DELETE FROM log_blocks USING given
-      WHERE log_blocks.job_id = given.job_id AND log_blocks.attempt_number = given.attempt_number`,
-    given: LOG_KEY
-  }
-} satisfies Record<string, ManySql>
+  }) satisfies Record<string, ManySql>
 
 export const joinsOfRuns = (sql: Fragments) => `${sql.thenJoin} jobs ON jobs.id = archived_logs.job_id
   ${sql.thenJoin} attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
@@ -133,13 +127,10 @@ export function createKeptLogs(database: Database) {
   )
   const added = database.prepare<[number, number], BlocksRow & { id: number }>(statements.added)
   const lastId = database.prepare<[], number | null>('SELECT max(id) FROM archived_logs').pluck()
-  const record = database.prepare(
-    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock) ${keepBlocks(sql)}`
-  )
-  const recordMany = database.prepareMany?.(KEPT_LOGS_MANY.record)
-  const forgetGiven = database.prepareMany?.(KEPT_LOGS_MANY.forget)
+  const many = keptLogsMany(sql)
+  const record = database.prepareMany(many.record)
+  const forget = database.prepareMany(many.forget)
   const sizes = database.prepare<[string], SizesRow>(statements.sizes)
-  const forgetOne = database.prepare('DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?')
   const forgetAll = database.prepare('DELETE FROM log_blocks')
   const end = database
     .prepare<[], number | null>(
@@ -244,25 +235,18 @@ export function createKeptLogs(database: Database) {
       // The others were archived again meanwhile, or deleted.
       const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
-        const tailBlock = blocks.tailBlock === 'open' ? OPEN : blocks.tailBlock
-        return { jobId, number, ...blocks, tailBlock }
+        const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
+        return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock === 'open' ? OPEN : tailBlock]
       })
-      const isOnceEach = new Set(cells.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
-      if (recordMany === undefined || !isOnceEach) for (const one of cells) record.run(one)
-      else {
-        recordMany(
-          cells.map((one) => {
-            const { jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock } = one
-            return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock]
-          })
-        )
-      }
+      // A log may be listed twice, and one statement writes no row twice.
+      const isOnceEach = new Set(still.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
+      if (isOnceEach) record(cells)
+      else for (const one of cells) record([one])
     },
 
     forgetLogBlocks(logs: LogKey[] | null): void {
       if (logs === null) forgetAll.run()
-      else if (forgetGiven !== undefined) forgetGiven(logs.map(({ jobId, number }) => [jobId, number]))
-      else for (const { jobId, number } of logs) forgetOne.run(jobId, number)
+      else forget(logs.map(({ jobId, number }) => [jobId, number]))
     },
 
     endOfLogBlocks: (): number => end.get() ?? 0

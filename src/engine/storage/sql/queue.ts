@@ -92,7 +92,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
     statements.insertAttempt
   )
-  const claimMany = database.prepareMany?.<[...JobRow, string | null]>(QUEUE_MANY.claim)
+  const claimMany = database.prepareGiven?.<[...JobRow, string | null]>(QUEUE_MANY.claim)
   const cancelled = database.prepare<[string], CancelledRow>(
     `SELECT state, cancelled_while_queued, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
   )

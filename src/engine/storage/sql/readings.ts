@@ -1,27 +1,25 @@
-import type { Cell, Database, ManySql } from './database.ts'
+import type { Cell, Database } from './database.ts'
 import { among, type Fragments } from './fragments.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { RunReading } from '../../model/records.ts'
 import { attemptKey } from './rows.ts'
+import { insertMany } from './table.ts'
 import type { createErrorGroups } from './error-groups.ts'
 
 export const readingsSql = (sql: Fragments) => ({
-  keep: `INSERT INTO run_figures (job_id, attempt_number, figures) VALUES (?, ?, ?)
-    ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures`,
   kept: 'SELECT figures FROM run_figures WHERE job_id = ? AND attempt_number = ?',
   run: 'SELECT project, spider, version, node_id AS "nodeId" FROM attempts WHERE job_id = ? AND number = ?',
   runsOf: `SELECT job_id AS "jobId", number, project, spider, version, node_id AS "nodeId" FROM attempts
     WHERE job_id ${among(sql, '?')}`
 })
 
-/** For many runs at once. */
 export const READINGS_MANY = {
-  keep: {
-    sql: `INSERT INTO run_figures (job_id, attempt_number, figures) SELECT job_id, attempt_number, figures FROM given
-      ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures`,
-    given: { job_id: 'TEXT', attempt_number: 'INTEGER', figures: 'TEXT' }
-  }
-} satisfies Record<string, ManySql>
+  keep: insertMany(
+    'run_figures',
+    { job_id: 'TEXT', attempt_number: 'INTEGER', figures: 'TEXT' },
+    'ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures'
+  )
+}
 
 interface RunRow {
   project: string
@@ -39,9 +37,8 @@ export function createReadings({
   errorGroups: Pick<ReturnType<typeof createErrorGroups>, 'record'>
 }) {
   const statements = readingsSql(database.fragments)
-  const keep = database.prepare<[string, number, string]>(statements.keep)
   const figuresOf = database.prepare<[string, number], string>(statements.kept).pluck()
-  const keepMany = database.prepareMany?.(READINGS_MANY.keep)
+  const keep = database.prepareMany(READINGS_MANY.keep)
   const run = database.prepare<[string, number], RunRow>(statements.run)
   const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(statements.runsOf)
 
@@ -62,8 +59,7 @@ export function createReadings({
   function record({ jobId, attemptNumber, figures, errors }: RunReading): void {
     const of = asked?.().get(attemptKey(jobId, attemptNumber)) ?? run.get(jobId, attemptNumber)
     if (of === undefined) return
-    if (figures !== null && keepMany === undefined) keep.run(jobId, attemptNumber, figures)
-    else if (figures !== null) kept.set(attemptKey(jobId, attemptNumber), [jobId, attemptNumber, figures])
+    if (figures !== null) kept.set(attemptKey(jobId, attemptNumber), [jobId, attemptNumber, figures])
     for (const error of errors) errorGroups.record(jobId, attemptNumber, of, error)
   }
 
@@ -74,7 +70,7 @@ export function createReadings({
     /** Asks for all that they will read. */
     ask,
     flush(): void {
-      if (kept.size > 0) keepMany!([...kept.values()])
+      keep([...kept.values()])
       kept.clear()
     },
     discard(): void {

@@ -14,10 +14,15 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/** Inserts the given rows, which have these columns. `table`: qualified, if it must be. */
-export function insertGiven(table: string, given: Columns): ManySql {
+/** Inserts rows with these columns. `table`: qualified, if it must be. `conflict`: the clause for rows that are there. */
+export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
-  return { sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${names.join(', ')} FROM given`, given }
+  const places = names.map(() => '?')
+  return {
+    sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${names.join(', ')} FROM given ${conflict}`,
+    each: `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')}) ${conflict}`,
+    given
+  } satisfies ManySql
 }
 
 export interface Table<Thing> {

@@ -3,7 +3,7 @@ import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../
 import { decode, encode, written } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import type { NamedRow } from './rows.ts'
-import { insertGiven } from './table.ts'
+import { insertMany } from './table.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
@@ -12,11 +12,8 @@ export type Timeline = ReturnType<typeof createTimeline>
  * (shared/texts/message.ts), or the sentence of a row from before there were codes.
  */
 export function createTimeline(database: Database) {
-  const insert = database.prepare(
-    'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
-  )
-  const insertMany = database.prepareMany?.(
-    insertGiven('transitions', {
+  const insert = database.prepareMany(
+    insertMany('transitions', {
       ...{ job_id: 'TEXT', attempt_number: 'INTEGER', at_ms: 'INTEGER', kind: 'TEXT', text: 'TEXT', evidence: 'TEXT' }
     })
   )
@@ -34,14 +31,13 @@ export function createTimeline(database: Database) {
     add(jobId: JobId, attemptNumber: AttemptNumber | null, kind: TransitionKind, entry: TimelineEntry): void {
       const { atMs, message, evidence } = entry
       const text = encode(message)
-      if (insertMany === undefined) insert.run(jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence))
-      else added.push([jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence)])
+      added.push([jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence)])
     },
 
     /** Writes what a write has added so far; before whatever reads or deletes entries in it. */
     flush(): void {
       if (added.length === 0) return
-      insertMany!(added)
+      insert(added)
       added = []
     },
 

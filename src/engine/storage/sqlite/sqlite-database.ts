@@ -1,5 +1,5 @@
 import type { Database as Connection, Statement as SqliteStatement } from 'better-sqlite3'
-import type { Database, Statement } from '../sql/database.ts'
+import type { Cell, Database, ManySql, Statement } from '../sql/database.ts'
 import { SQLITE } from '../sql/fragments.ts'
 
 /**
@@ -26,6 +26,13 @@ export class SqliteDatabase implements Database {
     sql: string
   ): Statement<Values extends unknown[] ? Values : [Values], Row> {
     return new LazyStatement(() => this.#connection.prepare(withHiddenParameters(sql))) as never
+  }
+
+  prepareMany({ each }: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void {
+    const statements = [each].flat().map((sql) => this.prepare(sql))
+    return (rows) => {
+      for (const row of rows) statements.some((statement) => statement.run(...row).changes > 0)
+    }
   }
 
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result {
