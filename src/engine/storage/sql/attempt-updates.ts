@@ -34,7 +34,7 @@ export interface JobUpdate {
   hasMoved: boolean
 }
 
-/** Writes attempts and the jobs that follow them when `flush` is called: before whatever reads them in the same write. */
+/** Collects changes of attempts and of their jobs. Call `flush` before anything reads them in the same write. */
 export function createAttemptUpdates(database: Database) {
   const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
   const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)

@@ -14,7 +14,7 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/** Inserts rows with these columns. `table`: qualified, if it must be. `conflict`: the clause for rows that are there. */
+/** Inserts rows with these columns. `table`: qualified, if it must be. `conflict`: ON CONFLICT, for existing rows. */
 export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const places = names.map(() => '?')
