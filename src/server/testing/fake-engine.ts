@@ -13,7 +13,7 @@ import { Audit } from '../../engine/access/audit/audit.ts'
 import { accessOperations, signInOperations } from '../../engine/api/router/access-operations.ts'
 import { auditTicket } from '../../engine/access/acting.ts'
 import { auditedStore } from '../../engine/storage/audit/audited-store.ts'
-import { implementWithRights } from '../../engine/api/router/required-rights.ts'
+import { implementAll, implementWithRights } from '../../engine/api/router/required-rights.ts'
 import type { SubjectReads } from '../../engine/api/router/subjects.ts'
 import type { RouterContext } from '../../engine/api/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
@@ -70,8 +70,7 @@ export function createFakeEngine() {
   const signIns = new SignIns({ access, clock: accessClock })
   const server = implementWithRights(NOTHING, audit)
   const own = {
-    ...accessOperations(server, access, secondFactors),
-    ...signInOperations(server, signIns),
+    ...implementAll(server, { ...accessOperations(access, secondFactors), ...signInOperations(signIns) }),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],

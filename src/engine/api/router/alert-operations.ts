@@ -8,20 +8,23 @@ import type { AlertId } from '../../../shared/contract/index.ts'
 import type { AlertPage, StoredEpisode } from '../../model/records.ts'
 import type { AlertStore } from '../../storage/store.ts'
 import type { RouterContext } from './router-context.ts'
-import type { implementWithRights } from './required-rights.ts'
+import type { Handlers } from './required-rights.ts'
 import { isSeen, onlySeen, type Seen } from './seen.ts'
 
 /** The operations of alerts. Data of no project, such as a node, is shown to users who see all projects. */
-export function alertOperations(
-  os: ReturnType<typeof implementWithRights>,
-  {
-    store,
-    alerts,
-    alertCommands,
-    evidence,
-    reports
-  }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands; evidence: Evidence; reports: Reports }
-) {
+export function alertOperations({
+  store,
+  alerts,
+  alertCommands,
+  evidence,
+  reports
+}: {
+  store: AlertStore
+  alerts: Alerts
+  alertCommands: AlertCommands
+  evidence: Evidence
+  reports: Reports
+}): Pick<Handlers, 'alerts' | 'alertRules' | 'alertSilences' | 'alertChannels'> {
   const seenBy = ({ principal }: RouterContext): Seen => seenProjects(principal.rights)
   const isShown =
     (seen: Seen) =>
@@ -30,71 +33,69 @@ export function alertOperations(
 
   return {
     alerts: {
-      list: os.alerts.list.handler(async ({ input: { before, limit, ...filter }, context }) => {
+      list: async ({ input: { before, limit, ...filter }, context }) => {
         const page = { before: parseBefore(before), limit: limit + 1 }
         const rows = await store.listAlerts({ ...filter, ...onlySeen(seenBy(context)) }, page)
         const listed = rows.slice(0, limit)
         const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)!) : null
         return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
-      }),
-      evidence: os.alerts.evidence.handler(async ({ input: { id } }) => {
+      },
+      evidence: async ({ input: { id } }) => {
         const [stored] = await store.getAlerts([id])
         if (stored === undefined) throw noAlert(id)
         return evidence.forAlert(alerts.describe(stored))
-      }),
-      acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
+      },
+      acknowledge: async ({ input }) => ({
         acknowledged: await alertCommands.acknowledge(input.ids)
-      })),
-      notices: os.alerts.notices.handler(({ input, context }) =>
-        alertCommands.notices(input.after ?? null, isShown(seenBy(context)))
-      ),
-      unacknowledge: os.alerts.unacknowledge.handler(async ({ input }) => ({
+      }),
+      notices: ({ input, context }) => alertCommands.notices(input.after ?? null, isShown(seenBy(context))),
+      unacknowledge: async ({ input }) => ({
         unacknowledged: await alertCommands.unacknowledge(input.ids)
-      })),
-      report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
+      }),
+      report: ({ input, context }) => reports.report(input.days, seenBy(context))
     },
     alertRules: {
-      list: os.alertRules.list.handler(async ({ context }) => ({
+      list: async ({ context }) => ({
         rules: (await alertCommands.listRules()).filter(isShown(seenBy(context)))
-      })),
-      preview: os.alertRules.preview.handler(({ input }) => alertCommands.previewRule(input)),
-      create: os.alertRules.create.handler(async ({ input }) => ({ rule: await alertCommands.createRule(input) })),
-      update: os.alertRules.update.handler(async ({ input }) => ({ rule: await alertCommands.updateRule(input) })),
-      remove: os.alertRules.remove.handler(async ({ input }) => ({
+      }),
+      preview: ({ input }) => alertCommands.previewRule(input),
+      create: async ({ input }) => ({ rule: await alertCommands.createRule(input) }),
+      update: async ({ input }) => ({ rule: await alertCommands.updateRule(input) }),
+      remove: async ({ input }) => ({
         removed: await alertCommands.removeRule(input.id)
-      })),
-      removeMany: os.alertRules.removeMany.handler(async ({ input }) => ({
+      }),
+      removeMany: async ({ input }) => ({
         removed: await alertCommands.removeRules(input.ids)
-      }))
+      })
     },
     alertSilences: {
-      list: os.alertSilences.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         silences: alerts.silences().filter(isShown(seenBy(context)))
-      })),
-      create: os.alertSilences.create.handler(async ({ input }) => ({
+      }),
+      create: async ({ input }) => ({
         silence: await alertCommands.silence(input)
-      })),
-      remove: os.alertSilences.remove.handler(async ({ input }) => ({
+      }),
+      remove: async ({ input }) => ({
         removed: await alertCommands.endSilence(input.id)
-      })),
-      removeMany: os.alertSilences.removeMany.handler(async ({ input }) => ({
+      }),
+      removeMany: async ({ input }) => ({
         removed: await alertCommands.endSilences(input.ids)
-      }))
+      })
     },
     alertChannels: {
-      names: os.alertChannels.names.handler(async ({ context }) => ({
+      names: async ({ context }) => ({
         channels: (await alertCommands.listChannels()).flatMap(({ id, name, target: { kind }, projects }) => {
           const seen = projects.filter((project) => isSeen(seenBy(context), project))
           return projects.length > 0 && seen.length === 0 ? [] : [{ id, name, kind, projects: seen }]
         })
-      })),
-      list: os.alertChannels.list.handler(async () => ({ channels: await alertCommands.listChannels() })),
-      create: os.alertChannels.create.handler(({ input }) => alertCommands.createChannel(input)),
-      update: os.alertChannels.update.handler(({ input }) => alertCommands.updateChannel(input)),
-      remove: os.alertChannels.remove.handler(async ({ input }) => ({
+      }),
+      list: async () => ({ channels: await alertCommands.listChannels() }),
+      create: ({ input }) => alertCommands.createChannel(input),
+      update: ({ input }) => alertCommands.updateChannel(input),
+      remove: async ({ input }) => ({
         removed: await alertCommands.removeChannel(input.id)
-      })),
-      test: os.alertChannels.test.handler(({ input }) => alertCommands.testChannel(input.id))
+      }),
+      test: ({ input }) => alertCommands.testChannel(input.id)
     }
   }
 }

@@ -1,6 +1,6 @@
-import { implement } from '@orpc/server'
-import { contract, type OperationMeta } from '../../../shared/contract/index.ts'
-import type { ProjectName } from '../../../shared/contract/index.ts'
+import type { AnyContractRouter, ContractProcedure, InferSchemaInput, InferSchemaOutput } from '@orpc/contract'
+import { implement, type Router } from '@orpc/server'
+import { type Contract, contract, type OperationMeta, type ProjectName } from '../../../shared/contract/index.ts'
 import { seenProjects } from '../../access/rights.ts'
 import { withoutSimilarNames } from '../../projects/catalog.ts'
 import { includes, NONE } from '../../../shared/permissions.ts'
@@ -59,3 +59,30 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
         throw withoutSimilarNames(String(fields['project']) as ProjectName, error)
       }
     })
+
+/** What does the work of the operations: a function for each operation of the contract, or of a part of it. */
+export type Handlers<Part extends AnyContractRouter = Contract> =
+  Part extends ContractProcedure<infer Input, infer Output, infer _Errors, infer _Meta>
+    ? (call: {
+        input: InferSchemaOutput<Input>
+        context: RouterContext
+        signal: AbortSignal | undefined
+      }) => InferSchemaInput<Output> | Promise<InferSchemaInput<Output>>
+    : { [Name in keyof Part]: Part[Name] extends AnyContractRouter ? Handlers<Part[Name]> : never }
+
+type Implementer = { [name: string]: Implementer } & { handler: (handler: unknown) => unknown }
+
+/** Binds the handlers to the operations of the same name. */
+export function implementAll<Some extends Partial<Handlers>>(
+  os: ReturnType<typeof implementWithRights>,
+  handlers: Some
+) {
+  const bind = (at: Implementer, part: unknown): unknown =>
+    typeof part === 'function'
+      ? at.handler(part)
+      : Object.fromEntries(Object.entries(part as object).map(([name, inner]) => [name, bind(at[name]!, inner)]))
+  return bind(os as unknown as Implementer, handlers) as Pick<
+    Router<Contract, RouterContext>,
+    keyof Some & keyof Contract
+  >
+}

@@ -57,7 +57,7 @@ import type { AlertCommands } from '../commands/alert-commands.ts'
 import { alertOperations } from './alert-operations.ts'
 import { accessOperations, signInOperations } from './access-operations.ts'
 import type { Audit } from '../../access/audit/audit.ts'
-import { implementWithRights } from './required-rights.ts'
+import { implementAll, implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
 import type { AlertStore, AttemptReader, JobReader } from '../../storage/store.ts'
 import type { ExpectationWatch } from '../../monitoring/expectations/expectation-watch.ts'
@@ -173,18 +173,16 @@ export function createRouter(parts: RouterParts): EngineRouter {
     }
   }
 
-  return os.router({
-    crawl: os.crawl.handler(({ input, context }) => parts.crawlCommands.crawl(input, originOf(context))),
+  return implementAll(os, {
+    crawl: ({ input, context }) => parts.crawlCommands.crawl(input, originOf(context)),
     crawlOrders: {
-      list: os.crawlOrders.list.handler(({ input, context }) =>
-        parts.crawlCommands.list({ ...input, ...onlyOf(context) })
-      ),
-      get: os.crawlOrders.get.handler(({ input }) => parts.crawlCommands.get(input.id)),
-      update: os.crawlOrders.update.handler(({ input }) => parts.crawlCommands.update(input)),
-      cancel: os.crawlOrders.cancel.handler(({ input }) => parts.crawlCommands.cancel(input.id))
+      list: ({ input, context }) => parts.crawlCommands.list({ ...input, ...onlyOf(context) }),
+      get: ({ input }) => parts.crawlCommands.get(input.id),
+      update: ({ input }) => parts.crawlCommands.update(input),
+      cancel: ({ input }) => parts.crawlCommands.cancel(input.id)
     },
     jobs: {
-      list: os.jobs.list.handler(async ({ input, context }) => {
+      list: async ({ input, context }) => {
         const { before, limit, ...filter } = input
         const rows = await store.listJobs(
           { ...filter, ...onlyOf(context), awayNodes: awayNodes() },
@@ -204,11 +202,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
           ),
           nextBefore: isCut ? page.at(-1)!.id : null
         }
-      }),
-      facets: os.jobs.facets.handler(({ input, context }) =>
-        store.countFacets({ ...input, ...onlyOf(context), awayNodes: awayNodes() })
-      ),
-      get: os.jobs.get.handler(async ({ input, context }) => {
+      },
+      facets: ({ input, context }) => store.countFacets({ ...input, ...onlyOf(context), awayNodes: awayNodes() }),
+      get: async ({ input, context }) => {
         const seen = seenBy(context)
         const job = await requireJob(store, input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
@@ -217,47 +213,46 @@ export function createRouter(parts: RouterParts): EngineRouter {
           attempts,
           timeline: await only.seenTimeline(timeline, seen, parts)
         }
-      }),
-      status: os.jobs.status.handler(async ({ input, context }) =>
-        only.seenJob(waiting.describeJob(await requireJob(store, input.id)), seenBy(context), parts)
-      ),
-      run: os.jobs.run.handler(async ({ input, context }) => ({
+      },
+      status: async ({ input, context }) =>
+        only.seenJob(waiting.describeJob(await requireJob(store, input.id)), seenBy(context), parts),
+      run: async ({ input, context }) => ({
         jobs: await only.seenJobs(await jobCommands.run(input, originOf(context)), seenBy(context), parts)
-      })),
-      runMany: os.jobs.runMany.handler(({ input, context }) => jobCommands.runMany(input.jobs, originOf(context))),
-      count: os.jobs.count.handler(async ({ input }) => {
+      }),
+      runMany: ({ input, context }) => jobCommands.runMany(input.jobs, originOf(context)),
+      count: async ({ input }) => {
         const counts = Object.entries(await store.countStatuses(input.ids))
         return { status: counts.map(([value, count]) => ({ value, count })) }
-      }),
-      keep: os.jobs.keep.handler(async ({ input }) => ({ changed: await jobCommands.keep(input.ids, input.keep) })),
-      setPriority: os.jobs.setPriority.handler(async ({ input }) => ({
+      },
+      keep: async ({ input }) => ({ changed: await jobCommands.keep(input.ids, input.keep) }),
+      setPriority: async ({ input }) => ({
         changed: await jobCommands.setPriority(input.ids, input.priority)
-      })),
-      reorder: os.jobs.reorder.handler(async ({ input }) => ({
+      }),
+      reorder: async ({ input }) => ({
         changed: await jobCommands.reorder(input.ids, input.to)
-      })),
-      place: os.jobs.place.handler(async ({ input: { ids, ...placement } }) => ({
+      }),
+      place: async ({ input: { ids, ...placement } }) => ({
         changed: await jobCommands.place(ids, placement)
-      })),
-      runElsewhere: os.jobs.runElsewhere.handler(async ({ input }) => ({
+      }),
+      runElsewhere: async ({ input }) => ({
         changed: await jobCommands.runElsewhere(input.ids)
-      })),
-      cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, input)),
-      restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
-      running: os.jobs.running.handler(({ context }) => parts.listRunning(seenBy(context))),
-      usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
-      figures: os.jobs.figures.handler(({ input }) => parts.jobFigures.of(input.id, input.attemptNumber)),
-      retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
+      }),
+      cancel: ({ input }) => jobCommands.cancel(input.ids, input),
+      restore: async ({ input }) => ({ restored: await jobCommands.restore(input.ids) }),
+      running: ({ context }) => parts.listRunning(seenBy(context)),
+      usage: async ({ input }) => ({ samples: await parts.usageOf(input.id) }),
+      figures: ({ input }) => parts.jobFigures.of(input.id, input.attemptNumber),
+      retry: async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) })
     },
     nodes: {
-      list: os.nodes.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         nodes: parts
           .listNodes()
           .filter((node) => only.isNodeSeen(nodesSeenBy(context), node))
           .map((node) => only.seenNode(node, seenBy(context)))
-      })),
-      get: os.nodes.get.handler(({ input, context }) => describeFor(context, nodeCommands.require(input.id))),
-      probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given }, context }) => {
+      }),
+      get: ({ input, context }) => describeFor(context, nodeCommands.require(input.id)),
+      probe: async ({ input: { nodeId, ...given }, context }) => {
         if (nodeId === undefined) requireOwnMeans(given)
         const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
         const result = await parts.probe(tried?.address ?? given)
@@ -269,287 +264,241 @@ export function createRouter(parts: RouterParts): EngineRouter {
           duplicateOf: isSeen ? duplicate.id : null,
           keepsPassword: tried?.keepsPassword ?? null
         }
-      }),
-      add: os.nodes.add.handler(async ({ input, context }) => {
+      },
+      add: async ({ input, context }) => {
         requireOwnMeans(input)
         const { scrapydVersion } = await parts.probe(input)
         return describeFor(context, await nodeCommands.add({ ...input, scrapydVersion }))
-      }),
-      addPulling: os.nodes.addPulling.handler(async ({ input, context }) =>
-        describeToken(context, await nodeCommands.addPulling(input))
-      ),
-      renewToken: os.nodes.renewToken.handler(async ({ input, context }) =>
-        describeToken(context, await nodeCommands.renewToken(input.id))
-      ),
-      revokeToken: os.nodes.revokeToken.handler(async ({ input, context }) =>
-        describeFor(context, await nodeCommands.revokeToken(input.id))
-      ),
-      update: os.nodes.update.handler(async ({ input: { id, ...changes }, context }) =>
-        describeFor(context, await nodeCommands.update(id, changes))
-      ),
-      setMode: os.nodes.setMode.handler(async ({ input, context }) =>
-        describeFor(context, await nodeCommands.setMode(input.id, input.mode))
-      ),
-      remove: os.nodes.remove.handler(async ({ input }) => {
+      },
+      addPulling: async ({ input, context }) => describeToken(context, await nodeCommands.addPulling(input)),
+      renewToken: async ({ input, context }) => describeToken(context, await nodeCommands.renewToken(input.id)),
+      revokeToken: async ({ input, context }) => describeFor(context, await nodeCommands.revokeToken(input.id)),
+      update: async ({ input: { id, ...changes }, context }) =>
+        describeFor(context, await nodeCommands.update(id, changes)),
+      setMode: async ({ input, context }) => describeFor(context, await nodeCommands.setMode(input.id, input.mode)),
+      remove: async ({ input }) => {
         await nodeCommands.remove(input.id, { force: input.force })
         return { removed: input.id }
-      }),
-      cancelExternal: os.nodes.cancelExternal.handler(async ({ input: { id, ...run } }) => ({
+      },
+      cancelExternal: async ({ input: { id, ...run } }) => ({
         wasState: await nodeCommands.cancelExternal(id, run)
-      })),
-      adoptExternal: os.nodes.adoptExternal.handler(async ({ input: { id, ...run } }) =>
-        waiting.describeJob(await nodeCommands.adoptExternal(id, run))
-      )
+      }),
+      adoptExternal: async ({ input: { id, ...run } }) => waiting.describeJob(await nodeCommands.adoptExternal(id, run))
     },
     queue: {
-      limits: os.queue.limits.handler(({ context }) => ({
+      limits: ({ context }) => ({
         limits: nodesSeenBy(context) === null ? only.seenLimits(queueCommands.limits(), seenBy(context)) : []
-      })),
-      setLimits: os.queue.setLimits.handler(async ({ input }) => ({
+      }),
+      setLimits: async ({ input }) => ({
         limits: await queueCommands.setLimits(input.limits)
-      })),
-      lanes: os.queue.lanes.handler(({ input, context }) => queueCommands.lanes(input.limit, onlyOf(context)))
+      }),
+      lanes: ({ input, context }) => queueCommands.lanes(input.limit, onlyOf(context))
     },
     schedules: {
-      list: os.schedules.list.handler(async ({ input, context }) => {
+      list: async ({ input, context }) => {
         const page = await scheduleReads.list({ ...input, ...onlyOf(context) })
         return { ...page, schedules: await only.seenSchedules(page.schedules, seenBy(context), parts) }
-      }),
-      get: os.schedules.get.handler(async ({ input, context }) =>
-        only.seenSchedule(await scheduleReads.get(input.id), seenBy(context), parts)
-      ),
-      create: os.schedules.create.handler(async ({ input: { replace, ...settings }, context }) => {
+      },
+      get: async ({ input, context }) => only.seenSchedule(await scheduleReads.get(input.id), seenBy(context), parts),
+      create: async ({ input: { replace, ...settings }, context }) => {
         const schedule = await scheduleCommands.create(settings, { namesake: replace ? 'replace' : 'refuse' })
         return { schedule: await only.seenSchedule(schedule, seenBy(context), parts) }
-      }),
-      update: os.schedules.update.handler(async ({ input: { id, revision, ...settings }, context }) => {
+      },
+      update: async ({ input: { id, revision, ...settings }, context }) => {
         const schedule = await scheduleCommands.update(id, settings, revision)
         return { schedule: await only.seenSchedule(schedule, seenBy(context), parts) }
-      }),
-      remove: os.schedules.remove.handler(async ({ input }) => ({ removed: await scheduleCommands.remove(input.ids) })),
-      setPaused: os.schedules.setPaused.handler(async ({ input, context }) => {
+      },
+      remove: async ({ input }) => ({ removed: await scheduleCommands.remove(input.ids) }),
+      setPaused: async ({ input, context }) => {
         const schedules = await scheduleCommands.setPaused(input.ids, input.paused, input.note)
         return { schedules: await only.seenSchedules(schedules, seenBy(context), parts) }
-      }),
-      runNow: os.schedules.runNow.handler(async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) })),
-      preview: os.schedules.preview.handler(({ input }) => scheduleReads.preview(input.timing, input)),
-      calendar: os.schedules.calendar.handler(({ input, context }) =>
-        scheduleReads.calendar({ ...input, ...onlyOf(context) })
-      ),
-      load: os.schedules.load.handler(({ input, context }) => scheduleReads.load({ ...input, ...onlyOf(context) })),
-      firings: os.schedules.firings.handler(async ({ input, context }) =>
-        only.seenFiringsOf(await scheduleReads.firings({ ...input, ...onlyOf(context) }), seenBy(context), parts)
-      ),
-      planBackfill: os.schedules.planBackfill.handler(({ input: { id, ...range } }) =>
-        scheduleReads.planBackfill(id, range)
-      ),
-      backfill: os.schedules.backfill.handler(async ({ input: { id, ...range } }) => ({
+      },
+      runNow: async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) }),
+      preview: ({ input }) => scheduleReads.preview(input.timing, input),
+      calendar: ({ input, context }) => scheduleReads.calendar({ ...input, ...onlyOf(context) }),
+      load: ({ input, context }) => scheduleReads.load({ ...input, ...onlyOf(context) }),
+      firings: async ({ input, context }) =>
+        only.seenFiringsOf(await scheduleReads.firings({ ...input, ...onlyOf(context) }), seenBy(context), parts),
+      planBackfill: ({ input: { id, ...range } }) => scheduleReads.planBackfill(id, range),
+      backfill: async ({ input: { id, ...range } }) => ({
         backfill: await scheduleCommands.backfill(id, range)
-      })),
-      cancelBackfill: os.schedules.cancelBackfill.handler(async ({ input }) => ({
+      }),
+      cancelBackfill: async ({ input }) => ({
         backfill: await scheduleCommands.cancelBackfill(input.id, input)
-      }))
+      })
     },
     findings: {
-      list: os.findings.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         spiders: parts.expectations.current().filter(({ project }) => only.isSeen(seenBy(context), project))
-      })),
-      ofJob: os.findings.ofJob.handler(({ input }) => parts.expectations.ofJob(input.id)),
-      dismiss: os.findings.dismiss.handler(async ({ input }) => ({
+      }),
+      ofJob: ({ input }) => parts.expectations.ofJob(input.id),
+      dismiss: async ({ input }) => ({
         dismissed: await parts.expectations.dismiss(input)
-      }))
+      })
     },
     chains: {
-      list: os.chains.list.handler(async ({ context }) => ({
+      list: async ({ context }) => ({
         chains: await only.seenChains(await chainCommands.list(), seenBy(context), parts)
-      })),
-      create: os.chains.create.handler(async ({ input }) => ({ chain: await chainCommands.create(input) })),
-      update: os.chains.update.handler(async ({ input: { id, ...settings } }) => ({
+      }),
+      create: async ({ input }) => ({ chain: await chainCommands.create(input) }),
+      update: async ({ input: { id, ...settings } }) => ({
         chain: await chainCommands.update(id, settings)
-      })),
-      remove: os.chains.remove.handler(async ({ input }) => ({ removed: await chainCommands.remove(input.id) }))
+      }),
+      remove: async ({ input }) => ({ removed: await chainCommands.remove(input.id) })
     },
     fleetFile: {
-      export: os.fleetFile.export.handler(async () => ({ yaml: await fleetFiles.export() })),
-      plan: os.fleetFile.plan.handler(async ({ input }) => ({
+      export: async () => ({ yaml: await fleetFiles.export() }),
+      plan: async ({ input }) => ({
         changes: await fleetFiles.plan(input.yaml, input.prune)
-      })),
-      apply: os.fleetFile.apply.handler(async ({ input }) => ({
+      }),
+      apply: async ({ input }) => ({
         changes: await fleetFiles.apply(input.yaml, input.prune)
-      }))
+      })
     },
     discovery: {
-      list: os.discovery.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         sources: nodesSeenBy(context) === null ? discovery.list() : []
-      })),
-      put: os.discovery.put.handler(({ input: { password, ...settings } }) => discovery.put(settings, password)),
-      remove: os.discovery.remove.handler(async ({ input }) => {
+      }),
+      put: ({ input: { password, ...settings } }) => discovery.put(settings, password),
+      remove: async ({ input }) => {
         await discovery.remove(input.id)
         return { removed: input.id }
-      }),
-      refresh: os.discovery.refresh.handler(({ input }) => discovery.refresh(input.id))
+      },
+      refresh: ({ input }) => discovery.refresh(input.id)
     },
     projects: {
-      list: os.projects.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         projects: parts.listProjects().filter(({ name }) => only.isSeen(seenBy(context), name))
-      })),
-      get: os.projects.get.handler(({ input }) => requireProject(input.project)),
-      upload: os.projects.upload.handler(async ({ input }) => {
+      }),
+      get: ({ input }) => requireProject(input.project),
+      upload: async ({ input }) => {
         await using archive = await parts.incoming.fromFile(input.file)
         const stored = await projectCommands.upload(archive, { project: input.project, version: input.version })
         const { versions, settings } = requireProject(stored.project)
         const version = versions.find((candidate) => candidate.version === stored.version)!
         return { ...version, pinnedVersion: settings.pinnedVersion ?? null }
-      }),
-      deploy: os.projects.deploy.handler(({ input }) =>
-        projectCommands.deploy(input.project, input.version, input.nodeIds)
-      ),
-      configure: os.projects.configure.handler(({ input }) => projectCommands.configure(input.project, input.settings)),
-      changeSettings: os.projects.changeSettings.handler(({ input }) =>
-        projectCommands.changeSettings(input.project, input.settings)
-      ),
-      setPaused: os.projects.setPaused.handler(({ input }) => projectCommands.setPaused(input.project, input.paused)),
-      pinVersion: os.projects.pinVersion.handler(({ input }) =>
-        projectCommands.pinVersion(input.project, input.version)
-      ),
-      deleteVersion: os.projects.deleteVersion.handler(async ({ input }) => ({
+      },
+      deploy: ({ input }) => projectCommands.deploy(input.project, input.version, input.nodeIds),
+      configure: ({ input }) => projectCommands.configure(input.project, input.settings),
+      changeSettings: ({ input }) => projectCommands.changeSettings(input.project, input.settings),
+      setPaused: ({ input }) => projectCommands.setPaused(input.project, input.paused),
+      pinVersion: ({ input }) => projectCommands.pinVersion(input.project, input.version),
+      deleteVersion: async ({ input }) => ({
         failedNodes: await projectCommands.deleteVersion(input.project, input.version)
-      })),
-      deleteProject: os.projects.deleteProject.handler(async ({ input }) => ({
+      }),
+      deleteProject: async ({ input }) => ({
         failedNodes: await projectCommands.deleteProject(input.project)
-      }))
+      })
     },
     webhooks: {
-      list: os.webhooks.list.handler(async () => ({ webhooks: await webhookCommands.list() })),
-      create: os.webhooks.create.handler(({ input }) => webhookCommands.create(input)),
-      update: os.webhooks.update.handler(async ({ input }) => ({ webhook: await webhookCommands.update(input) })),
-      remove: os.webhooks.remove.handler(async ({ input }) => ({ removed: await webhookCommands.remove(input.id) })),
-      rotate: os.webhooks.rotate.handler(({ input }) => webhookCommands.rotate(input.id)),
-      test: os.webhooks.test.handler(({ input }) => webhookCommands.test(input.id)),
-      deliveries: os.webhooks.deliveries.handler(({ input }) => webhookCommands.deliveries(input)),
-      replay: os.webhooks.replay.handler(async ({ input }) => ({
+      list: async () => ({ webhooks: await webhookCommands.list() }),
+      create: ({ input }) => webhookCommands.create(input),
+      update: async ({ input }) => ({ webhook: await webhookCommands.update(input) }),
+      remove: async ({ input }) => ({ removed: await webhookCommands.remove(input.id) }),
+      rotate: ({ input }) => webhookCommands.rotate(input.id),
+      test: ({ input }) => webhookCommands.test(input.id),
+      deliveries: ({ input }) => webhookCommands.deliveries(input),
+      replay: async ({ input }) => ({
         replayed: await webhookCommands.replay(input.id, input.deliveryIds)
-      }))
+      })
     },
-    ...alertOperations(os, parts),
+    ...alertOperations(parts),
     engines: {
-      list: os.engines.list.handler(async ({ context }) =>
-        only.seenEngines(await parts.engines.list(), nodesSeenBy(context))
-      ),
-      handOver: os.engines.handOver.handler(async ({ input }) => {
+      list: async ({ context }) => only.seenEngines(await parts.engines.list(), nodesSeenBy(context)),
+      handOver: async ({ input }) => {
         await parts.engines.handOver(input.to ?? null)
-        return { handedOver: true as const }
-      }),
-      drain: os.engines.drain.handler(async ({ input }) => {
+        return { handedOver: true }
+      },
+      drain: async ({ input }) => {
         await parts.engines.setDrained(input.id, input.drained)
         return { drained: input.drained }
-      })
+      }
     },
     storage: {
-      usage: os.storage.usage.handler(async ({ context }) =>
-        only.seenUsage(await parts.retention.usage(), seenBy(context))
-      ),
-      policy: os.storage.policy.handler(({ context }) => {
+      usage: async ({ context }) => only.seenUsage(await parts.retention.usage(), seenBy(context)),
+      policy: ({ context }) => {
         const { revision, policy } = parts.retention.policy()
         return { revision, policy: only.seenPolicy(policy, seenBy(context)) }
-      }),
-      setPolicy: os.storage.setPolicy.handler(({ input }) => parts.retention.setPolicy(input)),
-      preview: os.storage.preview.handler(async ({ input, context }) =>
-        only.seenPreview(await parts.retention.preview(input.policy), seenBy(context))
-      ),
-      run: os.storage.run.handler(() => ({ started: parts.retention.run() })),
-      compact: os.storage.compact.handler(() => parts.retention.compact())
+      },
+      setPolicy: ({ input }) => parts.retention.setPolicy(input),
+      preview: async ({ input, context }) =>
+        only.seenPreview(await parts.retention.preview(input.policy), seenBy(context)),
+      run: () => ({ started: parts.retention.run() }),
+      compact: () => parts.retention.compact()
     },
     environments: {
-      list: os.environments.list.handler(({ context }) => ({
+      list: ({ context }) => ({
         environments:
           nodesSeenBy(context) === null ? only.seenEnvironments(parts.environments.list(), seenBy(context)) : []
-      })),
-      log: os.environments.log.handler(({ input, signal }) => parts.environments.log(input.id, signal)),
-      rebuild: os.environments.rebuild.handler(({ input }) => parts.environments.rebuild(input.id)),
-      remove: os.environments.remove.handler(async ({ input }) => {
+      }),
+      log: ({ input, signal }) => parts.environments.log(input.id, signal),
+      rebuild: ({ input }) => parts.environments.rebuild(input.id),
+      remove: async ({ input }) => {
         await parts.environments.remove(input.id)
         return { removed: input.id }
-      })
+      }
     },
     logs: {
-      read: os.logs.read.handler(({ input, signal }) => {
+      read: ({ input, signal }) => {
         const { jobId, attemptNumber, offset, limitBytes, printed } = input
         const what = printed === true ? 'readPrinted' : undefined
         return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal, what)
-      }),
-      tail: os.logs.tail.handler(({ input: { jobId, ...options }, signal }) =>
-        jobLogs.tail(jobId, { ...options, signal })
-      ),
-      locate: os.logs.locate.handler(({ input: { jobId, attemptNumber, ...wanted }, signal }) =>
-        jobLogs.locate(jobId, attemptNumber, wanted, signal)
-      ),
-      search: os.logs.search.handler(({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
-        jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
-      ),
-      zip: os.logs.zip.handler(({ input, signal }) => logZips.zip(input.jobIds, signal)),
-      searchAll: os.logs.searchAll.handler(({ input, context, signal }) =>
-        parts.fleetSearch.run({ ...input, ...onlyOf(context) }, signal)
-      )
+      },
+      tail: ({ input: { jobId, ...options }, signal }) => jobLogs.tail(jobId, { ...options, signal }),
+      locate: ({ input: { jobId, attemptNumber, ...wanted }, signal }) =>
+        jobLogs.locate(jobId, attemptNumber, wanted, signal),
+      search: ({ input: { jobId, attemptNumber, mostLines, ...query }, signal }) =>
+        jobLogs.search(jobId, attemptNumber, query, { mostLines, signal }),
+      zip: ({ input, signal }) => logZips.zip(input.jobIds, signal),
+      searchAll: ({ input, context, signal }) => parts.fleetSearch.run({ ...input, ...onlyOf(context) }, signal)
     },
     items: {
-      describe: os.items.describe.handler(({ input: { count, ...wanted }, signal }) =>
-        jobItems.describe(wanted, count, signal)
-      ),
-      page: os.items.page.handler(({ input: { jobId, attemptNumber, columns = null, sort = null, ...page }, signal }) =>
-        jobItems.page({ jobId, attemptNumber }, { ...page, columns, sort }, signal)
-      ),
-      read: os.items.read.handler(({ input: { index, ...wanted }, signal }) => jobItems.read(wanted, index, signal)),
-      fieldStatistics: os.items.fieldStatistics.handler(({ input: { field, ...wanted }, signal }) =>
-        jobItems.fieldStatistics(wanted, field, signal)
-      ),
-      diff: os.items.diff.handler(({ input: { before, key = null, ...wanted }, signal }) =>
-        jobItems.diff(wanted, before, key, signal)
-      ),
-      export: os.items.export.handler(({ input: { format, filter, ...wanted }, signal }) =>
-        jobItems.export(wanted, { format, filter }, signal)
-      ),
-      readExport: os.items.readExport.handler(({ input }) => jobItems.readExport(input.id, input.offset))
+      describe: ({ input: { count, ...wanted }, signal }) => jobItems.describe(wanted, count, signal),
+      page: ({ input: { jobId, attemptNumber, columns = null, sort = null, ...page }, signal }) =>
+        jobItems.page({ jobId, attemptNumber }, { ...page, columns, sort }, signal),
+      read: ({ input: { index, ...wanted }, signal }) => jobItems.read(wanted, index, signal),
+      fieldStatistics: ({ input: { field, ...wanted }, signal }) => jobItems.fieldStatistics(wanted, field, signal),
+      diff: ({ input: { before, key = null, ...wanted }, signal }) => jobItems.diff(wanted, before, key, signal),
+      export: ({ input: { format, filter, ...wanted }, signal }) => jobItems.export(wanted, { format, filter }, signal),
+      readExport: ({ input }) => jobItems.readExport(input.id, input.offset)
     },
     errors: {
-      list: os.errors.list.handler(({ input, context }) => parts.errorGroups.list({ ...input, ...onlyOf(context) })),
-      get: os.errors.get.handler(({ input }) => parts.errorGroups.get(input.id)),
-      ofJob: os.errors.ofJob.handler(({ input }) => parts.errorGroups.ofJob(input.jobId, input.attemptNumber)),
-      setState: os.errors.setState.handler(({ input }) => parts.errorGroups.setState(input.ids, input.state))
+      list: ({ input, context }) => parts.errorGroups.list({ ...input, ...onlyOf(context) }),
+      get: ({ input }) => parts.errorGroups.get(input.id),
+      ofJob: ({ input }) => parts.errorGroups.ofJob(input.jobId, input.attemptNumber),
+      setState: ({ input }) => parts.errorGroups.setState(input.ids, input.state)
     },
     events: {
-      subscribe: os.events.subscribe.handler(({ input, context, signal }) => subscribe(input.after, context, signal))
+      subscribe: ({ input, context, signal }) => subscribe(input.after, context, signal)
     },
-    ...accessOperations(os, access, parts.secondFactors),
-    ...signInOperations(os, signIns),
+    ...accessOperations(access, parts.secondFactors),
+    ...signInOperations(signIns),
     audit: {
-      list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
-        parts.audit.list(filter, { before, limit })
-      ),
-      export: os.audit.export.handler(({ input }) => parts.audit.export(input.after, input.limit)),
-      verify: os.audit.verify.handler(({ input, signal }) => parts.audit.verify(input.expect ?? null, signal))
+      list: ({ input: { before = null, limit, ...filter } }) => parts.audit.list(filter, { before, limit }),
+      export: ({ input }) => parts.audit.export(input.after, input.limit),
+      verify: ({ input, signal }) => parts.audit.verify(input.expect ?? null, signal)
     },
     system: {
-      status: os.system.status.handler(async ({ context }) => ({
+      status: async ({ context }) => ({
         ...parts.status(),
         secrets: only.seenSecrets(parts.status().secrets, seenBy(context)),
         ...(nodesSeenBy(context) === null ? {} : { python: only.HIDDEN_PYTHON }),
         figures: await figuresOf(context),
         problems: only.seenProblems(parts.problems(), viewOf(context))
-      })),
-      history: os.system.history.handler(({ context }) => ({
+      }),
+      history: ({ context }) => ({
         samples: seenBy(context) === null ? figures.history : []
-      })),
-      logOutEverywhere: os.system.logOutEverywhere.handler(async ({ context }) => ({
+      }),
+      logOutEverywhere: async ({ context }) => ({
         ended: (await context.logOutEverywhere?.()) ?? 0
-      })),
-      setPaused: os.system.setPaused.handler(async ({ input }) => {
+      }),
+      setPaused: async ({ input }) => {
         await systemCommands.setPaused(input.paused)
         await figures.refresh()
         return { paused: input.paused }
-      }),
-      runDemo: os.system.runDemo.handler(async () => ({ job: await systemCommands.runDemo() })),
-      createEnvironment: os.system.createEnvironment.handler(({ signal }) => systemCommands.createEnvironment(signal))
+      },
+      runDemo: async () => ({ job: await systemCommands.runDemo() }),
+      createEnvironment: ({ signal }) => systemCommands.createEnvironment(signal)
     }
   })
 }
