@@ -5,7 +5,15 @@ import type { createSecondFactors } from './second-factors.ts'
 import { createTable } from './table.ts'
 
 /** Users and the tokens of access. Writes run inside the caller's transaction. */
-export function createAccess(database: Database, secondFactors: ReturnType<typeof createSecondFactors>) {
+export function createAccess({
+  database,
+  secondFactors,
+  groups
+}: {
+  database: Database
+  secondFactors: Pick<ReturnType<typeof createSecondFactors>, 'deleteSecondFactors'>
+  groups: Pick<ReturnType<typeof createGroups>, 'leaveAll'>
+}) {
   const users = createTable<Omit<StoredUser, 'role'> & { role: string }>(database, {
     name: 'users',
     order: 'name',
@@ -32,6 +40,7 @@ export function createAccess(database: Database, secondFactors: ReturnType<typeo
     putUser: (user: StoredUser): void => users.put({ ...user, role: user.role ?? 'none' }),
 
     deleteUser(id: UserId): boolean {
+      groups.leaveAll(id)
       deleteTokensOf.run(id)
       secondFactors.deleteSecondFactors(id)
       return users.remove(id)
@@ -73,7 +82,7 @@ export function createGroups(database: Database) {
   }
 
   return {
-    list(): StoredGroup[] {
+    listGroups(): StoredGroup[] {
       const byGroup = membersOf()
       return groups.all().map((group) => ({
         ...group,

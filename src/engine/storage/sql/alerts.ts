@@ -120,7 +120,9 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   }
 
   return {
-    write,
+    writeAlerts: write,
+    /** On a user's request: it is audited. */
+    answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),
 

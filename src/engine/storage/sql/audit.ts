@@ -116,7 +116,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       }))
     },
 
-    after: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
+    listAuditAfter: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
 
     /** Newest first. `nextBefore`: where to go on; null: that was all. */
     pageAudit(
@@ -144,7 +144,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     },
 
     /** Deletes the oldest entries, those before this time, but never the newest one. Returns how many. */
-    forget(beforeMs: number, limit: number): number {
+    forgetAudit(beforeMs: number, limit: number): number {
       const { deleted, newest } = readChain()
       const old: StoredAuditEntry[] = []
       for (const entry of after.all(deleted.seq, limit)) {

@@ -61,7 +61,7 @@ export function createChains({
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
-          const ids = enqueue.enqueue(jobs)
+          const ids = enqueue.enqueueJobs(jobs)
           // A deduplicated job is an earlier job and keeps its own line.
           jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded(id))
           fired.run({ id: chainId, atMs })

@@ -28,12 +28,12 @@ export function createChangeLog(database: Database) {
   let lanesToAnnounce = new Set<string>()
   let askedCursor: (() => number | undefined) | null = null
 
-  function cursor(): number {
+  function changeCursor(): number {
     return newest.get() ?? 0
   }
 
   return {
-    cursor,
+    changeCursor,
 
     add(noun: Exclude<ChangedThing['noun'], 'job' | 'jobs'>, id: string): void {
       insert.run(noun, id)
@@ -83,7 +83,7 @@ export function createChangeLog(database: Database) {
     },
 
     listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
-      const end = cursor()
+      const end = changeCursor()
       const firstKept = oldest.get() ?? end + 1
       // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.
       if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
@@ -101,6 +101,6 @@ export function createChangeLog(database: Database) {
     },
 
     /** Prunes the oldest first, so that the rest has no gap. */
-    prune: (keep: number, limit: number): number => prune.run(cursor() - keep, limit).changes
+    prune: (keep: number, limit: number): number => prune.run(changeCursor() - keep, limit).changes
   }
 }

@@ -147,7 +147,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   }
 
   return {
-    enqueue(jobs: NewJob[]): JobId[] {
+    enqueueJobs(jobs: NewJob[]): JobId[] {
       let rank = order.ranksAtBack(jobs.length)
       let keys = 0
       plain = []

@@ -214,7 +214,7 @@ export function createErrorGroups({ database }: { database: Database }) {
       }))
     },
 
-    setState: (ids: ErrorGroupId[], state: ErrorState, atMs: number): ErrorGroupId[] =>
+    setErrorState: (ids: ErrorGroupId[], state: ErrorState, atMs: number): ErrorGroupId[] =>
       ids.filter((id) => setState.run({ id, state, atMs }).changes > 0)
   }
 }

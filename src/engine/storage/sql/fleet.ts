@@ -176,12 +176,12 @@ export function createLimits(database: Database) {
   )
 
   return {
-    get: (): StoredLimits => ({
+    getLimits: (): StoredLimits => ({
       revision: revision.get()!,
       rules: all.all().map((row) => ({ ...row, perNode: row.perNode === 1 }))
     }),
 
-    replace(limits: StoredLimits): void {
+    putLimits(limits: StoredLimits): void {
       requireNextRevision(limits.revision, revision.get(), 'list of limits')
       setRevision.run(limits.revision)
       clear.run()

@@ -364,7 +364,7 @@ export function createKeptItems(database: Database) {
       return row === undefined ? null : toRecord(row)
     },
 
-    record({ sizes, ...record }: ItemsRecord): void {
+    recordItems({ sizes, ...record }: ItemsRecord): void {
       put.run({ ...record, rawBytes: sizes?.rawBytes ?? null, storedBytes: sizes?.storedBytes ?? null })
       // Once retention has deleted a job, the fate of its items can no longer be queried.
       if (sizes === null) forgetGone.run(record)

@@ -1,7 +1,14 @@
 import type { Database } from './database.ts'
 import type { Fragments } from './fragments.ts'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../model/events.ts'
-import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../../model/records.ts'
+import type {
+  DeliveryTry,
+  NewEvent,
+  NewWebhook,
+  Retention,
+  StoredDelivery,
+  StoredWebhook
+} from '../../model/records.ts'
 import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
@@ -192,6 +199,11 @@ export function createOutbox(database: Database) {
       if (wanting === null) asked ??= enabled.aheadAll()
     },
     isWanted: (event: string): boolean => !isSilent && whoWants(event) !== undefined,
+
+    recordEvents(events: NewEvent[]): void {
+      for (const { event, project, atMs, data } of events)
+        record(event, project === null ? [] : [project], atMs, () => data)
+    },
 
     recordJob(event: JobEvent, id: string, atMs: number): void {
       if (isSilent || whoWants(event) === undefined) return

@@ -294,7 +294,7 @@ export function createRetention({
       return row === undefined ? null : { revision: row.revision, policy: JSON.parse(row.policy) }
     },
 
-    putPolicy(stored: StoredStoragePolicy): void {
+    putStoragePolicy(stored: StoredStoragePolicy): void {
       requireNextRevision(stored.revision, policy.get()?.revision, 'storage policy')
       forgetPolicy.run()
       putPolicy.run(stored.revision, JSON.stringify(stored.policy))

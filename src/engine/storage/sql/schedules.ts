@@ -60,7 +60,7 @@ type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 interface Dependencies {
   database: Database
   changes: ChangeLog
-  enqueue: Pick<ReturnType<typeof createEnqueue>, 'enqueue'>
+  enqueue: Pick<ReturnType<typeof createEnqueue>, 'enqueueJobs'>
   outbox: Outbox
 }
 
@@ -239,7 +239,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         return isOpen && isThere
       })
       const jobs = firings.flatMap((firing, index) => (isNew[index] ? firing.jobs : []))
-      const ids = jobs.length === 0 ? [] : enqueue.enqueue(jobs)
+      const ids = jobs.length === 0 ? [] : enqueue.enqueueJobs(jobs)
       let used = 0
       return firings.map((firing, index) => {
         if (!isNew[index]) return null
@@ -359,9 +359,9 @@ export function createBackfills(database: Database) {
   const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()
 
   return {
-    list: backfills.all,
+    listBackfills: backfills.all,
 
-    put(backfill: StoredBackfill): void {
+    putBackfill(backfill: StoredBackfill): void {
       requireNextRevision(backfill.revision, revision.get(backfill.scheduleId), 'backfill')
       backfills.put(backfill)
     }

@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { NewAuditEntry, NewEvent, StoredRole, StoredSource } from '../../model/records.ts'
+import type { NewAuditEntry, StoredRole, StoredSource } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
@@ -88,8 +88,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const sources = createSources(database)
   const limits = createLimits(database)
   const secondFactors = createSecondFactors(database)
-  const access = createAccess(database, secondFactors)
   const groups = createGroups(database)
+  const access = createAccess({ database, secondFactors, groups })
   const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
   const alerts = createAlerts({ database, outbox })
@@ -98,6 +98,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
+  /** Parts that collect rows during a write. Each may add to those after it; the change log is last. */
+  const collecting = [attempts, readings, chainEnds, timeline, counters, logSums, outbox]
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
@@ -119,12 +121,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ({ settings }: StoredSource) => settings.id
   )
   const users = nounOf('user', () => {
-    const isIn = (id: UserId) => groups.list().filter(({ members }) => members.includes(id))
+    const isIn = (id: UserId) => groups.listGroups().filter(({ members }) => members.includes(id))
     return access.listUsers().map((user) => ({ ...user, groups: isIn(user.id).map(({ name }) => name) }))
   })
   const members = nounOf('group', () => {
     const names = new Map(access.listUsers().map((user) => [user.id, user.name]))
-    return groups.list().map((group) => ({ ...group, members: group.members.map((id) => names.get(id) ?? id) }))
+    return groups.listGroups().map((group) => ({ ...group, members: group.members.map((id) => names.get(id) ?? id) }))
   })
   const roles = nounOf(
     'role',
@@ -137,12 +139,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ({ userId }: { userId: UserId }) => userId
   )
   const tokens = nounOf('token', () => access.listAccessTokens())
-  let announced = changes.cursor()
+  let announced = changes.changeCursor()
   let closing: Promise<void> | null = null
   const entries = createNextEntry()
 
   return {
-    enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
+    ...writes(enqueue, 'enqueueJobs'),
     recordRuns: (list) => write(() => list.forEach(recordRun)),
     ...reads(jobs, 'getJob', 'countFacets', 'countStatuses', 'countByState', 'countEndedSince', 'findJobsByJobid'),
     ...reads(jobs, 'listFinishedRuns', 'listSpidersElsewhere', 'countJobsNeeding'),
@@ -151,11 +153,11 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
     listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
     listLaterOrders: (filter, page) => read(() => jobs.listLater(filter, page).map(toJob)),
-    listTimeline: (jobId) => read(() => timeline.list(jobId)),
+    ...reads(timeline, 'listTimeline'),
 
     ...reads(queue, 'listLanes', 'readHeads'),
     onQueueChange: (listener) => queueChanged.add(listener),
-    releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
+    ...writes(holds, 'releaseDue'),
     ...writes(order, 'setPriority', 'reorder', 'placeQueued', 'changeQueued'),
     beginAttempts: (starts) => writeJoined(() => afterAttempts(() => queue.beginAttempts(starts))),
     ...writes(queue, 'cancelQueued', 'failQueued', 'restoreCancelled', 'askCancel'),
@@ -177,12 +179,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         () => readings.recordReadings(list),
         () => readings.readAhead(list)
       ),
-    findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
+    ...reads(readings, 'findFigures'),
 
     ...reads(errorGroups, 'listErrorGroups', 'getErrorGroup', 'projectsOfErrorGroups', 'listErrorsOfJob'),
-    setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
+    ...writes(errorGroups, 'setErrorState'),
     ...reads(keptItems, 'findItems', 'listKeptItems'),
-    recordItems: (record) => write(() => keptItems.record(record)),
+    ...writes(keptItems, 'recordItems'),
     ...reads(keptLogs, 'pageKeptLogs', 'readKeptLogs', 'listUnarchivedRuns', 'listUnindexedLogs', 'listAddedLogs'),
     ...reads(keptLogs, 'endOfLogBlocks'),
     ...writes(keptLogs, 'recordLogBlocks', 'forgetLogBlocks'),
@@ -193,18 +195,15 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
     ...changing(projects, fleet, 'putProjectSettings'),
 
-    changeCursor: () => read(() => changes.cursor()),
-    ...reads(changes, 'listChanges'),
+    ...reads(changes, 'changeCursor', 'listChanges'),
     onChange: (listener) => changed.add(listener),
 
     ...reads(schedules, 'listSchedules', 'getSchedules', 'pageSchedules', 'listFirings', 'listRecentFirings'),
     ...reads(schedules, 'findFired', 'listLiveJobsOf'),
     ...changing(scheduled, schedules, 'putSchedule', 'deleteSchedules'),
     ...writes(schedules, 'fire', 'setFailuresInARow'),
-    // Nothing to send ahead: the rows are written in this thread.
-
-    listBackfills: () => read(() => backfills.list()),
-    putBackfill: (backfill) => write(() => backfills.put(backfill)),
+    ...reads(backfills, 'listBackfills'),
+    ...writes(backfills, 'putBackfill'),
 
     ...reads(chains, 'listChains', 'listDueChains'),
     ...changing(chained, chains, 'putChain', 'deleteChain'),
@@ -213,8 +212,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...reads(outbox, 'listWebhooks', 'listDueDeliveries', 'listDeliveries', 'findNewestDelivery'),
     ...reads(outbox, 'listDeliveriesAfter'),
     ...changing(webhooks, outbox, 'putWebhook', 'deleteWebhook'),
-    recordEvents: (events) => write(() => recordEvents(events)),
-    ...writes(outbox, 'concludeTries', 'replayDeliveries'),
+    ...writes(outbox, 'recordEvents', 'concludeTries', 'replayDeliveries'),
 
     ...writes(answers, 'claimAnswer', 'keepAnswer'),
 
@@ -222,23 +220,15 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...changing(found, sources, 'putSource', 'deleteSource'),
     ...writes(sources, 'putVanishedNodes', 'deleteVanishedNodes'),
 
-    getLimits: () => read(() => limits.get()),
-    putLimits: (wanted) => write(() => limits.replace(wanted), { watched: watchOne('limits', () => limits.get()) }),
+    ...reads(limits, 'getLimits'),
+    putLimits: (wanted) => write(() => limits.putLimits(wanted), { watched: watchOne('limits', limits.getLimits) }),
 
     ...reads(findings, 'listSuccessfulRuns', 'listFindings'),
     ...writes(findings, 'recordFilledFields', 'putFindings', 'dismissFindings'),
 
     ...reads(access, 'listUsers', 'listAccessTokens', 'listRoles'),
-    ...changing(users, access, 'putUser'),
-    deleteUser: (id) =>
-      write(
-        () => {
-          groups.leaveAll(id)
-          return access.deleteUser(id)
-        },
-        { watched: watch(users, id) }
-      ),
-    listGroups: () => read(() => groups.list()),
+    ...changing(users, access, 'putUser', 'deleteUser'),
+    ...reads(groups, 'listGroups'),
     ...changing(members, groups, 'putGroup', 'deleteGroup'),
     ...changing(tokens, access, 'addAccessToken', 'deleteAccessToken'),
     ...changing(roles, access, 'putRole', 'deleteRole'),
@@ -251,25 +241,22 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...reads(alerts, 'listAlertRules', 'listSilences', 'readAlertMemory', 'getAlerts', 'listAlerts', 'sumAlerts'),
     ...changing(rules, alerts, 'putAlertRule', 'deleteAlertRule'),
     ...changing(silences, alerts, 'putSilence', 'deleteSilence'),
-    writeAlerts: (changes) => write(() => alerts.write(changes)),
-    answerAlerts: (changes) => write(() => alerts.write(changes)),
-    ...writes(alerts, 'pruneAlerts'),
+    ...writes(alerts, 'writeAlerts', 'answerAlerts', 'pruneAlerts'),
     ...writes(alertFacts, 'recordAlertFacts', 'pruneAlertFacts', 'tellDigest', 'deleteDigests'),
     ...reads(alertFacts, 'listNewestAlertFacts', 'listAlertFacts', 'listDigests'),
 
     withAudit: entries.withAudit,
     appendAudit: (record) => write(() => audit.append(prepareEntry(record))),
-    ...reads(audit, 'pageAudit', 'auditChain'),
-    listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
-    forgetAudit: (beforeMs, limit) => write(() => audit.forget(beforeMs, limit)),
+    ...reads(audit, 'pageAudit', 'auditChain', 'listAuditAfter'),
+    ...writes(audit, 'forgetAudit'),
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
     ...writes(retention, 'applyRetention', 'forgetDeletedLogs', 'keepJobs'),
     ...reads(retention, 'previewRetention', 'listDeletedLogs', 'getStoragePolicy'),
     putStoragePolicy: (stored) =>
-      write(() => retention.putPolicy(stored), {
-        watched: watchOne('storage policy', () => retention.getStoragePolicy())
+      write(() => retention.putStoragePolicy(stored), {
+        watched: watchOne('storage policy', retention.getStoragePolicy)
       }),
     storageSums: () => read(() => ({ ...retention.sums(), database: driver.size() })),
     shrink: (pages) => write(() => driver.shrink(pages)),
@@ -310,12 +297,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     }
     if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
     else apply()
-  }
-
-  function recordEvents(events: NewEvent[]): void {
-    for (const { event, project, atMs, data } of events) {
-      outbox.record(event, project === null ? [] : [project], atMs, () => data)
-    }
   }
 
   async function read<T>(work: () => T | Promise<T>): Promise<T> {
@@ -405,25 +386,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): () => void {
-    attempts.flush()
-    readings.flush()
-    chainEnds.flush()
-    timeline.flush()
-    counters.flush()
-    logSums.flush()
-    outbox.flush()
+    for (const part of collecting) part.flush()
     return changes.flush()
   }
 
   function discard(): void {
-    attempts.discard()
-    readings.discard()
-    chainEnds.discard()
-    timeline.discard()
-    counters.discard()
-    logSums.discard()
-    outbox.discard()
-    changes.discard()
+    for (const part of [...collecting, changes]) part.discard()
   }
 
   function refuseWhenClosing(): void {

@@ -45,7 +45,7 @@ export function createTimeline(database: Database) {
       added = []
     },
 
-    list(jobId: JobId): Transition[] {
+    listTimeline(jobId: JobId): Transition[] {
       return ofJob.all({ jobId }).map(({ text, evidence, ...row }) => ({
         ...row,
         ...written(decode(text)),
