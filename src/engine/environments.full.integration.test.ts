@@ -112,7 +112,7 @@ test('a project runs with what its requirements name; another, without them, can
   const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['reads'] })
   await vi.waitFor(async () => {
     const { job } = await client.jobs.get({ id: jobs[0]!.id })
-    expect(job.waiting).toEqual({
+    expect(job.waiting).toMatchObject({
       code: 'python_not_ready',
       text: expect.stringMatching(/^(This computer|Local node) is building the Python environment of shop \(.+\)$/)
     })

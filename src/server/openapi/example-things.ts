@@ -78,7 +78,11 @@ export const job: Job = {
   args: { category: 'shoes' },
   rank: 1024,
   placement: { nodeId: null, tags: ['eu'] },
-  waiting: { code: 'all_slots_busy', text: 'All 4 slots of the matching nodes are busy' },
+  waiting: {
+    code: 'all_slots_busy',
+    text: 'all 4 slots tagged eu are busy',
+    params: { slots: 4, held: 0, version: null, only: null, tags: ['eu'] }
+  },
   lane: '["shop","prices",null,null,["eu"]]'
 }
 

@@ -53,8 +53,16 @@ export const WaitingCode = z.enum([
   'retry_wait'
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
-/** `untilMs`: when the wait ends, if it has an end (not_before, retry_wait). */
-export const Waiting = z.object({ code: WaitingCode, text: z.string(), untilMs: z.number().optional() })
+/**
+ * `text`: English, as `waiting.CODE` says it with `params` (shared/texts/en.ts). `untilMs`: when the wait ends, if it
+ * has an end (not_before, retry_wait).
+ */
+export const Waiting = z.object({
+  code: WaitingCode,
+  text: z.string(),
+  params: z.record(z.string(), z.unknown()).optional(),
+  untilMs: z.number().optional()
+})
 export type Waiting = z.infer<typeof Waiting>
 
 /** Which nodes can run a job. Both empty: any node. A node must meet all tag terms (shared/tag-terms.ts). */

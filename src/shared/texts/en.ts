@@ -1,5 +1,6 @@
-import type { Job, JobId, Outcome } from '../contract/index.ts'
+import type { Dependency, Job, JobId, Outcome } from '../contract/index.ts'
 import { formatBytes } from '../format-bytes.ts'
+import { describeTags } from '../tag-terms.ts'
 import { formatDuration } from '../time.ts'
 
 /** A parameter that is a message of its own (`retry.in_time` within `timeline.and_next`), rendered before. */
@@ -53,6 +54,37 @@ const UNWANTED = {
   ended: 'the job has already ended',
   queued: 'the job is queued again'
 }
+
+/** Why a node cannot take jobs, after its name. */
+const UNAVAILABLE = {
+  unknown: 'has not answered yet',
+  down: 'does not answer',
+  unauthorized: 'rejects the credentials',
+  invalid: 'sends invalid responses',
+  unlisted: 'has not listed its jobs yet',
+  stuck: 'accepts jobs but starts none'
+}
+export type Unavailable = keyof typeof UNAVAILABLE
+
+/** Which nodes a job may run on: one, or those that meet the terms. */
+interface Where {
+  only: string | null
+  tags: readonly string[]
+}
+
+/** After a noun: ` of eu-1`, ` tagged eu`; empty for any node. */
+function ofNodes({ only, tags }: Where): string {
+  if (only !== null) return ` of ${only}`
+  return tags.length === 0 ? '' : ` ${describeTags(tags)}`
+}
+
+function runsOf(project: string | null, spider: string | null): string {
+  if (spider !== null) return ` of ${project === null ? '' : `${project}/`}${spider}`
+  return project === null ? '' : ` of project ${project}`
+}
+
+/** `2025-11-02 03:00:00 UTC` */
+const inUtc = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
 const stopped = (run: string) => [
   `Asked ${run} to stop (INT)`,
@@ -204,5 +236,89 @@ export const en = {
     `it is stopped there because ${UNWANTED[because]}`,
   'returned.stopped_for_run': ({ run }: { run: number }) =>
     `it is stopped there because run ${run} of the job continues`,
-  'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue'
+  'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue',
+
+  'waiting.next_in_line': () => 'next in queue',
+  'waiting.paused': () => 'the queue is paused',
+  'waiting.project_paused': ({ project }: { project: string }) => `${project} is paused`,
+  'waiting.version_missing': ({ project, version }: { project: string; version: string | null }) =>
+    version === null
+      ? `${project} has no active version: upload one, or pin another`
+      : `version ${version} of ${project} is gone; upload it again`,
+  'waiting.no_nodes': () => 'there are no nodes; add one under Nodes',
+  'waiting.no_matching_node': ({ only, tags }: Where) =>
+    only === null
+      ? `no node is ${describeTags(tags)}`
+      : 'its node was removed or has different tags; run the job again on another node',
+  /** `matching`: how many nodes could run the job; `node`: the first of them. */
+  'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & AtNode & { matching: number }) =>
+    `${matching === 1 ? node : `every node${ofNodes(where)} that could run the job`} is cordoned`,
+  /** `down`: how many of them are not cordoned. */
+  'waiting.nodes_down': (of: Where & AtNode & { matching: number; down: number; why: Unavailable }) => {
+    const { node, matching, down, why, ...where } = of
+    if (down < matching)
+      return `${node} ${UNAVAILABLE[why]}, and the other nodes${ofNodes(where)} are down or cordoned as well`
+    if (matching === 1) return `${node} ${UNAVAILABLE[why]}`
+    return `none of the ${down} nodes${ofNodes(where)} can take jobs now`
+  },
+  'waiting.python_not_ready': (of: Where & AtNode & { matching: number; why: string }) => {
+    const { node, matching, why, ...where } = of
+    return `${node} ${why}${matching === 1 ? '' : `, and no other node${ofNodes(where)} can take it`}`
+  },
+  /** `held`: how many slots are taken by what an ended spider left. `version`: only the slots where it is count. */
+  'waiting.all_slots_busy': (of: Where & { slots: number; held: number; version: string | null }) => {
+    const { slots, held, version, ...where } = of
+    if (version !== null) return `all slots with version ${version} are busy`
+    const busy = slots === 1 ? `the slot${ofNodes(where)} is busy` : `all ${slots} slots${ofNodes(where)} are busy`
+    const inThem = slots === 1 ? 'in it' : `in ${held} of them`
+    return held === 0
+      ? busy
+      : `${busy}; ${inThem}, a spider has ended, but something that it started keeps its process open`
+  },
+  'waiting.egg_on_its_way': ({ version, node, refused }: AtNode & { version: string; refused: Words | null }) =>
+    `version ${version} is being sent to ${node}${refused === null ? '' : `; ${refused}`}`,
+  'waiting.egg_refused': ({ version, refused }: { version: string; refused: Words | null }) =>
+    refused ?? `no open node has version ${version}, and it could not be sent; see Projects`,
+  'egg.not_importable': ({
+    node,
+    others,
+    version,
+    error
+  }: AtNode & { others: number; version: string; error: string }) =>
+    `${others === 0 ? node : `${node} and ${others} more`} cannot import version ${version}: ${error}`,
+  'waiting.node_refused': ({ node }: AtNode) => `${node} refused the job; retrying soon`,
+  'waiting.limit': ({ limit }: { limit: Words }) => limit,
+  'limit.none_may_start': (of: { project: string | null; spider: string | null; tag: string | null }) => {
+    const where = of.tag === null ? '' : ` on nodes tagged ${of.tag}`
+    return `no run${runsOf(of.project, of.spider)} may start${where}: the limit is 0`
+  },
+  'limit.reached': (of: {
+    project: string | null
+    spider: string | null
+    tag: string | null
+    perNode: boolean
+    live: number
+    max: number
+  }) => {
+    const { project, spider, tag, perNode, live, max } = of
+    const tagged = tag === null ? '' : ` tagged ${tag}`
+    const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
+    const runs = `${max} ${max === 1 ? 'run' : 'runs'}${runsOf(project, spider)}`
+    return `${live} of at most ${runs} ${live === 1 ? 'is' : 'are'} live${where}`
+  },
+  'limit.logs_kept': ({ node, logs, spider }: AtNode & { logs: number; spider: string }) =>
+    `${node} keeps ${logs === 1 ? '1 log' : `${logs} logs`} of a spider: another run of ${spider} would delete that of a running one`,
+  'waiting.pending_on_node': ({ node, why }: AtNode & { why: string }) => `pending on ${node}: ${why}`,
+  'waiting.overlap': ({ spider }: { spider: string }) =>
+    `waits until the run of ${spider} with the same arguments ends`,
+  /** `others`: how many more jobs it waits for. */
+  'waiting.dependency': (of: { jobId: JobId | null; on: Dependency['on']; others: number }) => {
+    const job = of.jobId === null ? 'another job' : `job ${of.jobId}`
+    const more = of.others === 0 ? '' : `, and for ${of.others} more`
+    return `waits until ${job} has ${of.on}${more}`
+  },
+  'waiting.not_before': ({ untilMs }: { untilMs: number | null }) =>
+    untilMs === null ? 'not later' : `not before ${inUtc(untilMs)}`,
+  'waiting.retry_wait': ({ untilMs }: { untilMs: number | null }) =>
+    untilMs === null ? 'retry later' : `retry at ${inUtc(untilMs)}`
 }

@@ -1,4 +1,4 @@
-import type { JobId } from '../contract/ids.ts'
+import type { JobId, Waiting } from '../contract/index.ts'
 import { en, type Words } from './en.ts'
 
 /** The texts of one language. A second language is a file with `const de: Catalogue = { … }`. */
@@ -22,6 +22,17 @@ export function say<C extends Code>(
   ...[params]: unknown extends Given<C> ? [] : [params: Params<C>]
 ): Message {
   return { code, params: (params ?? {}) as Message['params'] }
+}
+
+type WaitingCodes<C extends Code = Code> = C extends `waiting.${infer W}` ? W : never
+
+/** Why a job waits. `untilMs`: when the wait ends, if it has an end. */
+export function waitFor<W extends WaitingCodes>(
+  code: W,
+  ...params: Parameters<typeof say<`waiting.${W}`>> extends [unknown, ...infer P] ? P : never
+): Waiting {
+  const { text, params: given } = written((say as (...all: unknown[]) => Message)(`waiting.${code}`, ...params))
+  return { code, text, params: given }
 }
 
 /** Words from outside, such as the answer of a node, or from before there were codes. */

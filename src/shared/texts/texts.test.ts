@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JobId } from '../contract/ids.ts'
 import { en } from './en.ts'
-import { decode, encode, jobsIn, type Message, plain, render, say, withoutJobs, written } from './message.ts'
+import { decode, encode, jobsIn, type Message, plain, render, say, waitFor, withoutJobs, written } from './message.ts'
 
 const OTHER = 'f'.repeat(32) as JobId
 const BY_CHAIN = say('timeline.queued_by_chain', { jobId: OTHER, chain: 'next', spider: 'x', outcome: 'failed' })
@@ -13,6 +13,14 @@ describe('a message', () => {
     const message = say('timeline.and_next', { what, next })
     expect(render(message)).toBe('Failed: exit code 1; retrying in 30 s (run 2 of 3)')
     expect(written(message)).toMatchObject({ code: 'timeline.and_next', params: { what, next } })
+  })
+
+  it.each([
+    [0, 'eu-1 cannot import version 3: ImportError: x'],
+    [1, 'eu-1 and 1 more cannot import version 3: ImportError: x']
+  ])('names the node that refused an egg, and %i others', (others, text) => {
+    const refused = say('egg.not_importable', { node: 'eu-1', others, version: '3', error: 'ImportError: x' })
+    expect(waitFor('egg_refused', { version: '3', refused })).toMatchObject({ code: 'egg_refused', text })
   })
 
   it('is rendered by another language', () => {

@@ -19,7 +19,8 @@ import type {
   StoragePreview,
   StorageUsage,
   SystemStatus,
-  Transition
+  Transition,
+  Waiting
 } from '../../../shared/contract/index.ts'
 import { type Message, jobsIn, withoutJobs, written } from '../../../shared/texts/message.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
@@ -157,12 +158,15 @@ function withoutOthers(text: string, shown: ReadonlySet<JobId>): string {
   return text.replace(JOB_IDS, (whole, id: JobId) => (shown.has(id) ? whole : 'another job'))
 }
 
+const messageOf = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
+
 /** These jobs, which may be seen, without the names of others that they wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const namedBy = ({ after, waiting, reason }: Job) => [
     ...after.map(({ jobId }) => jobId),
-    ...idsIn(`${waiting?.text ?? ''} ${reason ?? ''}`)
+    ...(waiting === null ? [] : jobsIn(messageOf(waiting))),
+    ...idsIn(reason ?? '')
   ]
   const shown = await nameable(jobs.flatMap(namedBy), seen, reads)
   return jobs.map((job) => {
@@ -170,7 +174,11 @@ export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: 
     return {
       ...job,
       after: job.after.filter(({ jobId }) => shown.has(jobId)),
-      waiting: job.waiting && { ...job.waiting, text: withoutOthers(job.waiting.text, shown) },
+      waiting: job.waiting && {
+        ...job.waiting,
+        ...written(withoutJobs(messageOf(job.waiting), (id) => shown.has(id))),
+        code: job.waiting.code
+      },
       reason: job.reason && withoutOthers(job.reason, shown)
     }
   })

@@ -58,8 +58,8 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
     ({ id, nodeId }) => {
       const node = nodeId === null ? undefined : fleet.get(nodeId)
       const jobid = node?.client.whyPending === undefined ? undefined : live.ofJob(id)?.jobid
-      const text = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
-      return text === null ? null : `pending on ${node!.stored.name}: ${text}`
+      const why = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
+      return why === null ? null : { node: node!.stored.name, why }
     }
   )
   const { beforeDispatch, chooseNodes } = plugins

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
-import { describeLimit, describeReached, LimitBook, liveOf } from './limits.ts'
+import { render } from '../../../shared/texts/message.ts'
+import { describeLimit, LimitBook, limitReached, liveOf } from './limits.ts'
 
 function aRule(values: Plain<Partial<LimitRule>> = {}): LimitRule {
   return branded({ id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values })
@@ -35,7 +36,7 @@ describe('limits on what is live', () => {
     [{ project: 'shop', max: 0 }, 1, 'no run of project shop may start: the limit is 0'],
     [{ tag: 'eu', max: 0 }, 0, 'no run may start on nodes tagged eu: the limit is 0']
   ])('%j reached with %i live: %s', (values, live, words) => {
-    expect(describeReached(aRule(values), live)).toBe(words)
+    expect(render(limitReached(aRule(values), live))).toBe(words)
   })
 
   it.each([

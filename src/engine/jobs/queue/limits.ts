@@ -1,5 +1,6 @@
 import type { LimitRule, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 
 /** Cached rules per spider. The cache is cleared when it is full. */
 const REMEMBERED_MAX = 20_000
@@ -74,23 +75,10 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
 }
 
 /** Why a run must wait when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
-export function describeReached(rule: LimitRule, live: number): string {
-  const { project, spider, tag, perNode, max } = rule
-  const whose =
-    spider === null
-      ? project === null
-        ? ''
-        : ` of project ${project}`
-      : ` of ${project === null ? '' : `${project}/`}${spider}`
-  const tagged = tag === null ? '' : ` tagged ${tag}`
-  if (max === 0) {
-    const where = tag === null ? '' : ` on nodes${tagged}`
-    return `no run${whose} may start${where}: the limit is 0`
-  }
+export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
+  if (max === 0) return say('limit.none_may_start', { project, spider, tag })
   // `live` is below `max` if this plan sends the last ones. They are live by the time the text is read.
-  const count = Math.max(live, max)
-  const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
-  return `${count} of at most ${max} ${max === 1 ? 'run' : 'runs'}${whose} ${count === 1 ? 'is' : 'are'} live${where}`
+  return say('limit.reached', { project, spider, tag, perNode, live: Math.max(live, max), max })
 }
 
 /** `limit 2 for project shop`, `limit 1 of price* on each node`. */

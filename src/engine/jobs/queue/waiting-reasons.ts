@@ -1,5 +1,6 @@
 import type { Job, JobId, LiveFigures, NodeId, Waiting } from '../../../shared/contract/index.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
+import { waitFor } from '../../../shared/texts/message.ts'
 import { givenDedupeKey } from '../../storage/dedupe-key.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { StoredJob } from '../../model/records.ts'
@@ -12,6 +13,12 @@ export interface WaitingPlan {
   lanes: Map<string, Waiting>
 }
 
+/** What a node says of a job that it accepted and has not started. */
+interface PendingOnNode {
+  node: string
+  why: string
+}
+
 /**
  * Why queued jobs wait. All jobs of a lane wait for the same thing, so the dispatcher's runs publish the reason by lane
  * and by line, in memory. Reading it for a job takes two lookups, however long the queue is.
@@ -19,7 +26,7 @@ export interface WaitingPlan {
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
   readonly #unknownSince: (nodeId: NodeId) => number | null
-  readonly #pendingOf: (job: StoredJob) => string | null
+  readonly #pendingOf: (job: StoredJob) => PendingOnNode | null
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
@@ -29,7 +36,7 @@ export class WaitingReasons {
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,
     progressOf: (jobId: JobId) => LiveFigures | null = () => null,
-    pendingOf: (job: StoredJob) => string | null = () => null
+    pendingOf: (job: StoredJob) => PendingOnNode | null = () => null
   ) {
     this.#pendingOf = pendingOf
     this.#unknownSince = unknownSince
@@ -76,8 +83,8 @@ export class WaitingReasons {
   }
 
   #whyPending(job: StoredJob): Waiting | null {
-    const text = job.state === 'starting' ? this.#pendingOf(job) : null
-    return text === null ? null : { code: 'pending_on_node', text }
+    const pending = job.state === 'starting' ? this.#pendingOf(job) : null
+    return pending && waitFor('pending_on_node', pending)
   }
 
   /** The job as clients see it: with its waiting reason and without its secrets. */
@@ -96,31 +103,16 @@ export class WaitingReasons {
 
 const NO_RATES = { pagesPerMinute: null, itemsPerMinute: null }
 
-const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in queue' }
+const NEXT_IN_LINE = waitFor('next_in_line')
 
 /** Why a job itself is held, before it waits with its lane. */
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
   if (hold === null) return null
-  if (hold === 'overlap') {
-    return { code: 'overlap', text: `waits until the run of ${spider} with the same arguments ends` }
-  }
+  if (hold === 'overlap') return waitFor('overlap', { spider })
   if (hold === 'dependency') {
     const [first, ...others] = after
-    if (first === undefined) return { code: 'dependency', text: 'waits for another job' }
-    const how = first.on === 'ended' ? 'has ended' : `has ${first.on}`
-    const more = others.length === 0 ? '' : `, and for ${others.length} more`
-    return { code: 'dependency', text: `waits until job ${first.jobId} ${how}${more}` }
+    return waitFor('dependency', { jobId: first?.jobId ?? null, on: first?.on ?? 'ended', others: others.length })
   }
-  const isRetry = hold === 'retry'
-  const words = isRetry ? 'retry' : 'not'
-  const text = notBeforeMs === null ? `${words} later` : `${words} ${isRetry ? 'at' : 'before'} ${inWords(notBeforeMs)}`
-  return {
-    code: isRetry ? 'retry_wait' : 'not_before',
-    text,
-    ...(notBeforeMs === null ? {} : { untilMs: notBeforeMs })
-  }
-}
-
-function inWords(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  const waiting = waitFor(hold === 'retry' ? 'retry_wait' : 'not_before', { untilMs: notBeforeMs })
+  return notBeforeMs === null ? waiting : { ...waiting, untilMs: notBeforeMs }
 }

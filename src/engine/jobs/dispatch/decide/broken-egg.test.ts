@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { aNodeId } from '../../../../shared/testing/ids.ts'
-import { type BrokenEgg, describeImportErrors, type EggCandidate, findBrokenEgg } from './broken-egg.ts'
+import { type BrokenEgg, type EggCandidate, findBrokenEgg } from './broken-egg.ts'
 
 const MINUTE_MS = 60_000
 const NOW_MS = 100 * MINUTE_MS
@@ -68,18 +68,5 @@ describe('jobs whose egg cannot be imported', () => {
   it('wait while no node has refused it', () => {
     expect(judge()).toBeNull()
     expect(judge(candidate({ mode: 'cordoned' }))).toBeNull()
-  })
-
-  it('have a waiting reason that names the node and the error', () => {
-    expect(describeImportErrors('3', [])).toBeNull()
-    expect(describeImportErrors('3', [['eu-1', `Traceback\n${MISSING}`]])).toBe(
-      `eu-1 cannot import version 3: ${MISSING}`
-    )
-    expect(
-      describeImportErrors('3', [
-        ['eu-1', MISSING],
-        ['eu-2', MISSING]
-      ])
-    ).toBe(`eu-1 and 1 more cannot import version 3: ${MISSING}`)
   })
 })

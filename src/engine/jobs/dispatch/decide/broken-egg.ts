@@ -60,22 +60,10 @@ export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number)
   return { ...broken, askAgain: askable.slice(0, ASKED_AT_ONCE).map(({ id }) => id) }
 }
 
-/** `eu-1 cannot import version 3: ModuleNotFoundError: No module named 'x'`; null: no node has refused it. */
-export function describeImportErrors(
-  version: string,
-  errors: Iterable<readonly [name: string, error: string]>
-): string | null {
-  const [first, ...others] = errors
-  if (first === undefined) return null
-  const [name, error] = first
-  const who = others.length === 0 ? name : `${name} and ${others.length} more`
-  return `${who} cannot import version ${version}: ${lastLineOf(error)}`
-}
-
 const SHOWN_MAX = 300
 
 /** The last line of a traceback has the cause, and is the same on all nodes; paths above it differ. */
-function lastLineOf(error: string): string {
+export function lastLineOf(error: string): string {
   const line = error.trimEnd().split('\n').at(-1)!.trim()
   return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line || 'no reason given'
 }

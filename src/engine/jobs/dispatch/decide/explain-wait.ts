@@ -1,8 +1,8 @@
 import type { NodeId, ProjectName, VersionName, Waiting } from '../../../../shared/contract/index.ts'
-import { describeTags } from '../../../../shared/tag-terms.ts'
+import { type Message, say, waitFor } from '../../../../shared/texts/message.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
-import { describeImportErrors } from './broken-egg.ts'
+import { lastLineOf } from './broken-egg.ts'
 import type { EggState, NodeIndex, PlacementSummary, WhyNotReady } from './node-index.ts'
 
 interface Asked {
@@ -20,106 +20,72 @@ interface Asked {
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
   const { nodes } = input
-  if (nodes.size === 0) return { code: 'no_nodes', text: 'there are no nodes; add one under Nodes' }
+  if (nodes.size === 0) return waitFor('no_nodes')
   const summary = nodes.summaryOf(line.placement, line.placementKey)
-  const where = placeName(line, summary)
-  if (summary.matching === 0 && line.placement.nodeId !== null) {
-    return {
-      code: 'no_matching_node',
-      text: 'its node was removed or has different tags; run the job again on another node'
-    }
-  }
-  if (summary.matching === 0) return { code: 'no_matching_node', text: `no node is ${where}` }
+  const where = nodesOf(line, summary)
+  const { matching } = summary
+  if (matching === 0) return waitFor('no_matching_node', where)
   if (summary.able.size === 0) return explainUnavailable(summary, where)
   const unready = summary.choosy.filter(({ id }) => input.whyNotReady(id, line.project) !== null)
   if (unready.length === summary.able.size) {
-    const [first] = unready
-    const others = summary.matching === 1 ? '' : `, and no other node${suffix(where)} can take it`
-    return { code: 'python_not_ready', text: `${first!.name} ${input.whyNotReady(first!.id, line.project)}${others}` }
+    const { id, name } = unready[0]!
+    return waitFor('python_not_ready', { node: name, why: input.whyNotReady(id, line.project)!, matching, ...where })
   }
   const slots = unready.reduce((left, node) => left - node.slots, summary.slots)
-  return (hasRoom ? explainEgg(line, input) : null) ?? busy(slots, summary.held, where)
+  const busy = () => waitFor('all_slots_busy', { slots, held: summary.held, version: null, ...where })
+  return (hasRoom ? explainEgg(line, input, where) : null) ?? busy()
 }
 
-function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
-  const { firstUnavailable: first, unavailable, matching } = summary
-  if (first === null) {
-    const which = matching === 1 ? summary.first!.name : `every node${suffix(where)} that could run the job`
-    return { code: 'nodes_cordoned', text: `${which} is cordoned` }
-  }
-  if (unavailable < matching) {
-    return {
-      code: 'nodes_down',
-      text: `${first.name} ${first.unavailable}, and the other nodes${suffix(where)} are down or cordoned as well`
-    }
-  }
-  const text =
-    matching === 1
-      ? `${first.name} ${first.unavailable}`
-      : `none of the ${unavailable} nodes${suffix(where)} can take jobs now`
-  return { code: 'nodes_down', text }
+function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
+  const { first, firstUnavailable: down, unavailable, matching } = summary
+  if (down === null) return waitFor('nodes_cordoned', { node: first!.name, matching, ...where })
+  return waitFor('nodes_down', { node: down.name, why: down.unavailable!, matching, down: unavailable, ...where })
 }
 
 /** There is room, but not on a node with the egg. */
-function explainEgg(line: QueueLine, asked: Asked): Waiting | null {
+function explainEgg(line: QueueLine, asked: Asked, where: Where): Waiting | null {
   const { nodes, versionOf, eggState, whyNotReady } = asked
   const version = versionOf(line)!
-  const { able } = nodes.summaryOf(line.placement, line.placementKey)
+  const { able, slots, held } = nodes.summaryOf(line.placement, line.placementKey)
   const open = [...nodes.open()].filter(({ id }) => able.has(id) && whyNotReady(id, line.project) === null)
   if (open.length === 0) return null
   const stateOn = (id: NodeId) => eggState(id, line.project, version)
   const sending = open.find(({ id }) => stateOn(id) === 'sending')
-  if (sending !== undefined) {
-    return eggOnItsWay(line, sending.name, asked)
-  }
+  if (sending !== undefined) return eggOnItsWay(line, sending.name, asked)
   // The nodes that have the egg are full, perhaps because of this plan.
   if (isAny(able, (id) => stateOn(id) === 'present')) {
-    if (open.some(({ id }) => stateOn(id) !== 'present')) {
-      return { code: 'all_slots_busy', text: `all slots with version ${version} are busy` }
-    }
-    return null
+    if (open.every(({ id }) => stateOn(id) === 'present')) return null
+    return waitFor('all_slots_busy', { slots, held, version, ...where })
   }
-  const text = importErrorText(line, asked)
-  return {
-    code: 'egg_refused',
-    text: text ?? `no open node has version ${version}, and it could not be sent; see Projects`
-  }
+  return waitFor('egg_refused', { version, refused: importErrors(line, asked) })
 }
 
 /** Names the nodes that have already refused the egg, too. */
 export function eggOnItsWay(line: QueueLine, nodeName: string, asked: Asked): Waiting {
-  const refused = importErrorText(line, asked)
-  const text = `version ${asked.versionOf(line)} is being sent to ${nodeName}`
-  return { code: 'egg_on_its_way', text: refused === null ? text : `${text}; ${refused}` }
+  const version = asked.versionOf(line)!
+  return waitFor('egg_on_its_way', { version, node: nodeName, refused: importErrors(line, asked) })
 }
 
-function importErrorText(line: QueueLine, { nodes, versionOf, importErrors }: Asked): string | null {
+/** null: no node has refused it. */
+function importErrors(line: QueueLine, { nodes, versionOf, importErrors: errorsOf }: Asked): Message | null {
   const version = versionOf(line)!
-  const errors = importErrors(line.project, version)
+  const errors = errorsOf(line.project, version)
   if (errors.size === 0) return null
   const { able } = nodes.summaryOf(line.placement, line.placementKey)
-  const named = [...errors].filter(([id]) => able.has(id))
-  return describeImportErrors(
-    version,
-    named.map(([id, { output }]) => [nodes.get(id)!.name, output])
-  )
+  const [first, ...others] = [...errors].filter(([id]) => able.has(id))
+  if (first === undefined) return null
+  const [id, { output }] = first
+  const [node, error] = [nodes.get(id)!.name, lastLineOf(output)]
+  return say('egg.not_importable', { node, others: others.length, version, error })
 }
 
-function busy(slots: number, held: number, where: string): Waiting {
-  const text = slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy`
-  const inThem = slots === 1 ? 'in it' : `in ${held} of them`
-  const why = held === 0 ? '' : `; ${inThem}, a spider has ended, but something that it started keeps its process open`
-  return { code: 'all_slots_busy', text: `${text}${why}` }
+interface Where {
+  only: string | null
+  tags: readonly string[]
 }
 
-function placeName({ placement }: QueueLine, summary: PlacementSummary): string {
-  if (placement.nodeId !== null) return summary.first?.name ?? 'the node asked for'
-  return describeTags(placement.tags)
-}
-
-function suffix(where: string): string {
-  if (where === '') return ''
-  return /^(not )?tagged /.test(where) ? ` ${where}` : ` of ${where}`
+function nodesOf({ placement: { nodeId, tags } }: QueueLine, summary: PlacementSummary): Where {
+  return nodeId === null ? { only: null, tags } : { only: summary.first?.name ?? nodeId, tags: [] }
 }
 
 function isAny<T>(items: Iterable<T>, isSo: (item: T) => boolean): boolean {

@@ -1,3 +1,4 @@
+import type { Unavailable } from '../../../../shared/texts/en.ts'
 import type { NodeId, NodeMode, Placement, ProjectName } from '../../../../shared/contract/index.ts'
 import { meetsTags } from '../../../../shared/tag-terms.ts'
 
@@ -24,8 +25,8 @@ export interface PlaceableNode {
   roomMax: number
   tags: readonly string[]
   mode: NodeMode
-  /** Why it cannot take jobs now, worded to follow its name (`does not answer`); null: it can. */
-  unavailable: string | null
+  /** Why it cannot take jobs now; null: it can. */
+  unavailable: Unavailable | null
   /** How many logs of a spider it keeps when it starts a run of it; null: not known. */
   logsKept: number | null
   /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */

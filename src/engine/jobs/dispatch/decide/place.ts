@@ -1,9 +1,10 @@
 import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../../shared/contract/index.ts'
+import { say, waitFor } from '../../../../shared/texts/message.ts'
 import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
 import { Heap } from '../../../runtime/heap.ts'
-import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
+import { type CountedRule, limitReached, liveOf } from '../../queue/limits.ts'
 import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
 import type { QueueHead } from '../../../model/records.ts'
 import { eggOnItsWay, explainLine } from './explain-wait.ts'
@@ -101,12 +102,6 @@ interface RankedNode {
   share: number
 }
 
-/** `eu-1 keeps 1 log of a spider: another run of prices would delete that of a running one`. */
-function describeLogsKept({ name, logsKept }: PlaceableNode, spider: string): string {
-  const logs = logsKept === 1 ? '1 log' : `${logsKept} logs`
-  return `${name} keeps ${logs} of a spider: another run of ${spider} would delete that of a running one`
-}
-
 class Placing {
   readonly #input: PlaceInput
   /** How many jobs of this plan go to each node. */
@@ -137,7 +132,7 @@ class Placing {
     const { lines, shareOf, isPaused, assignmentsMax } = this.#input
     const plan = this.#plan
     if (isPaused) {
-      plan.waiting.everything = { code: 'paused', text: 'the queue is paused' }
+      plan.waiting.everything = waitFor('paused')
       return plan
     }
     const order = new FairOrder(this.#linesThatMayGo(lines), shareOf)
@@ -160,9 +155,9 @@ class Placing {
     const { isProjectPaused, versionOf, hasLimits } = this.#input
     for (const line of lines) {
       if (isProjectPaused(line.project)) {
-        this.#waits(line, { code: 'project_paused', text: `${line.project} is paused` })
+        this.#waits(line, waitFor('project_paused', { project: line.project }))
       } else if (versionOf(line) === null) {
-        this.#waits(line, { code: 'version_missing', text: missingVersionText(line) })
+        this.#waits(line, waitFor('version_missing', { project: line.project, version: line.version }))
       } else if (this.#openNodes(line).length === 0) {
         this.#waits(line, explainLine(line, this.#input, false))
         if (hasLimits) for (const lane of line.lanes.values()) this.#recordExhaustedLimit(line, lane)
@@ -199,7 +194,7 @@ class Placing {
     }
     // What blocks one job or one spider must not block the others.
     if (found.refusedBy !== null) {
-      const waiting: Waiting = { code: 'node_refused', text: `${found.refusedBy.name} refused the job; retrying soon` }
+      const waiting = waitFor('node_refused', { node: found.refusedBy.name })
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
       return order.skipJob()
     }
@@ -210,7 +205,9 @@ class Placing {
     }
     if (found.logsKeptBy !== null) {
       this.#plan.awaitsLogs = true
-      this.#plan.waiting.lanes.set(lane.lane, { code: 'limit', text: describeLogsKept(found.logsKeptBy, lane.spider) })
+      const { name, logsKept } = found.logsKeptBy
+      const limit = say('limit.logs_kept', { node: name, logs: logsKept!, spider: lane.spider })
+      this.#plan.waiting.lanes.set(lane.lane, waitFor('limit', { limit }))
       return order.skipLane()
     }
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
@@ -360,7 +357,7 @@ class Placing {
   /** Gives a limit as the reason. A limit per node is described without a live count, because nodes differ. */
   #laneWaits({ lane }: QueueLane, counted: CountedRule): void {
     const live = counted.rule.perNode ? 0 : this.#liveUnder(counted)
-    this.#plan.waiting.lanes.set(lane, { code: 'limit', text: describeReached(counted.rule, live) })
+    this.#plan.waiting.lanes.set(lane, waitFor('limit', { limit: limitReached(counted.rule, live) }))
   }
 
   /** No node has room, and the limit would block these jobs even if one had. */
@@ -426,8 +423,3 @@ function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
 }
 
 const nothingKept = (): Kept => ({ refusedBy: null, limitedBy: null, logsKeptBy: null })
-
-function missingVersionText(line: QueueLine): string {
-  if (line.version === null) return `${line.project} has no active version: upload one, or pin another`
-  return `version ${line.version} of ${line.project} is gone; upload it again`
-}

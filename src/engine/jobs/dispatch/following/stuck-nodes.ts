@@ -35,18 +35,16 @@ export class StuckNodes {
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  /** `changed`: the result of `whyStuck` or `roomFor` has changed for a node. */
+  /** `changed`: the result of `roomFor` has changed for a node. */
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
     this.#context = context
   }
 
-  /** Why it gets no jobs now, worded to follow its name; null: it may get some (see `roomFor`). */
-  whyStuck(nodeId: NodeId): string | null {
-    const stuck = this.#watches.get(nodeId)?.stuck ?? null
-    if (stuck === null) return null
-    return this.roomFor(nodeId) > 0 ? null : 'accepts jobs but starts none'
+  /** It gets no jobs now, because it starts none of those that it has. */
+  isStuck(nodeId: NodeId): boolean {
+    return this.roomFor(nodeId) === 0
   }
 
   /** How many more jobs it may get now. A node on probation gets one, and the next once that one has started. */

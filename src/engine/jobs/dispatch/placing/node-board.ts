@@ -1,3 +1,4 @@
+import type { Unavailable } from '../../../../shared/texts/en.ts'
 import type { NodeId } from '../../../../shared/contract/index.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DispatchContext } from '../context.ts'
@@ -8,16 +9,9 @@ import { NodeIndex, roomOn } from '../decide/node-index.ts'
 
 /** Maximum requests in flight to one Scrapyd. It handles them one at a time, so more would only wait there. */
 const REQUESTS_TO_ONE_MAX = 4
-const HEALTH_WORDS = {
-  unknown: 'has not answered yet',
-  down: 'does not answer',
-  unauthorized: 'rejects the credentials',
-  invalid: 'sends invalid responses'
-}
-
 export interface NodeBoardParts {
-  /** Why a stuck node gets no jobs now, and how many more it may get. */
-  stuck: Pick<StuckNodes, 'whyStuck' | 'roomFor'>
+  /** Whether a node is stuck and gets no jobs now, and how many more it may get. */
+  stuck: Pick<StuckNodes, 'isStuck' | 'roomFor'>
   lists: Pick<Follower, 'knowsLists'>
   sender: Pick<Sender, 'requestsTo'>
 }
@@ -94,10 +88,10 @@ export class NodeBoard {
     return this.index.put(after) || roomOn(after) > roomOn(before!)
   }
 
-  #whyUnavailable(node: FleetNode): string | null {
-    if (node.status.health !== 'up') return HEALTH_WORDS[node.status.health]
-    if (!this.#parts.lists.knowsLists(node)) return 'has not listed its jobs yet'
-    return this.#parts.stuck.whyStuck(node.stored.id)
+  #whyUnavailable(node: FleetNode): Unavailable | null {
+    if (node.status.health !== 'up') return node.status.health
+    if (!this.#parts.lists.knowsLists(node)) return 'unlisted'
+    return this.#parts.stuck.isStuck(node.stored.id) ? 'stuck' : null
   }
 }
 
