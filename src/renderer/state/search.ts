@@ -48,6 +48,7 @@ export const parseJobsSearch = (raw: Raw) => ({
   user: textOf(raw['user'])
 })
 
+export type SchedulesSearch = Partial<ReturnType<typeof parseSchedulesSearch>>
 export const parseSchedulesSearch = (raw: Raw) => ({
   /** The schedule whose detail pane is open. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),

@@ -3,19 +3,23 @@ import { IconSearch } from '@tabler/icons-react'
 import type { RefObject } from 'react'
 import classes from './filter-box.module.css'
 
-interface FilterBoxProps {
+export interface FilterBoxProps {
   /** `Filter nodes` */
   label: string
   /** What it searches. */
   placeholder: string
   value: string
   onChange: (value: string) => void
-  onClear: () => void
-  inputRef: RefObject<HTMLInputElement | null>
+  /** Default: empties the box. */
+  onClear?: () => void
+}
+
+interface InputRef {
+  inputRef?: RefObject<HTMLInputElement | null>
 }
 
 /** Filters a screen's table while typing; Esc clears and leaves it. */
-export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
+export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps & InputRef) {
   return (
     <TextInput
       ref={inputRef}
@@ -27,7 +31,8 @@ export function FilterBox({ label, placeholder, value, onChange, onClear, inputR
       onChange={(event) => onChange(event.currentTarget.value)}
       onKeyDown={(event) => {
         if (event.key !== 'Escape') return
-        onClear()
+        if (onClear === undefined) onChange('')
+        else onClear()
         event.currentTarget.blur()
       }}
     />

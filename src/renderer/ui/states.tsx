@@ -24,6 +24,15 @@ export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
   )
 }
 
+interface NoMatchProps extends Omit<EmptyStateProps, 'action'> {
+  onClear: () => void
+}
+
+/** A list that its filter emptied. */
+export function NoMatch({ onClear, ...props }: NoMatchProps) {
+  return <EmptyState {...props} action={<Button onClick={onClear}>Clear filter</Button>} />
+}
+
 /** What failed, why, what next; with Retry. `what` completes "Could not load …". */
 export function ErrorState({ what, error, onRetry }: { what: string; error: unknown; onRetry?: () => void }) {
   const { title, text, code } = explainError(error)
@@ -54,7 +63,7 @@ export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   )
 }
 
-interface QueryStateProps<T> {
+export interface QueryStateProps<T> {
   query: UseQueryResult<T>
   what: string
   rows?: number

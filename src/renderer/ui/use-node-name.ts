@@ -1,10 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
-import type { NodeId } from '../../shared/contract/index.ts'
+import { useCallback, useMemo } from 'react'
 import { useApi } from '../api/api.tsx'
+import { useStable } from './use-stable.ts'
 
-/** Names of nodes by id; the id itself only if the node is gone. */
-export function useNodeName(): (id: NodeId) => string {
+/** Names of nodes by id; the id itself only if the node is gone. The function changes only with the names. */
+export function useNodeName(): (id: string) => string {
   const { query } = useApi()
   const { data } = useQuery(query.nodes.list.queryOptions())
-  return (id) => (data === undefined ? '…' : (data.nodes.find((node) => node.id === id)?.name ?? id))
+  const entries = useStable(data?.nodes.map(({ id, name }): [string, string] => [id, name]) ?? null)
+  const names = useMemo(() => entries && new Map(entries), [entries])
+  return useCallback((id) => (names === null ? '…' : (names.get(id) ?? id)), [names])
 }

@@ -3,21 +3,19 @@ import { Button, SegmentedControl } from '@mantine/core'
 import { IconBell, IconCircleCheck, IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Alert, AlertRuleId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
-import { useKeys } from '../../state/keys.ts'
+import type { KeyBinding } from '../../state/keys.ts'
 import { newAlertRule } from '../../state/open-alert-rule.ts'
 import type { AlertsSearch } from '../../state/search.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
+import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import { Select } from '../../ui/fields/select.tsx'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { alertColumns } from './alert-columns.tsx'
 import { AlertDetail } from './alert-detail.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
@@ -30,6 +28,7 @@ const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
 const ROW_PX = 46
 const STATES = { all: 'All', firing: 'Firing', resolved: 'Ended' } as const
+const NO_MATCH = { all: 'No matching alerts', firing: 'Nothing fires', resolved: 'No ended alerts' }
 
 /** Alerts, those that fire first; filters and the open alert are in the address. */
 export function AlertsScreen() {
@@ -50,11 +49,7 @@ export function AlertsScreen() {
       placeholderData: keepPreviousData
     })
   )
-  const rows = useMemo(() => list.data?.pages.flatMap(({ alerts }) => alerts) ?? [], [list.data])
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  const loadMore = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows, loadMore } = usePages(list, 'alerts')
   const columns = useMemo(
     () => alertColumns(mayAnswer ? (alert) => void acknowledge([alert]) : null),
     [mayAnswer, acknowledge]
@@ -69,7 +64,7 @@ export function AlertsScreen() {
   // Before there are rules, filters and an empty table would teach nothing.
   const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
   const isFiltering = state !== undefined || ruleId !== undefined
-  useKeys('Alerts', [
+  const keys: KeyBinding[] = [
     ...(mayAnswer
       ? [
           {
@@ -90,26 +85,23 @@ export function AlertsScreen() {
       label: 'Clear selection, close details',
       run: () => (marks.size > 0 ? clearMarks() : setSearch({ alert: undefined }))
     }
-  ])
+  ]
   return (
     <>
-      <ListHead>
-        <ScreenHead
-          title="Alerts"
-          views={<AlertsTabs />}
-          note={list.data === undefined || isFirst || state === 'resolved' ? undefined : countWords(rows)}
-        >
-          {mayChange && (
+      <ListScreen
+        title="Alerts"
+        views={<AlertsTabs />}
+        note={list.data === undefined || isFirst || state === 'resolved' ? undefined : countWords(rows)}
+        actions={
+          mayChange && (
             <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
               New rule
             </Button>
-          )}
-        </ScreenHead>
-      </ListHead>
-      {isFirst && !isFiltering ? (
-        <FirstRules />
-      ) : (
-        <>
+          )
+        }
+        keys={keys}
+        instead={isFirst && !isFiltering ? <FirstRules /> : undefined}
+        bar={
           <FilterBar onClear={isFiltering ? clear : null}>
             <SegmentedControl
               aria-label="State"
@@ -130,52 +122,44 @@ export function AlertsScreen() {
               onChange={(value) => setSearch({ rule: (value ?? undefined) as AlertRuleId | undefined }, true)}
             />
           </FilterBar>
-          <ListAndPane>
-            {list.isError && list.data === undefined ? (
-              <ErrorState what="the alerts" error={list.error} onRetry={() => void list.refetch()} />
-            ) : list.data === undefined ? (
-              <RowsSkeleton />
-            ) : (
-              <VirtualTable
-                label="Alerts"
-                rows={rows}
-                rowId={idOf}
-                columns={columns}
-                openId={openId ?? null}
-                onOpen={(alert) => setSearch({ alert: alert.id }, openId !== undefined)}
-                onEndReached={loadMore}
-                rowPx={ROW_PX}
-                primary
-                {...(mayAnswer && { marks, onMarks: setMarks })}
-                empty={
-                  isFiltering ? (
-                    <NoMatch state={state} onClear={clear} />
-                  ) : (
-                    <EmptyState
-                      icon={<IconCircleCheck size={28} />}
-                      title="No alerts"
-                      action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
-                    >
-                      Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they
-                      have ended.
-                    </EmptyState>
-                  )
-                }
-              />
-            )}
-            {opened !== undefined && (
-              <AlertDetail
-                key={opened.id}
-                alert={opened}
-                onAcknowledge={() => void acknowledge([opened])}
-                onTakeBack={() => void takeBack(opened)}
-                onSilence={() => setSilencing([opened])}
-                onClose={() => setSearch({ alert: undefined })}
-              />
-            )}
-          </ListAndPane>
-        </>
-      )}
+        }
+        query={list}
+        what="the alerts"
+        table={{
+          rows,
+          rowId: idOf,
+          columns,
+          openId,
+          onOpen: (alert) => setSearch({ alert: alert.id }, openId !== undefined),
+          onEndReached: loadMore,
+          rowPx: ROW_PX,
+          ...(mayAnswer && { marks, onMarks: setMarks }),
+          empty: isFiltering ? (
+            <NoMatch icon={<IconBell size={28} />} title={NO_MATCH[state ?? 'all']} onClear={clear} />
+          ) : (
+            <EmptyState
+              icon={<IconCircleCheck size={28} />}
+              title="No alerts"
+              action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
+            >
+              Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they have
+              ended.
+            </EmptyState>
+          )
+        }}
+        pane={
+          opened !== undefined && (
+            <AlertDetail
+              key={opened.id}
+              alert={opened}
+              onAcknowledge={() => void acknowledge([opened])}
+              onTakeBack={() => void takeBack(opened)}
+              onSilence={() => setSilencing([opened])}
+              onClose={() => setSearch({ alert: undefined })}
+            />
+          )
+        }
+      />
       {marked.length > 0 && (
         <AlertsBar
           marked={marked}
@@ -208,13 +192,6 @@ function countWords(rows: readonly Alert[]): string {
   const open = firing.filter(needsSomebody).length
   if (firing.length === 0) return 'none firing'
   return joinFacts(`${firing.length} firing`, open > 0 && `${open} not acknowledged`)
-}
-
-function NoMatch({ state, onClear }: { state: AlertsSearch['state']; onClear: () => void }) {
-  const title = state === 'firing' ? 'Nothing fires' : state === 'resolved' ? 'No ended alerts' : 'No matching alerts'
-  return (
-    <EmptyState icon={<IconBell size={28} />} title={title} action={<Button onClick={onClear}>Clear filter</Button>} />
-  )
 }
 
 interface AlertsBarProps {

@@ -14,7 +14,7 @@ import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { NoMatch, QueryState } from '../../ui/states.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
@@ -90,11 +90,7 @@ export function RulesScreen() {
           all.length === 0 ? (
             <FirstRules />
           ) : shown.length === 0 ? (
-            <EmptyState
-              icon={<IconListSearch size={28} />}
-              title="No matching rules"
-              action={<Button onClick={clear}>Clear filter</Button>}
-            />
+            <NoMatch icon={<IconListSearch size={28} />} title="No matching rules" onClear={clear} />
           ) : (
             <Panel flush>
               <ul>

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { IconBellOff, IconPlus, IconRepeat } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useState } from 'react'
 import { describeWindows, windowFrom } from '../../../shared/calendar/index.ts'
 import type { AlertSilence } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
@@ -39,7 +39,6 @@ export function SilencesScreen() {
   const { may, why } = useMay('alerts.answer')
   const nowMs = useNow()
   const [typed, setTyped] = useState('')
-  const filterBox = useRef<HTMLInputElement>(null)
   const names = useNames()
   const left = silences.data?.silences.flatMap((silence) => windowedAt(silence, nowMs)).toSorted(bySoonest(nowMs))
   const shown = (left ?? []).filter(({ silence }) =>
@@ -72,8 +71,6 @@ export function SilencesScreen() {
             placeholder="Project, node, comment, name"
             value={typed}
             onChange={setTyped}
-            onClear={() => setTyped('')}
-            inputRef={filterBox}
           />
         )}
         {may && has('alertSilences.removeMany') && typed !== '' && shown.length > 0 && (

@@ -2,22 +2,18 @@ import { Button, SegmentedControl, TextInput } from '@mantine/core'
 import { IconDownload, IconHistory, IconShieldCheck, IconX } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { useEffect } from 'react'
 import type { AuditEntry } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay, useMe } from '../../api/use-me.ts'
-import { useKeys } from '../../state/keys.ts'
 import { AUDIT_RESULTS, type AuditSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
-import { FilterBox } from '../../ui/filter-box.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
+import { ListScreen, usePages } from '../../ui/list-screen.tsx'
 import { saveFile } from '../../ui/save-file.ts'
-import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { EmptyState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
 import { useDownload } from '../../ui/use-download.ts'
 import { Select } from '../../ui/fields/select.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
@@ -61,7 +57,6 @@ function AuditLog() {
   const { query } = useApi()
   const search: AuditSearch = route.useSearch()
   const navigate = route.useNavigate()
-  const filterBox = useRef<HTMLInputElement>(null)
   const { entry: openSeq, result, who, operation, project, hours, text } = search
   const setSearch = (patch: AuditSearch, replace = false) =>
     void navigate({ search: (before: AuditSearch) => ({ ...before, ...patch }), replace })
@@ -84,11 +79,8 @@ function AuditLog() {
       refetchInterval: ({ state }) => (state.data === undefined || state.data.pages.length > 1 ? false : READ_AGAIN_MS)
     })
   )
-  const rows = useMemo(() => list.data?.pages.flatMap(({ entries }) => entries) ?? [], [list.data])
-  const { hasNextPage, isFetchingNextPage, isFetching, fetchNextPage } = list
-  const loadMore = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows, loadMore } = usePages(list, 'entries')
+  const { hasNextPage, isFetching, fetchNextPage } = list
   // A page looks at so many entries, and may find none among them.
   const isSearching = rows.length === 0 && hasNextPage
   useEffect(() => {
@@ -96,10 +88,6 @@ function AuditLog() {
   }, [isSearching, isFetching, fetchNextPage])
 
   const close = () => setSearch({ entry: undefined })
-  useKeys('Audit log', [
-    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    { key: 'Escape', label: 'Close the entry', run: close }
-  ])
   const clear = () => {
     setTyped('')
     setTypedWho('')
@@ -108,89 +96,82 @@ function AuditLog() {
   }
   const isFiltering = [result, who, operation, project, hours, text].some((filter) => filter !== undefined)
   return (
-    <>
-      <ListHead>
-        <ScreenHead title="Audit log" note="Who changed or tried to change what">
+    <ListScreen
+      title="Audit log"
+      note="Who changed or tried to change what"
+      before={
+        <>
           <VerifyButton />
           <ExportButton />
-          <FilterBox
-            label="Filter entries"
-            placeholder="Name, ID, value, address"
-            value={typed}
-            onChange={setTyped}
-            onClear={() => setTyped('')}
-            inputRef={filterBox}
+        </>
+      }
+      filterBox={{ label: 'Filter entries', placeholder: 'Name, ID, value, address', value: typed, onChange: setTyped }}
+      keys={[{ key: 'Escape', label: 'Close the entry', run: close }]}
+      bar={
+        <FilterBar
+          chips={
+            project === undefined
+              ? []
+              : [{ label: `project: ${project}`, onRemove: () => setSearch({ project: undefined }, true) }]
+          }
+          onClear={isFiltering ? clear : null}
+        >
+          <SegmentedControl
+            aria-label="Result"
+            size="xs"
+            value={result ?? 'all'}
+            onChange={(value) => setSearch({ result: AUDIT_RESULTS.find((one) => one === value) }, true)}
+            data={[
+              { value: 'all', label: 'All' },
+              { value: 'done', label: 'Done' },
+              { value: 'refused', label: 'Refused' },
+              { value: 'failed', label: 'Failed' }
+            ]}
           />
-        </ScreenHead>
-      </ListHead>
-      <FilterBar
-        chips={
-          project === undefined
-            ? []
-            : [{ label: `project: ${project}`, onRemove: () => setSearch({ project: undefined }, true) }]
-        }
-        onClear={isFiltering ? clear : null}
-      >
-        <SegmentedControl
-          aria-label="Result"
-          size="xs"
-          value={result ?? 'all'}
-          onChange={(value) => setSearch({ result: AUDIT_RESULTS.find((one) => one === value) }, true)}
-          data={[
-            { value: 'all', label: 'All' },
-            { value: 'done', label: 'Done' },
-            { value: 'refused', label: 'Refused' },
-            { value: 'failed', label: 'Failed' }
-          ]}
-        />
-        <TextInput
-          size="xs"
-          aria-label="User or token"
-          placeholder="user or token"
-          value={typedWho}
-          onChange={(event) => setTypedWho(event.currentTarget.value)}
-        />
-        <TextInput
-          size="xs"
-          aria-label="Operation"
-          placeholder="operation, such as nodes"
-          value={typedOperation}
-          onChange={(event) => setTypedOperation(event.currentTarget.value)}
-        />
-        <Select
-          size="xs"
-          aria-label="Period"
-          placeholder="any time"
-          clearable
-          data={PERIODS}
-          value={hours === undefined ? null : String(hours)}
-          onChange={(value) => setSearch({ hours: value === null ? undefined : Number(value) }, true)}
-        />
-      </FilterBar>
-      <ListAndPane>
-        {list.isError && list.data === undefined ? (
-          <LoadError what="the audit log" error={list.error} onRetry={() => void list.refetch()} />
-        ) : list.data === undefined || isSearching ? (
-          <RowsSkeleton />
-        ) : (
-          <VirtualTable
-            label="Audit log"
-            rows={rows}
-            rowId={rowId}
-            columns={AUDIT_COLUMNS}
-            openId={openSeq === undefined ? null : String(openSeq)}
-            onOpen={(row) => setSearch({ entry: row.seq }, openSeq !== undefined)}
-            onEndReached={loadMore}
-            rowPx={ROW_PX}
-            primary
-            empty={<NoEntries isFiltering={isFiltering} onClear={clear} />}
+          <TextInput
+            size="xs"
+            aria-label="User or token"
+            placeholder="user or token"
+            value={typedWho}
+            onChange={(event) => setTypedWho(event.currentTarget.value)}
           />
-        )}
-        {openSeq !== undefined && (
+          <TextInput
+            size="xs"
+            aria-label="Operation"
+            placeholder="operation, such as nodes"
+            value={typedOperation}
+            onChange={(event) => setTypedOperation(event.currentTarget.value)}
+          />
+          <Select
+            size="xs"
+            aria-label="Period"
+            placeholder="any time"
+            clearable
+            data={PERIODS}
+            value={hours === undefined ? null : String(hours)}
+            onChange={(value) => setSearch({ hours: value === null ? undefined : Number(value) }, true)}
+          />
+        </FilterBar>
+      }
+      query={list}
+      what="the audit log"
+      isLoading={isSearching}
+      table={{
+        rows,
+        rowId,
+        columns: AUDIT_COLUMNS,
+        openId: openSeq === undefined ? null : String(openSeq),
+        onOpen: (row) => setSearch({ entry: row.seq }, openSeq !== undefined),
+        onEndReached: loadMore,
+        rowPx: ROW_PX,
+        empty: <NoEntries isFiltering={isFiltering} onClear={clear} />
+      }}
+      pane={
+        openSeq !== undefined && (
           <AuditDetail key={openSeq} seq={openSeq} known={rows.find(({ seq }) => seq === openSeq)} onClose={close} />
-        )}
-      </ListAndPane>
-    </>
+        )
+      }
+    />
   )
 }
 
@@ -199,9 +180,9 @@ const rowId = ({ seq }: AuditEntry) => String(seq)
 function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: () => void }) {
   if (isFiltering) {
     return (
-      <EmptyState title="No entry matches the filter" action={<Button onClick={onClear}>Clear filter</Button>}>
+      <NoMatch title="No entry matches the filter" onClear={onClear}>
         Entries are kept for as many days as the configuration says.
-      </EmptyState>
+      </NoMatch>
     )
   }
   return (
@@ -213,8 +194,7 @@ function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: ()
 
 /** Says whether all hashes fit, where it was clicked. */
 function VerifyButton() {
-  const { query } = useApi()
-  const { client } = useApi()
+  const { client, query } = useApi()
   const verify = useMutation({
     mutationKey: query.audit.verify.key(),
     mutationFn: () => client.audit.verify({}),

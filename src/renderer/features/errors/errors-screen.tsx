@@ -1,19 +1,16 @@
-import { Button, SegmentedControl } from '@mantine/core'
+import { SegmentedControl } from '@mantine/core'
 import { IconBug, IconCircleCheck, IconListSearch } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useMemo, useRef } from 'react'
+import { useMemo } from 'react'
 import type { ErrorGroup, ErrorState, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { useKeys } from '../../state/keys.ts'
 import { ERROR_STATES, type ErrorsSearch } from '../../state/search.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
-import { FilterBox } from '../../ui/filter-box.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { EmptyState, NoMatch } from '../../ui/states.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import { Select } from '../../ui/fields/select.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
 import { errorColumns } from './error-columns.tsx'
@@ -37,7 +34,6 @@ export function ErrorsScreen() {
   const search: ErrorsSearch = route.useSearch()
   const navigate = route.useNavigate()
   const setState = useSetErrorState()
-  const filterBox = useRef<HTMLInputElement>(null)
   const { group: openId, state = 'open', project, spider, version, since, node, text } = search
   const setSearch = (patch: ErrorsSearch, replace = false) =>
     void navigate({ search: (before: ErrorsSearch) => ({ ...before, ...patch }), replace })
@@ -54,26 +50,14 @@ export function ErrorsScreen() {
       placeholderData: keepPreviousData
     })
   )
-  const { data: nodes } = useQuery(query.nodes.list.queryOptions())
-  const nodeName = (id: string) => nodes?.nodes.find((one) => one.id === id)?.name ?? id
-  const rows = useMemo(() => list.data?.pages.flatMap(({ groups }) => groups) ?? [], [list.data])
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
-  const loadMore = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const nodeName = useNodeName()
+  const { rows, loadMore } = usePages(list, 'groups')
   const columns = useMemo(() => errorColumns(state === 'all'), [state])
 
   const open = (row: ErrorGroup) => setSearch({ group: row.id }, openId !== undefined)
   const close = () => setSearch({ group: undefined })
   const opened = rows.find(({ id }) => id === openId)
   const resolve = (to: ErrorState) => void (opened !== undefined && opened.state === 'open' && setState(opened, to))
-  useKeys('Errors', [
-    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    { key: 'r', label: 'Resolve the open error', run: () => resolve('resolved') },
-    { key: 'i', label: 'Ignore the open error', run: () => resolve('ignored') },
-    { key: 'Escape', label: 'Close the error', run: close }
-  ])
-
   const chips: { key: keyof ErrorsSearch; label: string }[] = [
     ...(spider === undefined ? [] : [{ key: 'spider' as const, label: `spider: ${spider}` }]),
     ...(version === undefined ? [] : [{ key: 'version' as const, label: `version: ${version}` }]),
@@ -89,52 +73,49 @@ export function ErrorsScreen() {
   }
   const isFiltering = chips.length > 0 || project !== undefined || text !== undefined
   return (
-    <>
-      <ListHead>
-        <ScreenHead title="Errors" note="Errors of all runs, grouped">
-          <FilterBox
-            label="Filter errors"
-            placeholder="Exception, message, file"
-            value={typed}
-            onChange={setTyped}
-            onClear={() => setTyped('')}
-            inputRef={filterBox}
+    <ListScreen
+      title="Errors"
+      note="Errors of all runs, grouped"
+      filterBox={{
+        label: 'Filter errors',
+        placeholder: 'Exception, message, file',
+        value: typed,
+        onChange: setTyped
+      }}
+      keys={[
+        { key: 'r', label: 'Resolve the open error', run: () => resolve('resolved') },
+        { key: 'i', label: 'Ignore the open error', run: () => resolve('ignored') },
+        { key: 'Escape', label: 'Close the error', run: close }
+      ]}
+      bar={
+        <FilterBar
+          chips={chips.map(({ key, label }) => ({ label, onRemove: () => setSearch({ [key]: undefined }, true) }))}
+          onClear={isFiltering ? clear : null}
+        >
+          <SegmentedControl
+            aria-label="State"
+            size="xs"
+            value={state}
+            onChange={(value) => setSearch({ state: value === 'open' ? undefined : (value as typeof state) }, true)}
+            data={[...ERROR_STATES, 'all' as const].map((value) => ({ value, label: STATE_LABELS[value] }))}
           />
-        </ScreenHead>
-      </ListHead>
-      <FilterBar
-        chips={chips.map(({ key, label }) => ({ label, onRemove: () => setSearch({ [key]: undefined }, true) }))}
-        onClear={isFiltering ? clear : null}
-      >
-        <SegmentedControl
-          aria-label="State"
-          size="xs"
-          value={state}
-          onChange={(value) => setSearch({ state: value === 'open' ? undefined : (value as ErrorState | 'all') }, true)}
-          data={[...ERROR_STATES, 'all' as const].map((value) => ({ value, label: STATE_LABELS[value] }))}
-        />
-        <ProjectSelect project={project} onChange={(next) => setSearch({ project: next }, true)} />
-      </FilterBar>
-      <ListAndPane>
-        {list.isError && list.data === undefined ? (
-          <LoadError what="the errors" error={list.error} onRetry={() => void list.refetch()} />
-        ) : list.data === undefined ? (
-          <RowsSkeleton />
-        ) : (
-          <VirtualTable
-            label="Errors"
-            rows={rows}
-            rowId={rowId}
-            columns={columns}
-            openId={openId === undefined ? null : String(openId)}
-            onOpen={open}
-            onEndReached={loadMore}
-            rowPx={ROW_PX}
-            primary
-            empty={<NoErrors state={state} isFiltering={isFiltering} onClear={clear} />}
-          />
-        )}
-        {openId !== undefined && (
+          <ProjectSelect project={project} onChange={(next) => setSearch({ project: next }, true)} />
+        </FilterBar>
+      }
+      query={list}
+      what="the errors"
+      table={{
+        rows,
+        rowId,
+        columns,
+        openId: openId === undefined ? null : String(openId),
+        onOpen: open,
+        onEndReached: loadMore,
+        rowPx: ROW_PX,
+        empty: <NoErrors state={state} isFiltering={isFiltering} onClear={clear} />
+      }}
+      pane={
+        openId !== undefined && (
           <ErrorDetail
             key={openId}
             id={openId}
@@ -143,9 +124,9 @@ export function ErrorsScreen() {
             onFilter={(filter) => setSearch({ ...filter, state: 'all', group: undefined })}
             onClose={close}
           />
-        )}
-      </ListAndPane>
-    </>
+        )
+      }
+    />
   )
 }
 
@@ -188,13 +169,9 @@ interface NoErrorsProps {
 function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
   if (isFiltering)
     return (
-      <EmptyState
-        icon={<IconListSearch size={28} />}
-        title="No matching errors"
-        action={<Button onClick={onClear}>Clear filter</Button>}
-      >
+      <NoMatch icon={<IconListSearch size={28} />} title="No matching errors" onClear={onClear}>
         {state === 'all' ? 'No error matches the filter.' : `No ${state} error matches the filter.`}
-      </EmptyState>
+      </NoMatch>
     )
   if (state === 'resolved' || state === 'ignored')
     return <EmptyState icon={<IconCircleCheck size={28} />} title={`No ${state} errors`} />

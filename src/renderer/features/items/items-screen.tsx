@@ -19,9 +19,9 @@ import { itemColumns } from '../../ui/items/item-columns.tsx'
 import { describeFacts } from '../../ui/items/items-facts.ts'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
+import { ListAndPane, ListHead, usePages } from '../../ui/list-screen.tsx'
 import { ScreenHead, DetailPane } from '../../ui/panel.tsx'
-import { EmptyState, RowsSkeleton, QueryState } from '../../ui/states.tsx'
+import { EmptyState, NoMatch, RowsSkeleton, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { ComparePane } from './compare-pane.tsx'
@@ -32,6 +32,7 @@ import { formatSort, formatWhere, type ItemsSort, MOST_CONDITIONS, parseSort, pa
 import classes from './items-screen.module.css'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { formatCount } from '../../ui/numbers.ts'
+import { useStable } from '../../ui/use-stable.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
 
 const route = getRouteApi('/items')
@@ -112,6 +113,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
   const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
+  // A describe that found nothing new loads no page again.
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({
@@ -134,7 +136,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
       refetchInterval: ({ state }) => (isCopying(state.error) ? ITEMS_AGAIN_MS : false)
     })
   )
-  const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.rows) ?? [], [pages.data])
+  const { rows, loadMore } = usePages(pages, 'rows')
   const closePane = () => change({ item: undefined, field: undefined, compare: undefined })
   useKeys('Items', [{ key: 'Escape', label: 'Close the pane', run: closePane }])
 
@@ -201,17 +203,12 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
               onOpen={({ index }) =>
                 change({ item: index, field: undefined, compare: undefined }, opened !== undefined)
               }
-              onEndReached={() => {
-                if (pages.hasNextPage && !pages.isFetchingNextPage) void pages.fetchNextPage()
-              }}
+              onEndReached={loadMore}
               isStale={() => pages.isPlaceholderData}
               primary
               empty={
                 conditions.length > 0 ? (
-                  <EmptyState
-                    title="No items match the filter"
-                    action={<Button onClick={() => setConditions([])}>Clear filter</Button>}
-                  />
+                  <NoMatch title="No items match the filter" onClear={() => setConditions([])} />
                 ) : (
                   <EmptyState title="The file has no items" />
                 )
@@ -249,12 +246,6 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
 }
 
 const rowId = ({ index }: ItemRow) => String(index)
-
-/** The same array while its texts are the same: a describe that found nothing new loads no page again. */
-function useStable(names: string[]): string[] {
-  const key = JSON.stringify(names)
-  return useMemo(() => JSON.parse(key) as string[], [key])
-}
 
 /** One whole item. */
 function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose: () => void }) {

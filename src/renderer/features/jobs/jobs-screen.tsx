@@ -11,7 +11,10 @@ import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import type { JobsSearch } from '../../state/search.ts'
 import { formatCount } from '../../ui/numbers.ts'
-import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
+import { EmptyState, ErrorState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
+import { usePages } from '../../ui/list-screen.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
+import { useStable } from '../../ui/use-stable.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { jobColumns } from './job-columns.tsx'
 import { JobDetailPane } from './job-detail-pane.tsx'
@@ -45,12 +48,9 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  // Compared as text, the filter changes only with its content, and the time it counts back from stays the same.
-  const filterText = JSON.stringify({ ...search, job: undefined, tab: undefined })
-  const filter = useMemo(
-    () => filterOfSearch(JSON.parse(filterText) as FilterSearch, Math.floor(Date.now() / 60_000) * 60_000),
-    [filterText]
-  )
+  // The filter changes only with its content, and the time it counts back from stays the same.
+  const filterSearch = useStable<FilterSearch>({ ...search, job: undefined, tab: undefined } as FilterSearch)
+  const filter = useMemo(() => filterOfSearch(filterSearch, Math.floor(Date.now() / 60_000) * 60_000), [filterSearch])
   const list = useInfiniteQuery(
     api.query.jobs.list.infiniteOptions({
       input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),
@@ -67,25 +67,19 @@ export function JobsScreen() {
     ...api.query.schedules.list.queryOptions({ input: { limit: 500 } }),
     enabled: search.schedule !== undefined
   })
-  // Nodes change every second, their names hardly ever: only a change of names may render every row again.
-  const namesText = JSON.stringify(nodes?.map(({ id, name }) => [id, name]) ?? [])
-  const nodeNames = useMemo(() => new Map<string, string>(JSON.parse(namesText) as [string, string][]), [namesText])
-  const nodeName = useCallback((id: string) => nodeNames.get(id) ?? id, [nodeNames])
+  const nodeName = useNodeName()
   const awayOf = useAway(nodes)
   const isStale = useCallback((job: Job) => awayOf(job) !== null, [awayOf])
 
-  const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
+  const { rows, loadMore } = usePages(list, 'jobs')
   const { marks, setMarks, marked, clear: clearMarks, markAll, read, hasAll } = useMarks(rows, filter)
   const isUnknown = useCallback((job: Job) => (awayOf(job)?.unknownSinceMs ?? null) !== null, [awayOf])
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
+  const { hasNextPage, refetch } = list
   const isOfAway = search.status?.includes(UNKNOWN_STATUS) === true
   useEffect(() => {
     // A node goes away, or responds again, without a change of its jobs.
     if (isOfAway) void refetch()
   }, [isOfAway, awayOf, refetch])
-  const loadMore = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
   const mayCancel = useMay('jobs.cancel').may
   const mayOrder = useMay('queue.order').may
@@ -236,13 +230,9 @@ function NoJobs({ search, nodes, onClear }: NoJobsProps) {
   }
   const words = search.text === undefined ? [] : [`“${search.text}”`]
   return (
-    <EmptyState
-      icon={<IconListSearch size={28} />}
-      title="No matching jobs"
-      action={<Button onClick={onClear}>Clear filter</Button>}
-    >
+    <NoMatch icon={<IconListSearch size={28} />} title="No matching jobs" onClear={onClear}>
       <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
-    </EmptyState>
+    </NoMatch>
   )
 }
 

@@ -2,23 +2,21 @@ import { Button } from '@mantine/core'
 import { IconActivity } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useCallback, useMemo, useRef, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import type { RunningJob, Node, NodeId } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
 import { cancelExternal, externalId } from '../../state/cancel-external.ts'
-import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
-import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
-import { ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
+import { ListScreen, matchesFilter } from '../../ui/list-screen.tsx'
 import { SpiderName } from '../../ui/spider-name.tsx'
-import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table/column.ts'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { Runtime } from '../../ui/time.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
+import { useStable } from '../../ui/use-stable.ts'
 import { CancelCell } from './cancel-cell.tsx'
 import { type AwayOf, JobStatusCell } from './job-columns.tsx'
 import classes from './running-screen.module.css'
@@ -33,13 +31,8 @@ export function RunningScreen() {
   const running = useQuery(query.jobs.running.queryOptions())
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
   const [filter, setFilter] = useState('')
-  const filterBox = useRef<HTMLInputElement>(null)
-  useKeys('Running', [{ key: '/', label: 'Filter', run: () => filterBox.current?.focus() }])
-
-  // Nodes change every second, their names hardly ever.
-  const namesText = JSON.stringify(fleet?.nodes.map(({ id, name }) => [id, name]) ?? [])
-  const names = useMemo(() => new Map(JSON.parse(namesText) as [string, string][]), [namesText])
-  const nodeName = useCallback((id: string | null) => (id === null ? '' : (names.get(id) ?? id)), [names])
+  const nameOf = useNodeName()
+  const nodeName = useCallback((id: string | null) => (id === null ? '' : nameOf(id)), [nameOf])
   const awayOf = useAway(fleet?.nodes)
   const cancel = useCallback(
     (row: RunningRow) =>
@@ -55,81 +48,60 @@ export function RunningScreen() {
     [nodeName, awayOf, mayCancel, cancel]
   )
   const isStale = useCallback((row: RunningRow) => awayOf(row) !== null, [awayOf])
-  // As rarely as their nodes list others.
-  const externalText = JSON.stringify(externalRows(fleet?.nodes ?? []))
-  const external = useMemo(() => JSON.parse(externalText) as ExternalRow[], [externalText])
-  const rows = useMemo(() => {
-    const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
-    return [...(running.data?.jobs ?? []), ...external].filter((row) => {
-      const { project, spider, nodeId, sentVersion, pid } = row
-      const kind = isExternal(row) ? 'external' : ''
-      const haystack = [project, spider, nodeName(nodeId), sentVersion, pid, kind].join(' ').toLowerCase()
-      return words.every((word) => haystack.includes(word))
-    })
-  }, [running.data, external, filter, nodeName])
+  const external = useStable(externalRows(fleet?.nodes ?? []))
+  const rows = useMemo(
+    () =>
+      [...(running.data?.jobs ?? []), ...external].filter((row) => {
+        const { project, spider, nodeId, sentVersion, pid } = row
+        const kind = isExternal(row) ? 'external' : ''
+        return matchesFilter(filter, [project, spider, nodeName(nodeId), sentVersion, pid, kind])
+      }),
+    [running.data, external, filter, nodeName]
+  )
 
   return (
-    <>
-      <ListHead>
-        <ScreenHead
-          title="Running"
-          note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
-        >
-          <FilterBox
-            label="Filter running jobs"
-            placeholder="Spider, node, version, PID"
-            value={filter}
-            onChange={setFilter}
-            onClear={() => setFilter('')}
-            inputRef={filterBox}
-          />
-        </ScreenHead>
-      </ListHead>
-      <div className={classes.table}>
-        <QueryState query={running} what="the running jobs">
-          {() => (
-            <VirtualTable
-              label="Running jobs"
-              rows={rows}
-              rowId={idOf}
-              columns={columns}
-              onOpen={(row) =>
-                void navigate(
-                  isExternal(row)
-                    ? { to: '/nodes', search: { node: row.nodeId } }
-                    : { to: '/jobs', search: { job: row.id } }
+    <ListScreen
+      title="Running"
+      note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
+      filterBox={{
+        label: 'Filter running jobs',
+        placeholder: 'Spider, node, version, PID',
+        value: filter,
+        onChange: setFilter
+      }}
+      query={running}
+      what="the running jobs"
+      table={{
+        label: 'Running jobs',
+        rows,
+        rowId: idOf,
+        columns,
+        onOpen: (row) =>
+          void navigate(
+            isExternal(row) ? { to: '/nodes', search: { node: row.nodeId } } : { to: '/jobs', search: { job: row.id } }
+          ),
+        isStale,
+        empty:
+          filter === '' ? (
+            <EmptyState
+              icon={<IconActivity size={28} />}
+              title="Nothing is running"
+              action={
+                mayRun && (
+                  <Button variant="filled" onClick={() => openRunDialog()}>
+                    Run spider
+                  </Button>
                 )
               }
-              isStale={isStale}
-              primary
-              empty={
-                filter === '' ? (
-                  <EmptyState
-                    icon={<IconActivity size={28} />}
-                    title="Nothing is running"
-                    action={
-                      mayRun && (
-                        <Button variant="filled" onClick={() => openRunDialog()}>
-                          Run spider
-                        </Button>
-                      )
-                    }
-                  >
-                    Jobs appear here while they are on a node, with their process, memory, pages and items. External
-                    jobs that a node lists also appear here.
-                  </EmptyState>
-                ) : (
-                  <EmptyState
-                    title={`No running jobs match “${filter}”`}
-                    action={<Button onClick={() => setFilter('')}>Clear filter</Button>}
-                  />
-                )
-              }
-            />
-          )}
-        </QueryState>
-      </div>
-    </>
+            >
+              Jobs appear here while they are on a node, with their process, memory, pages and items. External jobs that
+              a node lists also appear here.
+            </EmptyState>
+          ) : (
+            <NoMatch title={`No running jobs match “${filter}”`} onClear={() => setFilter('')} />
+          )
+      }}
+    />
   )
 }
 

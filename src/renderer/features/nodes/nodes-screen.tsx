@@ -2,19 +2,15 @@ import { Button } from '@mantine/core'
 import { IconPlus, IconServer2, IconAlertTriangle, IconRadar2 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
-import { useKeys } from '../../state/keys.ts'
-import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { ListScreen, matchesFilter } from '../../ui/list-screen.tsx'
+import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import { isTroubled } from '../../ui/status.tsx'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
 import { isStale, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
@@ -29,110 +25,101 @@ export function NodesScreen() {
   const navigate = route.useNavigate()
   const { may } = useMay('nodes.change')
   const [filter, setFilter] = useState('')
-  const filterBox = useRef<HTMLInputElement>(null)
   const open = (node: Node | null) =>
     void navigate({ search: (old) => ({ ...old, node: node?.id, log: undefined }), replace: openId !== undefined })
   const setGroup = (next: string | undefined) =>
     void navigate({ search: (old) => ({ ...old, group: next }), replace: true })
   const setAdding = (adding: boolean) => void navigate({ search: (old) => ({ ...old, add: adding || undefined }) })
-  useKeys('Nodes', [
-    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    ...(may ? [{ key: 'a', label: 'Add nodes', run: () => setAdding(true) }] : []),
-    { key: 'Escape', label: 'Close the detail', run: () => open(null) }
-  ])
   const groups = useMemo(() => groupsOf(nodes.data?.nodes ?? []), [nodes.data])
   const shown = useMemo(
-    () => filterNodes(nodes.data?.nodes ?? [], filter).filter((node) => group === undefined || node.group === group),
+    () => (nodes.data?.nodes ?? []).filter((node) => isShown(node, filter, group)),
     [nodes.data, filter, group]
   )
   const opened = nodes.data?.nodes.find(({ id }) => id === openId)
   return (
     <>
-      <ListHead>
-        <ScreenHead title="Nodes" note={nodes.data && fleetWords(nodes.data.nodes)}>
-          <FilterBox
-            label="Filter nodes"
-            placeholder="Name, address, tag, state"
-            value={filter}
-            onChange={setFilter}
-            onClear={() => setFilter('')}
-            inputRef={filterBox}
-          />
-          <SourcesLink />
-          {may && (
-            <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
-              Add nodes
-            </Button>
-          )}
-        </ScreenHead>
-      </ListHead>
-      {groups.length > 0 && (
-        <div className={classes.groups} role="toolbar" aria-label="Groups">
-          {groups.map(({ name, count, troubled }) => (
-            <Button
-              key={name}
-              size="compact-xs"
-              variant={group === name ? 'light' : 'default'}
-              aria-pressed={group === name}
-              onClick={() => setGroup(group === name ? undefined : name)}
-            >
-              {name}
-              <span className="faint">&nbsp;{count}</span>
-              {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} with problems</span>}
-            </Button>
-          ))}
-        </div>
-      )}
-      <ListAndPane>
-        <QueryState query={nodes} what="the nodes">
-          {() => (
-            <VirtualTable
-              label="Nodes"
-              rows={shown}
-              rowId={idOf}
-              columns={nodeColumns}
-              openId={openId ?? null}
-              onOpen={open}
-              isStale={isStale}
-              primary
-              empty={
-                filter === '' && group === undefined ? (
-                  <EmptyState
-                    icon={<IconServer2 size={32} stroke={1.3} />}
-                    title="No nodes yet"
-                    action={may && <Button onClick={() => setAdding(true)}>Add nodes…</Button>}
-                  >
-                    A node is a Scrapyd server that runs spiders. Paste the addresses of your servers.
-                  </EmptyState>
-                ) : (
-                  <EmptyState
-                    title={`No nodes match “${[group, filter].filter(Boolean).join(' ')}”`}
-                    action={
-                      <Button
-                        onClick={() => {
-                          setFilter('')
-                          setGroup(undefined)
-                        }}
-                      >
-                        Clear filter
-                      </Button>
-                    }
-                  />
-                )
-              }
+      <ListScreen
+        title="Nodes"
+        note={nodes.data && fleetWords(nodes.data.nodes)}
+        filterBox={{
+          label: 'Filter nodes',
+          placeholder: 'Name, address, tag, state',
+          value: filter,
+          onChange: setFilter
+        }}
+        actions={
+          <>
+            <SourcesLink />
+            {may && (
+              <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
+                Add nodes
+              </Button>
+            )}
+          </>
+        }
+        keys={[
+          ...(may ? [{ key: 'a', label: 'Add nodes', run: () => setAdding(true) }] : []),
+          { key: 'Escape', label: 'Close the detail', run: () => open(null) }
+        ]}
+        bar={
+          groups.length > 0 && (
+            <div className={classes.groups} role="toolbar" aria-label="Groups">
+              {groups.map(({ name, count, troubled }) => (
+                <Button
+                  key={name}
+                  size="compact-xs"
+                  variant={group === name ? 'light' : 'default'}
+                  aria-pressed={group === name}
+                  onClick={() => setGroup(group === name ? undefined : name)}
+                >
+                  {name}
+                  <span className="faint">&nbsp;{count}</span>
+                  {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} with problems</span>}
+                </Button>
+              ))}
+            </div>
+          )
+        }
+        query={nodes}
+        what="the nodes"
+        table={{
+          rows: shown,
+          rowId: idOf,
+          columns: nodeColumns,
+          openId,
+          onOpen: open,
+          isStale,
+          empty:
+            filter === '' && group === undefined ? (
+              <EmptyState
+                icon={<IconServer2 size={32} stroke={1.3} />}
+                title="No nodes yet"
+                action={may && <Button onClick={() => setAdding(true)}>Add nodes…</Button>}
+              >
+                A node is a Scrapyd server that runs spiders. Paste the addresses of your servers.
+              </EmptyState>
+            ) : (
+              <NoMatch
+                title={`No nodes match “${[group, filter].filter(Boolean).join(' ')}”`}
+                onClear={() => {
+                  setFilter('')
+                  setGroup(undefined)
+                }}
+              />
+            )
+        }}
+        pane={
+          opened && (
+            <NodeDetail
+              key={opened.id}
+              node={opened}
+              openLog={log}
+              onLog={(environmentId) => void navigate({ search: (old) => ({ ...old, log: environmentId }) })}
+              onClose={() => open(null)}
             />
-          )}
-        </QueryState>
-        {opened && (
-          <NodeDetail
-            key={opened.id}
-            node={opened}
-            openLog={log}
-            onLog={(environmentId) => void navigate({ search: (old) => ({ ...old, log: environmentId }) })}
-            onClose={() => open(null)}
-          />
-        )}
-      </ListAndPane>
+          )
+        }
+      />
       {add && may && <AddNodesDialog onClose={() => setAdding(false)} />}
     </>
   )
@@ -140,14 +127,11 @@ export function NodesScreen() {
 
 const idOf = (node: Node) => node.id
 
-function filterNodes(nodes: readonly Node[], filter: string): readonly Node[] {
-  const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
-  if (words.length === 0) return nodes
-  return nodes.filter(({ name, url, tags, health, mode, scrapydVersion, group, stuckSinceMs }) => {
-    const state = [health, mode, stuckSinceMs === null ? '' : 'stuck']
-    const haystack = [name, url, ...state, scrapydVersion, group, ...tags].join(' ').toLowerCase()
-    return words.every((word) => haystack.includes(word))
-  })
+function isShown(node: Node, filter: string, inGroup: string | undefined): boolean {
+  const { name, url, tags, health, mode, scrapydVersion, group, stuckSinceMs } = node
+  if (inGroup !== undefined && group !== inGroup) return false
+  const state = [health, mode, stuckSinceMs === null ? '' : 'stuck']
+  return matchesFilter(filter, [name, url, ...state, scrapydVersion, group, ...tags])
 }
 
 /** Groups with their number of nodes, in alphabetical order. */

@@ -1,21 +1,19 @@
 import { Button } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
 import { IconCalendarTime, IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useMemo, useRef, useState } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useMay } from '../../api/use-me.ts'
-import { useKeys } from '../../state/keys.ts'
-import { FilterBox } from '../../ui/filter-box.tsx'
+import type { SchedulesSearch } from '../../state/search.ts'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
-import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, QueryState } from '../../ui/states.tsx'
-import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { DetailPane } from '../../ui/panel.tsx'
+import { EmptyState, NoMatch } from '../../ui/states.tsx'
+import { useTyped } from '../../ui/use-typed.ts'
 import { ScheduleEditor } from './editor/schedule-editor.tsx'
 import { scheduleColumns } from './schedule-columns.tsx'
 import { ScheduleDetail } from './detail/schedule-detail.tsx'
@@ -27,7 +25,6 @@ import { RemoveDialog } from './remove-dialog.tsx'
 
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
-const TYPED_AFTER_MS = 150
 
 /** Schedules: the table with the detail pane of one, or the editor in its place. */
 export function SchedulesScreen() {
@@ -43,21 +40,11 @@ function ScheduleList() {
   const { query } = useApi()
   const { schedule: openId, text, project } = route.useSearch()
   const navigate = route.useNavigate()
-  const [typed, setTyped] = useState(text ?? '')
+  const setSearch = (patch: SchedulesSearch, replace = false) =>
+    void navigate({ search: (old) => ({ ...old, ...patch }), replace })
+  const [typed, setTyped] = useTyped(text, (next) => setSearch({ text: next }, true))
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
-  const filterBox = useRef<HTMLInputElement>(null)
   const actions = useScheduleActions()
-  // The text goes into the address once typing stops; Back and links fill the box again.
-  const asked = useRef(text)
-  const ask = useDebouncedCallback((value: string) => {
-    asked.current = value.trim() || undefined
-    void navigate({ search: (old) => ({ ...old, text: asked.current }), replace: true })
-  }, TYPED_AFTER_MS)
-  useEffect(() => {
-    if (text === asked.current) return
-    asked.current = text
-    setTyped(text ?? '')
-  }, [text])
 
   const list = useInfiniteQuery(
     query.schedules.list.infiniteOptions({
@@ -67,7 +54,7 @@ function ScheduleList() {
       placeholderData: keepPreviousData
     })
   )
-  const rows = useMemo(() => list.data?.pages.flatMap(({ schedules }) => schedules) ?? [], [list.data])
+  const { rows, loadMore } = usePages(list, 'schedules')
   const total = list.data?.pages[0]?.total ?? 0
   // A link may lead to a schedule on a later page, or one that the filter excludes.
   const row = rows.find(({ id }) => id === openId)
@@ -78,9 +65,8 @@ function ScheduleList() {
   const opened = row ?? (isElsewhere ? linked.data : undefined)
   const marked = rows.filter(({ id }) => marks.has(id))
 
-  const open = (schedule: Schedule | null) =>
-    void navigate({ search: (old) => ({ ...old, schedule: schedule?.id }), replace: openId !== undefined })
-  const edit = (id: string) => void navigate({ search: (old) => ({ ...old, edit: id }) })
+  const open = (schedule: Schedule | null) => setSearch({ schedule: schedule?.id }, openId !== undefined)
+  const edit = (id: string) => setSearch({ edit: id })
   const pause = useRef(actions.setPaused)
   pause.current = actions.setPaused
   const { may } = useMay('schedules.change')
@@ -90,99 +76,92 @@ function ScheduleList() {
   )
   const clear = () => {
     setTyped('')
-    asked.current = undefined
-    void navigate({ search: (old) => ({ ...old, text: undefined, project: undefined }), replace: true })
+    setSearch({ text: undefined, project: undefined }, true)
   }
-  useKeys('Schedules', [
-    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    ...(may
-      ? [
-          { key: 'n', label: 'New schedule', run: () => edit('new') },
-          { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
-          {
-            key: 'p',
-            label: 'Pause or resume schedule',
-            run: () => opened && void actions.setPaused([opened], !opened.paused)
-          }
-        ]
-      : []),
-    {
-      key: 'Escape',
-      label: 'Clear selection, close details',
-      run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
-    }
-  ])
   const isFiltered = text !== undefined || project !== undefined
   return (
     <>
-      <ListHead>
-        <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && countWords(rows, total)}>
-          <FilterBox
-            label="Filter schedules"
-            placeholder="Name, project, spider, user:ann"
-            value={typed}
-            onChange={(value) => {
-              setTyped(value)
-              ask(value)
-            }}
-            onClear={clear}
-            inputRef={filterBox}
-          />
-          {may && (
-            <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => edit('new')}>
-              New schedule
-            </Button>
-          )}
-        </ScreenHead>
-      </ListHead>
-      <ListAndPane>
-        <QueryState query={list} what="the schedules">
-          {() => (
-            <VirtualTable
-              label="Schedules"
-              rows={rows}
-              rowId={idOf}
-              columns={columns}
-              openId={openId ?? null}
-              onOpen={open}
-              marks={marks}
-              onMarks={setMarks}
-              onEndReached={() => list.hasNextPage && !list.isFetching && void list.fetchNextPage()}
-              primary
-              empty={
-                isFiltered ? (
-                  <EmptyState
-                    title={`No schedules match “${[project, text].filter(Boolean).join(' ')}”`}
-                    action={<Button onClick={clear}>Clear filter</Button>}
-                  />
-                ) : (
-                  <FirstSchedule onNew={() => edit('new')} />
-                )
-              }
-            />
-          )}
-        </QueryState>
-        {opened && (
-          <ScheduleDetail
-            key={opened.id}
-            schedule={opened}
-            actions={actions}
-            onEdit={() => edit(opened.id)}
-            onClose={() => open(null)}
-          />
-        )}
-        {isElsewhere && linked.isError && (
-          <DetailPane label="Schedule">
-            <EmptyState title="This schedule was removed" action={<Button onClick={() => open(null)}>Close</Button>}>
-              {explainError(linked.error).text}
-            </EmptyState>
-          </DetailPane>
-        )}
-      </ListAndPane>
+      <ListScreen
+        title="Schedules"
+        views={<SchedulesTabs />}
+        note={list.data && countWords(rows, total)}
+        filterBox={{
+          label: 'Filter schedules',
+          placeholder: 'Name, project, spider, user:ann',
+          value: typed,
+          onChange: setTyped,
+          onClear: clear
+        }}
+        actions={may && <NewButton onNew={() => edit('new')} />}
+        keys={[
+          ...(may
+            ? [
+                { key: 'n', label: 'New schedule', run: () => edit('new') },
+                { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
+                {
+                  key: 'p',
+                  label: 'Pause or resume schedule',
+                  run: () => opened && void actions.setPaused([opened], !opened.paused)
+                }
+              ]
+            : []),
+          {
+            key: 'Escape',
+            label: 'Clear selection, close details',
+            run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
+          }
+        ]}
+        query={list}
+        what="the schedules"
+        table={{
+          rows,
+          rowId: idOf,
+          columns,
+          openId,
+          onOpen: open,
+          marks,
+          onMarks: setMarks,
+          onEndReached: loadMore,
+          empty: isFiltered ? (
+            <NoMatch title={`No schedules match “${[project, text].filter(Boolean).join(' ')}”`} onClear={clear} />
+          ) : (
+            <FirstSchedule onNew={() => edit('new')} />
+          )
+        }}
+        pane={
+          <>
+            {opened && (
+              <ScheduleDetail
+                key={opened.id}
+                schedule={opened}
+                actions={actions}
+                onEdit={() => edit(opened.id)}
+                onClose={() => open(null)}
+              />
+            )}
+            {isElsewhere && linked.isError && (
+              <DetailPane label="Schedule">
+                <EmptyState
+                  title="This schedule was removed"
+                  action={<Button onClick={() => open(null)}>Close</Button>}
+                >
+                  {explainError(linked.error).text}
+                </EmptyState>
+              </DetailPane>
+            )}
+          </>
+        }
+      />
       {marked.length > 0 && <SchedulesBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}
     </>
   )
 }
+
+const NewButton = ({ onNew }: { onNew: () => void }) => (
+  <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
+    New schedule
+  </Button>
+)
 
 const idOf = ({ id }: Schedule) => id
 
@@ -200,13 +179,7 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
     <EmptyState
       icon={<IconCalendarTime size={32} stroke={1.3} />}
       title="No schedules yet"
-      action={
-        may && (
-          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
-            New schedule
-          </Button>
-        )
-      }
+      action={may && <NewButton onNew={onNew} />}
     >
       A schedule runs spiders at set times in its own time zone. Enter “every weekday at 3:00” or a cron expression.
       Missed and skipped runs are always reported.

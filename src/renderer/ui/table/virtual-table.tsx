@@ -17,7 +17,7 @@ import { type Column, type Sort, sortRows } from './column.ts'
 import { useReorder } from './use-reorder.ts'
 import classes from './virtual-table.module.css'
 
-interface VirtualTableProps<Row> {
+export interface VirtualTableProps<Row> {
   /** Name for screen readers: `Jobs`. */
   label: string
   rows: readonly Row[]
@@ -37,7 +37,7 @@ interface VirtualTableProps<Row> {
   /** j, k, Enter and x work without clicking into the table first. At most one table per screen may set this. */
   primary?: boolean
   /** Rows can be reordered, by dragging or with Alt and the arrow keys: puts these right before that row, or last. */
-  onReorder?: (ids: readonly string[], before: string | null) => void
+  onReorder?: ((ids: readonly string[], before: string | null) => void) | undefined
   empty?: ReactNode
   /** Rows are at least so wide: the table then scrolls sideways. */
   minWidthPx?: number

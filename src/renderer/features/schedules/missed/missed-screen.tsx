@@ -8,12 +8,11 @@ import type { Firing } from '../../../../shared/contract/index.ts'
 import { shortId } from '../../../../shared/ids.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
-import { ListAndPane, ListHead } from '../../../ui/list-screen.tsx'
-import { ScreenHead } from '../../../ui/panel.tsx'
-import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { ListScreen, usePages } from '../../../ui/list-screen.tsx'
+import { EmptyState } from '../../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
+import { useStable } from '../../../ui/use-stable.ts'
 import type { Column } from '../../../ui/table/column.ts'
-import { VirtualTable } from '../../../ui/table/virtual-table.tsx'
 import { firingWords, RUN_LOOKS, RunIcon } from '../run-look.tsx'
 import { lookOf } from '../run-outcome.ts'
 import { ZoneText } from '../schedule-columns.tsx'
@@ -45,63 +44,60 @@ export function MissedScreen() {
       placeholderData: keepPreviousData
     })
   )
-  const rows = useMemo(() => firings.data?.pages.flatMap((page) => page.firings) ?? [], [firings.data])
+  const { rows, loadMore } = usePages(firings, 'firings')
   const scheduleIds = [...new Set(rows.map(({ scheduleId }) => scheduleId))].slice(0, 200)
   const schedules = useQueries({
     queries: scheduleIds.map((id) => query.schedules.get.queryOptions({ input: { id }, retry: false }))
   })
-  const namesText = JSON.stringify(schedules.flatMap(({ data }) => (data ? [[data.id, data.name, data.zone]] : [])))
+  const known = useStable(
+    schedules.flatMap(({ data }) => (data ? [{ id: data.id, name: data.name, zone: data.zone }] : []))
+  )
   const isNarrow = useMediaQuery('(max-width: 640px)', false, { getInitialValueInEffect: false })
   const columns = useMemo(() => {
-    const names = new Map((JSON.parse(namesText) as [string, string, string][]).map(([id, ...rest]) => [id, rest]))
+    const byId = new Map<string, (typeof known)[number]>(known.map((each) => [each.id, each]))
     return (isNarrow ? narrowColumns : missedColumns)(
-      (id) => names.get(id)?.[0] ?? shortId(id),
-      (id) => names.get(id)?.[1] ?? localZone()
+      (id) => byId.get(id)?.name ?? shortId(id),
+      (id) => byId.get(id)?.zone ?? localZone()
     )
-  }, [namesText, isNarrow])
+  }, [known, isNarrow])
   const count = rows.reduce((sum, firing) => sum + firing.count, 0)
   return (
-    <>
-      <ListHead>
-        <ScreenHead
-          title="Schedules"
-          views={<SchedulesTabs />}
-          note={firings.data && (count === 0 ? 'no missed runs' : `${plural(count, 'run')} missed, skipped or failed`)}
-        >
-          <SegmentedControl
-            className={classes.filter}
-            aria-label="Run filter"
-            value={shown}
-            onChange={setShown}
-            data={Object.keys(STATES) as Shown[]}
-          />
-        </ScreenHead>
-      </ListHead>
-      <ListAndPane>
-        <QueryState query={firings} what="what was missed">
-          {() => (
-            <VirtualTable
-              label="Missed runs"
-              rows={rows}
-              rowId={(firing) => String(firing.id)}
-              columns={columns}
-              rowPx={isNarrow ? NARROW_ROW_PX : undefined}
-              primary
-              onOpen={({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } })}
-              onEndReached={() => firings.hasNextPage && !firings.isFetching && void firings.fetchNextPage()}
-              empty={
-                <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="No missed runs">
-                  Runs that did not take place are listed here with the reason: Scrapdeck was not running, the machine
-                  was asleep, the clock changed, or the previous run was still live.
-                </EmptyState>
-              }
-            />
-          )}
-        </QueryState>
-      </ListAndPane>
-    </>
+    <ListScreen
+      title="Schedules"
+      keysTitle="Missed runs"
+      views={<SchedulesTabs />}
+      note={firings.data && (count === 0 ? 'no missed runs' : `${plural(count, 'run')} missed, skipped or failed`)}
+      actions={
+        <SegmentedControl
+          className={classes.filter}
+          aria-label="Run filter"
+          value={shown}
+          onChange={setShown}
+          data={Object.keys(STATES) as Shown[]}
+        />
+      }
+      query={firings}
+      what="what was missed"
+      table={{
+        label: 'Missed runs',
+        rows,
+        rowId,
+        columns,
+        rowPx: isNarrow ? NARROW_ROW_PX : undefined,
+        onOpen: ({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } }),
+        onEndReached: loadMore,
+        empty: (
+          <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="No missed runs">
+            Runs that did not take place are listed here with the reason: Scrapdeck was not running, the machine was
+            asleep, the clock changed, or the previous run was still live.
+          </EmptyState>
+        )
+      }}
+    />
   )
 }
+
+const rowId = ({ id }: Firing) => String(id)
 
 const whyWords = ({ text, reason }: Firing) => (text === '' ? reason : text)
 
