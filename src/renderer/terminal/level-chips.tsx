@@ -2,7 +2,7 @@ import { formatCount } from '../ui/numbers.ts'
 import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
 
-interface LevelChipsProps {
+export interface LevelChipsProps {
   snapshot: {
     readonly shownLevels: ReadonlySet<LogLevel>
     readonly counts: Readonly<Record<LogLevel, number>>

@@ -1,31 +1,19 @@
-import '@xterm/xterm/css/xterm.css'
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import {
-  IconAlertCircle,
-  IconArrowDown,
-  IconCheck,
-  IconClock,
-  IconCopy,
-  IconDownload,
-  IconLink,
-  IconTextWrap
-} from '@tabler/icons-react'
-import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import { IconAlertCircle, IconCheck, IconClock, IconDownload, IconLink } from '@tabler/icons-react'
+import { type PointerEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import type { JobId, AttemptNumber } from '../../shared/contract/index.ts'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
-import { Kbd } from '../ui/kbd.tsx'
-import { copyLog, copyText } from '../ui/copy-log.ts'
+import { copyText } from '../ui/copy-log.ts'
 import { notifyError } from '../ui/notify.tsx'
-import { formatBytes, formatCount, plural } from '../ui/numbers.ts'
-import { attachView } from './attach-view.ts'
-import { LevelChips } from './level-chips.tsx'
+import { formatBytes, formatCount } from '../ui/numbers.ts'
 import { LogGoTo } from './log-go-to.tsx'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
+import { LogFrame, useTerminalView } from './log-frame.tsx'
+import scrollbar from './log-scrollbar.module.css'
 import classes from './log-terminal.module.css'
 import { LogSearchBox, MatchList } from './log-search-box.tsx'
-import { LogScrollbar } from './log-scrollbar.tsx'
 import { EMPTY_LOG, type LineRange, type LogSnapshot, LogView } from './log-view.ts'
 
 export interface LogTerminalProps {
@@ -61,170 +49,117 @@ export interface LogTerminalProps {
 /** A live log: follow, filter by level, search, copy. Mount it with a `key` of job and attempt. */
 export function LogTerminal(props: LogTerminalProps) {
   const { title, fileName, waitingText, hasKeys, hasSearchKey = false, extraActions, addressOf } = props
-  const host = useRef<HTMLDivElement>(null)
+  const { client, jobId, attemptNumber } = props
   const searchBox = useRef<HTMLInputElement>(null)
   const [isListing, setListing] = useState(false)
-  const { view, snapshot } = useLogView(props, host)
+  const { host, view, snapshot } = useTerminalView(
+    client,
+    `${jobId} ${attemptNumber}`,
+    EMPTY_LOG,
+    (onChange) =>
+      new LogView({
+        logs: client.logs,
+        jobId,
+        attemptNumber,
+        line: props.line,
+        onChange,
+        onError: notifyError,
+        onMark: (lines) => latestOnMark.current?.(lines)
+      })
+  )
+  const latestOnMark = useRef(props.onMark)
+  latestOnMark.current = props.onMark
+  // A link to other lines of the log that is open already.
+  const { from, to } = props.line ?? {}
+  useEffect(() => {
+    if (from !== undefined && to !== undefined) view?.showAddress({ from, to })
+  }, [view, from, to])
 
-  const toggleFollow = () => view?.follow(!view.snapshot.isFollowing)
-  const toggleWrap = () => view?.wrap(!view.snapshot.isWrapping)
-  const toggleTimes = () => view?.showTimes(!view.snapshot.showsTimes)
+  const { showsTimes, marked } = snapshot
+  const toggleTimes = () => view?.showTimes(!showsTimes)
   const bindings: KeyBinding[] = [
-    { key: 'f', label: 'Follow the end of the log', run: toggleFollow },
+    { key: 'f', label: 'Follow the end of the log', run: () => view?.follow(!snapshot.isFollowing) },
     { key: 'e', label: 'Next ERROR', run: () => void view?.showNextError() },
     { key: 'n', label: 'Next match', run: () => view?.findNext(1) },
     { key: 'N', label: 'Previous match', run: () => view?.findNext(-1) },
-    { key: 'w', label: 'Wrap long lines', run: toggleWrap },
+    { key: 'w', label: 'Wrap long lines', run: () => view?.wrap(!snapshot.isWrapping) },
     { key: 't', label: 'Show times', run: toggleTimes }
   ]
   if (hasSearchKey) bindings.push({ key: '/', label: 'Search the log', run: () => searchBox.current?.focus() })
   useKeys('Log', bindings, hasKeys)
 
   return (
-    <section
-      className={classes.log}
-      aria-label={`Log of ${title}`}
-      data-testid="log"
-      data-size-bytes={snapshot.sizeBytes}
-      data-skipped-bytes={snapshot.skippedBytes}
-    >
-      <div className={classes.toolbar} role="toolbar" aria-label="Log">
-        <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
+    <LogFrame
+      label={`Log of ${title}`}
+      testId="log"
+      data={{ 'data-size-bytes': snapshot.sizeBytes, 'data-skipped-bytes': snapshot.skippedBytes }}
+      host={host}
+      view={view}
+      snapshot={snapshot}
+      records={props.records}
+      search={
         <LogSearchBox box={searchBox} view={view} snapshot={snapshot} isListing={isListing} onListing={setListing} />
-        <span className={classes.actions}>
-          <Tooltip label="Next ERROR (e)">
-            <ActionIcon onClick={() => void view?.showNextError()} aria-label="Next ERROR">
-              <IconAlertCircle size={16} />
-            </ActionIcon>
-          </Tooltip>
-          <Tooltip label={snapshot.isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll horizontally (w)'}>
-            <ActionIcon
-              onClick={toggleWrap}
-              aria-label="Wrap long lines"
-              aria-pressed={snapshot.isWrapping}
-              data-on={snapshot.isWrapping || undefined}
-            >
-              <IconTextWrap size={16} />
-            </ActionIcon>
-          </Tooltip>
-          <Tooltip label={snapshot.showsTimes ? 'Times are shown (t)' : 'Times are hidden (t)'}>
+      }
+      actionsBefore={
+        <Tooltip label="Next ERROR (e)">
+          <ActionIcon onClick={() => void view?.showNextError()} aria-label="Next ERROR">
+            <IconAlertCircle size={16} />
+          </ActionIcon>
+        </Tooltip>
+      }
+      actionsBetween={
+        <>
+          <Tooltip label={showsTimes ? 'Times are shown (t)' : 'Times are hidden (t)'}>
             <ActionIcon
               onClick={toggleTimes}
               aria-label="Show times"
-              aria-pressed={snapshot.showsTimes}
-              data-on={snapshot.showsTimes || undefined}
+              aria-pressed={showsTimes}
+              data-on={showsTimes || undefined}
             >
               <IconClock size={16} />
             </ActionIcon>
           </Tooltip>
-          {addressOf !== undefined && snapshot.marked !== null && (
-            <Tooltip label={`Copy a link to ${wordsOf(snapshot.marked)}`}>
+          {addressOf !== undefined && marked !== null && (
+            <Tooltip label={`Copy a link to ${wordsOf(marked)}`}>
               <ActionIcon
-                onClick={() => copyText(addressOf(snapshot.marked!), 'Link copied')}
-                aria-label={`Copy a link to ${wordsOf(snapshot.marked)}`}
+                onClick={() => copyText(addressOf(marked), 'Link copied')}
+                aria-label={`Copy a link to ${wordsOf(marked)}`}
               >
                 <IconLink size={16} />
               </ActionIcon>
             </Tooltip>
           )}
-          <Tooltip label="Copy the selection, the marked lines, or all lines shown">
-            <ActionIcon onClick={() => copyLog(view?.copyText() ?? '')} aria-label="Copy the log">
-              <IconCopy size={16} />
-            </ActionIcon>
-          </Tooltip>
+        </>
+      }
+      copyLabel="Copy the selection, the marked lines, or all lines shown"
+      copyName="Copy the log"
+      actionsAfter={
+        <>
           <DownloadButton {...props} fileName={fileName} />
           {extraActions}
-        </span>
-        <Button
-          onClick={toggleFollow}
-          aria-pressed={snapshot.isFollowing}
-          data-on={snapshot.isFollowing || undefined}
-          className={classes.follow}
-        >
-          {snapshot.isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
-        </Button>
-      </div>
-      <div
-        className={classes.screen}
-        role="group"
-        aria-label="Log text"
-        tabIndex={0}
-        onKeyDown={(event) => {
-          if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
-        }}
-      >
-        <div
-          ref={host}
-          className={classes.terminal}
-          onMouseDown={(event) => view?.mark(event.nativeEvent)}
-          aria-hidden
+        </>
+      }
+      onMouseDown={(event) => view?.mark(event.nativeEvent)}
+      over={
+        <>
+          <LogScrollbar view={view} snapshot={snapshot} />
+          {snapshot.lineCount === 0 && (
+            <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />
+          )}
+        </>
+      }
+      below={
+        isListing &&
+        snapshot.search !== null && <MatchList view={view} search={snapshot.search} index={snapshot.matchIndex} />
+      }
+      status={
+        <LogStatus
+          snapshot={snapshot}
+          isCut={props.isCut === true}
+          goTo={<LogGoTo view={view} snapshot={snapshot} hasKeys={hasKeys} />}
         />
-        <LogScrollbar view={view} snapshot={snapshot} />
-        {snapshot.lineCount === 0 && (
-          <Waiting snapshot={snapshot} waitingText={waitingText} onRetry={() => view?.retry()} />
-        )}
-        <NewLines snapshot={snapshot} onFollow={() => view?.follow(true)} />
-        {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
-        <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
-          {snapshot.lastLines}
-        </pre>
-      </div>
-      {isListing && snapshot.search !== null && (
-        <MatchList view={view} search={snapshot.search} index={snapshot.matchIndex} />
-      )}
-      <StatusLine
-        snapshot={snapshot}
-        isCut={props.isCut === true}
-        goTo={<LogGoTo view={view} snapshot={snapshot} hasKeys={hasKeys} />}
-      />
-    </section>
-  )
-}
-
-/** Creates the view once the element exists. */
-function useLogView(props: LogTerminalProps, host: RefObject<HTMLDivElement | null>) {
-  const { client, jobId, attemptNumber } = props
-  const [view, setView] = useState<LogView | null>(null)
-  const [snapshot, setSnapshot] = useState<LogSnapshot>(EMPTY_LOG)
-  const latest = useRef(props)
-  latest.current = props
-  useEffect(() => {
-    const element = host.current
-    if (element === null) return
-    const made = new LogView({
-      logs: client.logs,
-      jobId,
-      attemptNumber,
-      onChange: () => setSnapshot(made.snapshot),
-      onError: notifyError,
-      onMark: (lines) => latest.current.onMark?.(lines)
-    })
-    made.open(element, latest.current.line)
-    setView(made)
-    const detach = attachView(made, element)
-    return () => {
-      detach()
-      made.close()
-      setView(null)
-      setSnapshot(EMPTY_LOG)
-    }
-  }, [client, jobId, attemptNumber, host])
-  // A link to other lines of the log that is open already.
-  const { from, to } = props.line ?? {}
-  useEffect(() => {
-    if (from !== undefined && to !== undefined) view?.showAddress({ from, to })
-  }, [view, from, to])
-  return { view, snapshot }
-}
-
-function NewLines({ snapshot, onFollow }: { snapshot: LogSnapshot; onFollow: () => void }) {
-  const { isFollowing, newLineCount, lineCount } = snapshot
-  if (isFollowing || lineCount === 0 || newLineCount === 0) return null
-  return (
-    <button type="button" className={classes.pill} onClick={onFollow}>
-      <IconArrowDown size={14} aria-hidden />{' '}
-      {newLineCount === null ? 'Go to the end' : plural(newLineCount, 'new line')}
-    </button>
+      }
+    />
   )
 }
 
@@ -279,10 +214,10 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
   )
 }
 
-function StatusLine({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: boolean; goTo: ReactNode }) {
+function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: boolean; goTo: ReactNode }) {
   const { sizeBytes, skippedBytes, isLoading, state } = snapshot
   return (
-    <div className={classes.status}>
+    <>
       <span>
         {goTo} · {formatBytes(sizeBytes)}
       </span>
@@ -308,6 +243,50 @@ function StatusLine({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: b
         )}
         {state.kind === 'interrupted' && <span className="tone-wait">▲ interrupted, trying again…</span>}
       </span>
+    </>
+  )
+}
+
+const MIN_THUMB_PX = 24
+const MOST_TICKS = 200
+
+/** The place of what is visible in the whole log, by bytes, and of the matches. Dragging it goes anywhere at once. */
+function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogSnapshot }) {
+  const track = useRef<HTMLDivElement>(null)
+  const { visible, search, sizeBytes } = snapshot
+  const goTo = (event: PointerEvent) => {
+    const box = track.current!.getBoundingClientRect()
+    view?.goToShare(Math.min(1, Math.max(0, (event.clientY - box.top) / box.height)))
+  }
+  if (visible.from <= 0 && visible.to >= 1) return null
+  const found = search?.found ?? []
+  const every = Math.max(1, Math.ceil(found.length / MOST_TICKS))
+  return (
+    <div
+      ref={track}
+      className={scrollbar.track}
+      aria-hidden
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId)
+        goTo(event)
+      }}
+      onPointerMove={(event) => {
+        if (event.currentTarget.hasPointerCapture(event.pointerId)) goTo(event)
+      }}
+    >
+      {found.map(
+        ({ offset }, index) =>
+          index % every === 0 && (
+            <i key={offset} className={scrollbar.tick} style={{ top: `${(offset / Math.max(1, sizeBytes)) * 100}%` }} />
+          )
+      )}
+      <div
+        className={scrollbar.thumb}
+        style={{
+          top: `calc(${visible.from * 100}% - ${visible.from * MIN_THUMB_PX}px)`,
+          height: `max(${MIN_THUMB_PX}px, ${(visible.to - visible.from) * 100}%)`
+        }}
+      />
     </div>
   )
 }

@@ -2,11 +2,12 @@ import type { AttemptNumber, FoundLogLine, JobId } from '../../shared/contract/i
 import { errorQueryOf, isErrorLine } from '../../shared/log-record.ts'
 import type { FollowState, LogsClient } from './follow-log.ts'
 import { type FeedChange, LogFeed } from './log-feed.ts'
-import { LOG_LEVELS, type LogLevel, plainLine } from './log-line.ts'
-import { LogScreen, type ScreenRow } from './log-screen.ts'
+import { LOG_LEVELS, type LogLevel, type LogLine, plainLine } from './log-line.ts'
+import type { ScreenRow } from './log-screen.ts'
 import { highlightsIn, LogSearch, type SearchQuery, type SearchState } from './log-search.ts'
-import { LogViewport, type ViewRow } from './log-viewport.ts'
+import type { ViewRow } from './log-viewport.ts'
 import { ACTIVE_MATCH, GUTTER, MARKED, MATCH } from './terminal-look.ts'
+import { NARROW_COLUMNS, TerminalView, type ViewSnapshot } from './terminal-view.ts'
 
 /** Lines of the log, by number; the first is 1. */
 export interface LineRange {
@@ -14,21 +15,13 @@ export interface LineRange {
   readonly to: number
 }
 
-/** What the component shows around the terminal. A new object for every change. */
-export interface LogSnapshot {
-  readonly shownLevels: ReadonlySet<LogLevel>
+/** What the component shows around the terminal. */
+export interface LogSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
   /** From the first line to the last one there is. */
   readonly holdsAll: boolean
   readonly sizeBytes: number
-  /** Lines held. */
-  readonly lineCount: number
   readonly state: FollowState | { readonly kind: 'opening' }
-  readonly isFollowing: boolean
-  /** Lines that arrived while the reader was scrolled elsewhere; null: some are not even held. */
-  readonly newLineCount: number | null
-  readonly isWrapping: boolean
-  readonly showsTimes: boolean
   readonly isLoading: boolean
   readonly skippedBytes: number
   readonly search: SearchState | null
@@ -39,8 +32,6 @@ export interface LogSnapshot {
   /** The part of the whole log that is visible, by bytes, from 0 to 1. */
   readonly visible: { readonly from: number; readonly to: number }
   readonly marked: LineRange | null
-  /** The end of what is shown, for screen readers and tests. */
-  readonly lastLines: string
 }
 
 /** Before there is a view. */
@@ -69,6 +60,8 @@ export interface LogViewOptions {
   readonly logs: LogsClient
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
+  /** Lines to begin with. Absent: the end of the log, or where it was left. */
+  readonly line?: LineRange | undefined
   readonly onChange: () => void
   /** Reading a part of the log failed; the view stays as it is. */
   readonly onError: (title: string, error: unknown) => void
@@ -76,45 +69,29 @@ export interface LogViewOptions {
   readonly onMark: (lines: LineRange | null) => void
 }
 
-const NARROW_COLUMNS = 80
-const LAST_LINES_FOR_READERS = 120
 /** So much may be appended before it must have been painted: xterm's parser and the engine wait for each other here. */
 const UNPAINTED_BYTES = 4_194_304
 /** More than this since the last frame is a flood. */
 const FLOOD_BYTES = 262_144
-const FLOOD_FRAME_MS = 50
 /** This close to an end of the lines held, more are read. */
 const NEAR_ROWS = 60
 /** A level that is hidden may leave few lines of those held. */
 const FEW_LINES = 200
 
 /** One log in one terminal: what of it is visible, and what the reader does with it. */
-export class LogView {
+export class LogView extends TerminalView<LogSnapshot> {
   readonly #options: LogViewOptions
   readonly #feed: LogFeed
-  readonly #viewport: LogViewport
-  readonly #screen: LogScreen
   readonly #search: LogSearch
-  #isFollowing = true
-  #isWrapping = true
-  #showsTimes = true
-  #newLines = 0
   #marked: LineRange | null = null
   #markFrom: number | null = null
   #match: FoundLogLine | null = null
-  #wheelRest = 0
   #unpaintedBytes = 0
   #whenPainted: Array<() => void> = []
-  #isPainting = false
-  #isStale = false
-  #isVisible = true
-  #isClosed = false
   #isNumbering = false
-  #shownGutter = 0
-  #lastLinesAtMs = 0
-  #snapshot = EMPTY_LOG
 
   constructor(options: LogViewOptions) {
+    super(options.onChange, EMPTY_LOG)
     this.#options = options
     const { logs, jobId, attemptNumber } = options
     this.#feed = new LogFeed({
@@ -122,30 +99,33 @@ export class LogView {
       onChange: (change) => this.#onFeed(change),
       onError: (title, error) => options.onError(title, error),
       mayContinue: (bytes) => this.#whenShown(bytes),
-      needsStart: () => !this.#isFollowing
+      needsStart: () => !this.isFollowing
     })
-    this.#viewport = new LogViewport(() => this.#feed.window.lines)
-    this.#screen = new LogScreen({
-      onResize: () => this.#layOut(),
-      onSelection: (hasSelection) => hasSelection && this.follow(false)
-    })
-    this.#search = new LogSearch({ logs, jobId, attemptNumber, onChange: () => this.#invalidate() })
+    this.#search = new LogSearch({ logs, jobId, attemptNumber, onChange: () => this.invalidate() })
   }
 
-  get snapshot(): LogSnapshot {
-    return this.#snapshot
+  protected get lines(): readonly LogLine[] {
+    return this.#feed.window.lines
   }
 
-  /** Puts the terminal into the page and shows the end of the log, or this line. */
-  open(element: HTMLElement, line?: LineRange): void {
-    this.#screen.open(element)
+  protected override get isFlooded(): boolean {
+    return this.#unpaintedBytes >= FLOOD_BYTES
+  }
+
+  protected override get isAtEnd(): boolean {
+    return super.isAtEnd && this.#feed.isAttached
+  }
+
+  /** Puts the terminal into the page and shows the line to begin with, where the log was left, or its end. */
+  override open(element: HTMLElement): void {
     const left = placesLeft.get(this.#key)
     if (left !== undefined) {
-      this.#isWrapping = left.isWrapping
-      this.#showsTimes = left.showsTimes
-      this.#viewport.showLevels(left.shownLevels)
+      this.isWrapping = left.isWrapping
+      this.showsTimes = left.showsTimes
+      this.viewport.showLevels(left.shownLevels)
     }
-    this.#layOut()
+    super.open(element)
+    const { line } = this.#options
     if (line !== undefined) this.showAddress(line)
     else if (left === undefined || left.offset === null) this.#feed.attach()
     else void this.#goTo(left.offset)
@@ -160,61 +140,36 @@ export class LogView {
     this.#feed.retry()
   }
 
-  close(): void {
-    this.#isClosed = true
+  override close(): void {
     placesLeft.delete(this.#key)
     placesLeft.set(this.#key, {
-      offset: this.#isFollowing ? null : (this.#viewport.rows()[0]?.line.offset ?? null),
-      ...{ isWrapping: this.#isWrapping, showsTimes: this.#showsTimes, shownLevels: this.#viewport.shownLevels }
+      offset: this.isFollowing ? null : (this.viewport.rows()[0]?.line.offset ?? null),
+      isWrapping: this.isWrapping,
+      showsTimes: this.showsTimes,
+      shownLevels: this.viewport.shownLevels
     })
     if (placesLeft.size > MOST_PLACES) placesLeft.delete(placesLeft.keys().next().value!)
+    super.close()
     this.#search.stop()
     this.#feed.close()
     this.#painted()
-    this.#screen.close()
   }
 
-  setVisible(isVisible: boolean): void {
-    this.#isVisible = isVisible
-    this.#screen.setVisible(isVisible)
-    if (isVisible) this.#invalidate()
-    else this.#painted()
+  override setVisible(isVisible: boolean): void {
+    super.setVisible(isVisible)
+    if (!isVisible) this.#painted()
   }
 
-  fit(): void {
-    this.#screen.fit()
-  }
-
-  follow(isFollowing: boolean): void {
-    this.#isFollowing = isFollowing
+  override follow(isFollowing: boolean): void {
     if (isFollowing) {
-      this.#newLines = 0
-      this.#screen.clearSelection()
+      this.isFollowing = true
       this.#feed.attach()
-      this.#viewport.scrollToEnd()
     }
-    this.#invalidate()
+    super.follow(isFollowing)
   }
 
-  /** Scrolls by a key; false if the key does not scroll. */
-  scrollBy(key: string): boolean {
-    const page = Math.max(1, this.#screen.size.rows - 2)
-    if (key === 'PageUp' || key === 'PageDown') this.#scroll(key === 'PageUp' ? -page : page)
-    else if (key === 'ArrowUp' || key === 'ArrowDown') this.#scroll(key === 'ArrowUp' ? -1 : 1)
-    else if (key === 'ArrowLeft' || key === 'ArrowRight') this.#scrollSideways(key === 'ArrowLeft' ? -8 : 8)
-    else if (key === 'Home') void this.#goTo(0)
-    else if (key === 'End') this.follow(true)
-    else return false
-    return true
-  }
-
-  scrollByWheel({ deltaX, deltaY, deltaMode, shiftKey }: WheelEvent): void {
-    const unit = deltaMode === 1 ? 1 : deltaMode === 2 ? this.#screen.size.rows : 1 / this.#screen.rowHeight
-    if (shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) return this.#scrollSideways(Math.sign(deltaX || deltaY) * 4)
-    this.#wheelRest += deltaY * unit
-    const rows = Math.trunc(this.#wheelRest)
-    this.#wheelRest -= rows
-    if (rows !== 0) this.#scroll(rows)
+  protected goToStart(): void {
+    void this.#goTo(0)
   }
 
   /** Goes to a part of the whole log, from 0 to 1. */
@@ -223,21 +178,9 @@ export class LogView {
     else void this.#goTo(Math.floor(share * this.#feed.sizeBytes))
   }
 
-  showLevels(levels: ReadonlySet<LogLevel>): void {
-    this.#viewport.showLevels(levels)
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
+  override showLevels(levels: ReadonlySet<LogLevel>): void {
+    super.showLevels(levels)
     this.#fillScreen()
-    this.#invalidate()
-  }
-
-  wrap(isWrapping: boolean): void {
-    this.#isWrapping = isWrapping
-    this.#layOut()
-  }
-
-  showTimes(showsTimes: boolean): void {
-    this.#showsTimes = showsTimes
-    this.#layOut()
   }
 
   /** Searches the whole log, and shows the last match that is visible or above, as soon as it is found. */
@@ -249,23 +192,19 @@ export class LogView {
     }
     const from = this.#endOfScreen()
     void this.#search.start(query).then(() => {
-      if (this.#match === null && this.#search.current?.query === query) this.#showMatch(this.#search.next(from, -1))
+      if (this.#match === null && this.#search.current?.query === query) this.showMatch(this.#search.next(from, -1))
     })
   }
 
   findNext(direction: 1 | -1): void {
-    this.#showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
-  }
-
-  showMatch(found: FoundLogLine): void {
-    this.#showMatch(found)
+    this.showMatch(this.#search.next(this.#match?.offset ?? this.#endOfScreen(), direction))
   }
 
   /** Goes to the next ERROR below the marked line or the top, wherever it is in the log; from the last to the first. */
   async showNextError(): Promise<void> {
     const { lines } = this.#feed.window
     const markedIndex = this.#marked === null ? -1 : this.#marked.from - (this.#feed.window.firstNumber ?? 1)
-    const top = this.#viewport.topIndex ?? 0
+    const top = this.viewport.topIndex ?? 0
     const from = markedIndex >= top ? markedIndex + 1 : top
     const isError = (index: number) => lines[index]!.level === 'ERROR' && !lines[index]!.continues
     for (let index = from; index < lines.length; index += 1)
@@ -276,7 +215,7 @@ export class LogView {
 
   /** Goes to lines by number, and marks them. Resolves when they are shown. */
   async showLine(lines: LineRange): Promise<void> {
-    this.#isFollowing = false
+    this.isFollowing = false
     this.#setMark(lines)
     await this.#locate({ line: lines.from })
   }
@@ -285,7 +224,7 @@ export class LogView {
   showAddress(lines: LineRange): void {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
-      if (this.#isClosed) return
+      if (this.isClosed) return
       this.#options.onError('Could not go to this line', error)
       // Nothing is held yet: the end of the log, or why there is none.
       if (this.#feed.window.startOffset === null) this.follow(true)
@@ -299,7 +238,7 @@ export class LogView {
 
   /** Marks the line under the pointer if it is on its number; with Shift, all lines from the last marked one to it. */
   mark(event: MouseEvent): boolean {
-    const at = this.#screen.rowAt(event)
+    const at = this.screen.rowAt(event)
     const first = this.#feed.window.firstNumber
     if (at === null || !at.isGutter || first === null) return false
     const number = first + at.row.index
@@ -313,10 +252,10 @@ export class LogView {
 
   /** The selected text, otherwise the marked lines that are held, otherwise all lines shown. */
   copyText(): string {
-    const selected = this.#screen.selectedText()
+    const selected = this.screen.selectedText()
     if (selected !== '') return selected
     const { lines, firstNumber } = this.#feed.window
-    const { shownLevels } = this.#viewport
+    const { shownLevels } = this.viewport
     const marked = this.#marked
     return lines
       .filter((line, index) => {
@@ -356,92 +295,70 @@ export class LogView {
     const place = await logs.locate({ jobId, attemptNumber, ...wanted })
     await this.#showAt(place.offset)
     this.#feed.window.setNumber(place.offset, place.line)
-    this.#invalidate()
+    this.invalidate()
   }
 
-  #showMatch(found: FoundLogLine | null): void {
+  showMatch(found: FoundLogLine | null): void {
     if (found === null) return
     this.#match = found
     void this.#showAt(found.offset).then(() => {
       this.#feed.window.setNumber(found.offset, found.line)
-      this.#invalidate()
+      this.invalidate()
     })
   }
 
   /** Shows the line that begins at this byte. */
   async #showAt(offset: number): Promise<void> {
-    this.#isFollowing = false
+    this.isFollowing = false
     if (!(await this.#feed.goTo(offset))) return
-    this.#viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
-    this.#afterScroll()
+    this.viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
+    this.afterScroll()
   }
 
   async #goTo(offset: number): Promise<void> {
-    this.#isFollowing = false
+    this.isFollowing = false
     if (!(await this.#feed.goTo(offset))) return
-    if (offset === 0) this.#viewport.scrollToStart()
-    else this.#viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
-    this.#afterScroll()
+    if (offset === 0) this.viewport.scrollToStart()
+    else this.viewport.scrollToLine(Math.max(0, this.#feed.window.indexOf(offset)))
+    this.afterScroll()
   }
 
-  #scroll(rows: number): void {
-    this.#viewport.scrollRows(rows)
-    this.#afterScroll()
-  }
-
-  #scrollSideways(columns: number): void {
-    this.#viewport.scrollSideways(columns)
-    this.#invalidate()
-  }
-
-  #afterScroll(): void {
-    const isAtEnd = this.#viewport.isAtEnd && this.#feed.isAttached
-    if (isAtEnd) this.#newLines = 0
-    this.#isFollowing = isAtEnd
+  protected override afterScroll(): void {
+    super.afterScroll()
     this.#fillScreen()
-    this.#invalidate()
   }
 
   /** Reads more where the lines held end, before the reader gets there. */
   #fillScreen(): void {
-    const top = this.#viewport.topIndex ?? 0
-    const isFew = this.#viewport.shownCount < FEW_LINES
+    const top = this.viewport.topIndex ?? 0
+    const isFew = this.viewport.shownCount < FEW_LINES
     if (this.#feed.hasOlder && (top < NEAR_ROWS || isFew)) void this.#feed.loadOlder()
     else if (!this.#feed.isAttached && this.#feed.window.lines.length - top < 2 * NEAR_ROWS) void this.#feed.loadNewer()
   }
 
   #onFeed(change: FeedChange): void {
-    if (this.#isClosed) return
+    if (this.isClosed) return
     if (change.kind === 'appended') {
-      this.#viewport.afterAppend(change)
-      if (!this.#isFollowing) this.#newLines += change.added
+      this.viewport.afterAppend(change)
+      if (!this.isFollowing) this.newLines += change.added
     } else if (change.kind === 'prepended') {
-      this.#viewport.afterPrepend(change.added)
-      if (this.#viewport.shownCount < FEW_LINES) queueMicrotask(() => this.#fillScreen())
-    } else if (change.kind === 'replaced') this.#viewport.afterReplace()
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
-    this.#invalidate()
-  }
-
-  #layOut(): void {
-    const { columns, rows } = this.#screen.size
-    this.#shownGutter = this.#gutterWidth()
-    const look = { isNarrow: columns < NARROW_COLUMNS, showsTimes: this.#showsTimes }
-    this.#viewport.resize({ columns: columns - this.#shownGutter, rows }, look, this.#isWrapping)
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
-    this.#invalidate()
+      this.viewport.afterPrepend(change.added)
+      if (this.viewport.shownCount < FEW_LINES) queueMicrotask(() => this.#fillScreen())
+    } else if (change.kind === 'replaced') this.viewport.afterReplace()
+    if (this.isFollowing) this.viewport.scrollToEnd()
+    this.invalidate()
   }
 
   /** Room for the highest number of the log, if numbers are known and there is room at all. */
-  #gutterWidth(): number {
+  protected gutterWidth(): number {
     const { firstNumber, lines } = this.#feed.window
-    if (firstNumber === null || this.#screen.size.columns < NARROW_COLUMNS) return 0
+    if (firstNumber === null || this.screen.size.columns < NARROW_COLUMNS) return 0
     return String(firstNumber + lines.length).length + 1
   }
 
   #setMark(lines: LineRange | null): void {
     this.#marked = lines
-    this.#invalidate()
+    this.invalidate()
   }
 
   #isMarked({ from, to }: LineRange): boolean {
@@ -449,13 +366,13 @@ export class LogView {
   }
 
   #endOfScreen(): number {
-    return (this.#viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
+    return (this.viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
   }
 
   /** Resolves when so much has been painted that more may come. */
   #whenShown(bytes: number): void | Promise<void> {
     this.#unpaintedBytes += bytes
-    if (!this.#isVisible || this.#isClosed || this.#unpaintedBytes < UNPAINTED_BYTES) return
+    if (!this.isVisible || this.isClosed || this.#unpaintedBytes < UNPAINTED_BYTES) return
     return new Promise((resolve) => this.#whenPainted.push(resolve))
   }
 
@@ -464,36 +381,13 @@ export class LogView {
     for (const resolve of this.#whenPainted.splice(0)) resolve()
   }
 
-  /** At most one frame at a time, however much happens. */
-  #invalidate(): void {
-    if (this.#isPainting || this.#isClosed) {
-      this.#isStale = true
-      return
-    }
-    this.#isPainting = true
-    const frame = () => requestAnimationFrame(() => void this.#paint())
-    // In a flood each frame shows all other lines: fewer frames leave more time to read them.
-    if (this.#unpaintedBytes < FLOOD_BYTES) frame()
-    else setTimeout(frame, FLOOD_FRAME_MS)
-  }
-
-  async #paint(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isStale = false
-    if (this.#gutterWidth() !== this.#shownGutter) this.#layOut()
-    const rows = this.#viewport.rows()
-    this.#snapshot = this.#makeSnapshot(rows)
-    this.#options.onChange()
-    if (this.#isVisible) await this.#screen.show(rows.map((row) => this.#dress(row)))
+  protected override afterPaint(): void {
     this.#painted()
     this.#numberLines()
-    this.#isPainting = false
-    if (this.#isStale) this.#invalidate()
   }
 
-  #dress(row: ViewRow): ScreenRow {
+  protected dress(row: ViewRow, width: number): Pick<ScreenRow, 'gutter' | 'highlights'> {
     const { firstNumber } = this.#feed.window
-    const width = this.#shownGutter
     const number = firstNumber === null ? null : firstNumber + row.index
     const isMarked =
       number !== null && this.#marked !== null && number >= this.#marked.from && number <= this.#marked.to
@@ -510,14 +404,14 @@ export class LogView {
       const matches = highlightsIn(row.styled.text, search.query, found)
       highlights.push(...matches.map((match) => ({ ...match, codes })))
     }
-    return { ...row, gutter, highlights }
+    return { gutter, highlights }
   }
 
   /** Asks for the number of a line once; those of its neighbours follow from it. */
   #numberLines(): void {
     const { window } = this.#feed
     const first = window.lines[0]
-    if (first === undefined || window.firstNumber !== null || this.#isNumbering || !this.#isVisible) return
+    if (first === undefined || window.firstNumber !== null || this.#isNumbering || !this.isVisible) return
     this.#isNumbering = true
     const { logs, jobId, attemptNumber } = this.#options
     logs
@@ -529,13 +423,13 @@ export class LogView {
         // In a flood the first line changes all the time: not more often than it can be read.
         setTimeout(() => {
           this.#isNumbering = false
-          this.#invalidate()
+          this.invalidate()
         }, NUMBER_EVERY_MS)
-        this.#invalidate()
+        this.invalidate()
       })
   }
 
-  #makeSnapshot(rows: readonly ViewRow[]): LogSnapshot {
+  protected makeSnapshot(common: ViewSnapshot, rows: readonly ViewRow[]): LogSnapshot {
     const { window, sizeBytes, state, skippedBytes, isLoading, isAttached } = this.#feed
     const { firstNumber, lines } = window
     const from = rows[0]?.line.offset ?? 0
@@ -543,45 +437,20 @@ export class LogView {
     const to = last === undefined ? sizeBytes : (lines[last.index + 1]?.offset ?? window.nextOffset)
     const search = this.#search.current
     return {
-      shownLevels: this.#viewport.shownLevels,
+      ...common,
       counts: { ...window.counts },
       holdsAll: (window.startOffset ?? 0) === 0 && window.nextOffset >= sizeBytes && skippedBytes === 0,
       sizeBytes,
-      lineCount: lines.length,
       state,
-      isFollowing: this.#isFollowing,
-      newLineCount: isAttached ? this.#newLines : null,
-      isWrapping: this.#isWrapping,
-      showsTimes: this.#showsTimes,
+      newLineCount: isAttached ? this.newLines : null,
       isLoading,
       skippedBytes,
       search,
       matchIndex: search === null || this.#match === null ? -1 : search.found.indexOf(this.#match),
       topNumber: firstNumber === null || rows[0] === undefined ? null : firstNumber + rows[0].index,
       visible: sizeBytes === 0 ? { from: 0, to: 1 } : { from: from / sizeBytes, to: Math.min(1, to / sizeBytes) },
-      marked: this.#marked,
-      lastLines: this.#lastLines()
+      marked: this.#marked
     }
-  }
-
-  /** The browser lays these out although they are invisible: not with each frame of a flood. */
-  #lastLines(): string {
-    const nowMs = performance.now()
-    if (this.#unpaintedBytes >= FLOOD_BYTES && nowMs - this.#lastLinesAtMs < LAST_LINES_EVERY_MS) {
-      return this.#snapshot.lastLines
-    }
-    this.#lastLinesAtMs = nowMs
-    return this.#lastShown()
-  }
-
-  #lastShown(): string {
-    const found: string[] = []
-    const { lines } = this.#feed.window
-    const { shownLevels } = this.#viewport
-    for (let at = lines.length - 1; at >= 0 && found.length < LAST_LINES_FOR_READERS; at -= 1) {
-      if (shownLevels.has(lines[at]!.level)) found.push(plainLine(lines[at]!))
-    }
-    return found.reverse().join('\n')
   }
 }
 
@@ -598,4 +467,3 @@ const placesLeft = new Map<string, Place>()
 const MOST_PLACES = 500
 
 const NUMBER_EVERY_MS = 1_000
-const LAST_LINES_EVERY_MS = 500

@@ -1,11 +1,12 @@
 import type { JobId } from '../../shared/contract/index.ts'
 import { followLog, type LogsClient } from './follow-log.ts'
-import { type LogLevel, plainLine, type LogLine, readHead } from './log-line.ts'
-import { LogScreen } from './log-screen.ts'
+import { LOG_LEVELS, type LogLevel, plainLine, type LogLine, readHead } from './log-line.ts'
+import type { ScreenRow } from './log-screen.ts'
 import { highlightsIn } from './log-search.ts'
-import { LogViewport } from './log-viewport.ts'
+import type { ViewRow } from './log-viewport.ts'
 import { type Appended, LogWindow } from './log-window.ts'
 import { ACTIVE_MATCH, MATCH, SOURCE_COLOURS } from './terminal-look.ts'
+import { TerminalView, type ViewSnapshot } from './terminal-view.ts'
 import type { HeadFormat } from '../../shared/log-record.ts'
 
 export interface MergedSource {
@@ -14,17 +15,26 @@ export interface MergedSource {
   readonly name: string
 }
 
-export interface MergedSnapshot {
-  readonly shownLevels: ReadonlySet<LogLevel>
+export interface MergedSnapshot extends ViewSnapshot {
   readonly counts: Readonly<Record<LogLevel, number>>
-  readonly lineCount: number
   readonly liveCount: number
-  readonly isFollowing: boolean
   readonly newLineCount: number
-  readonly isWrapping: boolean
   /** Lines with a match, among those held. */
   readonly matches: number
-  readonly lastLines: string
+}
+
+/** Before there is a view. */
+export const EMPTY_MERGED: MergedSnapshot = {
+  shownLevels: new Set(LOG_LEVELS),
+  counts: { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 },
+  lineCount: 0,
+  liveCount: 0,
+  isFollowing: true,
+  newLineCount: 0,
+  isWrapping: true,
+  showsTimes: true,
+  matches: 0,
+  lastLines: ''
 }
 
 const FIRST_BYTES = 131_072
@@ -32,53 +42,40 @@ const MAX_LAG_BYTES = 1_048_576
 /** A log without lines does not keep the others waiting. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
-const NARROW_COLUMNS = 80
-const LAST_LINES_FOR_READERS = 120
 
 /** The ends of names tell them apart: the node, or the job. */
 const shortened = (name: string) =>
   name.length <= NAME_CHARS ? name : `${name.slice(0, NAME_CHARS - 10)}…${name.slice(-9)}`
 
 /** Several live logs in one terminal, each line with the name of its log. */
-export class MergedView {
+export class MergedView extends TerminalView<MergedSnapshot> {
   readonly #options: { logs: LogsClient; sources: readonly MergedSource[]; onChange: () => void }
   readonly #windows: LogWindow[]
   readonly #merged: MergedLines
-  readonly #viewport: LogViewport
-  readonly #screen: LogScreen
   readonly #closing = new AbortController()
   readonly #live = new Set<number>()
-  #isFollowing = true
-  #isWrapping = true
-  #newLines = 0
   #query = ''
   #match = -1
-  #isPainting = false
-  #isStale = false
-  #snapshot: MergedSnapshot
 
   constructor(options: { logs: LogsClient; sources: readonly MergedSource[]; onChange: () => void }) {
+    super(options.onChange, EMPTY_MERGED)
     this.#options = options
     this.#windows = options.sources.map(() => new LogWindow(20_000))
     this.#merged = new MergedLines(options.sources.length)
-    this.#viewport = new LogViewport(() => this.#merged.lines)
-    this.#screen = new LogScreen({
-      onResize: () => this.#layOut(),
-      onSelection: (hasSelection) => hasSelection && this.follow(false)
-    })
-    this.#snapshot = this.#makeSnapshot()
   }
 
-  get snapshot(): MergedSnapshot {
-    return this.#snapshot
+  protected get lines(): readonly LogLine[] {
+    return this.#merged.lines
   }
 
-  open(element: HTMLElement): void {
-    this.#screen.open(element)
-    this.#layOut()
+  override open(element: HTMLElement): void {
+    super.open(element)
     this.#options.sources.forEach(({ jobId }, source) => {
       void followLog({
-        ...{ logs: this.#options.logs, jobId, tailBytes: FIRST_BYTES, maxLagBytes: MAX_LAG_BYTES },
+        logs: this.#options.logs,
+        jobId,
+        tailBytes: FIRST_BYTES,
+        maxLagBytes: MAX_LAG_BYTES,
         onChunk: (chunk) => {
           const window = this.#windows[source]!
           const { added } = window.append(chunk)
@@ -88,7 +85,7 @@ export class MergedView {
         onState: ({ kind }) => {
           if (kind === 'live') this.#live.add(source)
           else this.#live.delete(source)
-          this.#invalidate()
+          this.invalidate()
         },
         signal: this.#closing.signal
       })
@@ -96,62 +93,14 @@ export class MergedView {
     setTimeout(() => this.#add(this.#merged.begin()), BEGIN_WITHIN_MS)
   }
 
-  close(): void {
+  override close(): void {
     this.#closing.abort()
-    this.#screen.close()
+    super.close()
   }
 
-  setVisible(isVisible: boolean): void {
-    this.#screen.setVisible(isVisible)
-    if (isVisible) this.#invalidate()
-  }
-
-  fit(): void {
-    this.#screen.fit()
-  }
-
-  follow(isFollowing: boolean): void {
-    this.#isFollowing = isFollowing
-    if (isFollowing) {
-      this.#newLines = 0
-      this.#screen.clearSelection()
-      this.#viewport.scrollToEnd()
-    }
-    this.#invalidate()
-  }
-
-  wrap(isWrapping: boolean): void {
-    this.#isWrapping = isWrapping
-    this.#layOut()
-  }
-
-  showLevels(levels: ReadonlySet<LogLevel>): void {
-    this.#viewport.showLevels(levels)
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
-    this.#invalidate()
-  }
-
-  scrollBy(key: string): boolean {
-    const page = Math.max(1, this.#screen.size.rows - 2)
-    if (key === 'PageUp' || key === 'PageDown') this.scrollRows(key === 'PageUp' ? -page : page)
-    else if (key === 'ArrowUp' || key === 'ArrowDown') this.scrollRows(key === 'ArrowUp' ? -1 : 1)
-    else if (key === 'Home') this.scrollRows(Number.NEGATIVE_INFINITY)
-    else if (key === 'End') this.follow(true)
-    else return false
-    return true
-  }
-
-  scrollByWheel({ deltaY, deltaMode }: WheelEvent): void {
-    const rows = deltaMode === 0 ? deltaY / this.#screen.rowHeight : deltaY
-    this.scrollRows(rows < 0 ? Math.floor(rows) : Math.ceil(rows))
-  }
-
-  scrollRows(rows: number): void {
-    if (rows === Number.NEGATIVE_INFINITY) this.#viewport.scrollToStart()
-    else this.#viewport.scrollRows(rows)
-    this.#isFollowing = this.#viewport.isAtEnd
-    if (this.#isFollowing) this.#newLines = 0
-    this.#invalidate()
+  protected goToStart(): void {
+    this.viewport.scrollToStart()
+    this.afterScroll()
   }
 
   /** Searches the lines held; 1 and -1 go to the next and the previous match. */
@@ -159,26 +108,26 @@ export class MergedView {
     this.#query = text
     if (direction === 0 || text === '') this.#match = -1
     else this.#goToMatch(direction)
-    this.#invalidate()
+    this.invalidate()
   }
 
   copyText(): string {
-    const { shownLevels } = this.#viewport
-    const shown = this.#merged.lines.filter(({ level }) => shownLevels.has(level))
-    return this.#screen.selectedText() || shown.map(plainLine).join('\n')
+    const { shownLevels } = this.viewport
+    const shown = this.lines.filter(({ level }) => shownLevels.has(level))
+    return this.screen.selectedText() || shown.map(plainLine).join('\n')
   }
 
   #goToMatch(direction: 1 | -1): void {
-    const { lines } = this.#merged
-    const { shownLevels } = this.#viewport
-    const from = this.#match >= 0 ? this.#match : (this.#viewport.topIndex ?? 0) - direction
+    const { lines } = this
+    const { shownLevels } = this.viewport
+    const from = this.#match >= 0 ? this.#match : (this.viewport.topIndex ?? 0) - direction
     for (let step = 1; step <= lines.length; step += 1) {
       const index = (from + direction * step + lines.length * 2) % lines.length
       const line = lines[index]!
       if (!shownLevels.has(line.level) || !this.#isMatch(plainLine(line))) continue
       this.#match = index
-      this.#isFollowing = false
-      this.#viewport.scrollToLine(index)
+      this.isFollowing = false
+      this.viewport.scrollToLine(index)
       return
     }
   }
@@ -188,76 +137,44 @@ export class MergedView {
   }
 
   #add(appended: Appended): void {
-    if (this.#closing.signal.aborted) return
-    this.#viewport.afterAppend(appended)
+    if (this.isClosed) return
+    this.viewport.afterAppend(appended)
     if (this.#match >= 0) this.#match = Math.max(-1, this.#match - appended.dropped)
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
-    else this.#newLines += appended.added
-    this.#invalidate()
+    if (this.isFollowing) this.viewport.scrollToEnd()
+    else this.newLines += appended.added
+    this.invalidate()
   }
 
-  get #gutterWidth(): number {
+  protected gutterWidth(): number {
     const { sources } = this.#options
     return Math.min(NAME_CHARS, Math.max(0, ...sources.map(({ name }) => name.length))) + 1
   }
 
-  #layOut(): void {
-    const { columns, rows } = this.#screen.size
-    const look = { isNarrow: columns < NARROW_COLUMNS, showsTimes: true }
-    this.#viewport.resize({ columns: columns - this.#gutterWidth, rows }, look, this.#isWrapping)
-    if (this.#isFollowing) this.#viewport.scrollToEnd()
-    this.#invalidate()
-  }
-
-  #invalidate(): void {
-    if (this.#isPainting || this.#closing.signal.aborted) {
-      this.#isStale = true
-      return
+  protected dress({ line, index, styled }: ViewRow, width: number): Pick<ScreenRow, 'gutter' | 'highlights'> {
+    const source = this.#merged.sourceOf(line)
+    const codes = index === this.#match ? ACTIVE_MATCH : MATCH
+    const query = { text: this.#query, isRegex: false, matchesCase: false }
+    return {
+      gutter: {
+        text: shortened(this.#options.sources[source]!.name).padEnd(width),
+        codes: SOURCE_COLOURS[source % SOURCE_COLOURS.length]!
+      },
+      highlights: highlightsIn(styled.text, query, undefined).map((match) => ({ ...match, codes }))
     }
-    this.#isPainting = true
-    requestAnimationFrame(() => void this.#paint())
   }
 
-  async #paint(): Promise<void> {
-    if (this.#closing.signal.aborted) return
-    this.#isStale = false
-    this.#snapshot = this.#makeSnapshot()
-    this.#options.onChange()
-    const width = this.#gutterWidth
-    await this.#screen.show(
-      this.#viewport.rows().map((row) => {
-        const source = this.#merged.sourceOf(row.line)
-        const name = shortened(this.#options.sources[source]!.name).padEnd(width)
-        const codes = row.index === this.#match ? ACTIVE_MATCH : MATCH
-        const query = { text: this.#query, isRegex: false, matchesCase: false }
-        const matches = highlightsIn(row.styled.text, query, undefined).map((match) => ({ ...match, codes }))
-        return {
-          ...row,
-          gutter: { text: name, codes: SOURCE_COLOURS[source % SOURCE_COLOURS.length]! },
-          highlights: matches
-        }
-      })
-    )
-    this.#isPainting = false
-    if (this.#isStale) this.#invalidate()
+  protected override textOf(line: LogLine): string {
+    return `${this.#options.sources[this.#merged.sourceOf(line)]!.name} ${plainLine(line)}`
   }
 
-  #makeSnapshot(): MergedSnapshot {
-    const { lines } = this.#merged
-    const { shownLevels } = this.#viewport
+  protected makeSnapshot(common: ViewSnapshot): MergedSnapshot {
     const counts = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0 }
     let matches = 0
-    for (const line of lines) {
+    for (const line of this.lines) {
       if (!line.continues) counts[line.level] += 1
-      if (this.#query !== '' && this.#isMatch(line.raw)) matches += 1
+      if (this.#isMatch(line.raw)) matches += 1
     }
-    const shown = lines.filter(({ level }) => shownLevels.has(level)).slice(-LAST_LINES_FOR_READERS)
-    const named = (line: (typeof lines)[number]) => this.#options.sources[this.#merged.sourceOf(line)]!.name
-    return {
-      ...{ shownLevels, counts, matches, lineCount: lines.length, liveCount: this.#live.size },
-      ...{ isFollowing: this.#isFollowing, newLineCount: this.#newLines, isWrapping: this.#isWrapping },
-      lastLines: shown.map((line) => `${named(line)} ${plainLine(line)}`).join('\n')
-    }
+    return { ...common, counts, matches, newLineCount: this.newLines, liveCount: this.#live.size }
   }
 }
 

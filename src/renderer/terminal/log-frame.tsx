@@ -1,0 +1,152 @@
+import '@xterm/xterm/css/xterm.css'
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { IconArrowDown, IconCopy, IconTextWrap } from '@tabler/icons-react'
+import { type MouseEvent, type ReactNode, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react'
+import { copyLog } from '../ui/copy-log.ts'
+import { Kbd } from '../ui/kbd.tsx'
+import { plural } from '../ui/numbers.ts'
+import type { LogsClient } from './follow-log.ts'
+import { LevelChips, type LevelChipsProps } from './level-chips.tsx'
+import classes from './log-terminal.module.css'
+import type { TerminalView, ViewSnapshot } from './terminal-view.ts'
+
+/** Creates the view of a terminal once its element exists, and again for another client or `key`. */
+export function useTerminalView<Snapshot extends ViewSnapshot, View extends TerminalView<Snapshot>>(
+  client: { readonly logs: LogsClient },
+  key: string,
+  empty: Snapshot,
+  make: (onChange: () => void) => View
+) {
+  const host = useRef<HTMLDivElement>(null)
+  const [view, setView] = useState<View | null>(null)
+  const [snapshot, setSnapshot] = useState(empty)
+  const makeView = useEffectEvent(make)
+  const clear = useEffectEvent(() => setSnapshot(empty))
+  useEffect(() => {
+    const element = host.current
+    if (element === null) return
+    const made: View = makeView(() => setSnapshot(made.snapshot))
+    made.open(element)
+    setView(made)
+    const detach = attachView(made, element)
+    return () => {
+      detach()
+      made.close()
+      setView(null)
+      clear()
+    }
+  }, [client, key])
+  return { host, view, snapshot }
+}
+
+/** Keeps the size, the use of WebGL and the scrolling of a view in sync with the page, until the result is called. */
+function attachView(view: TerminalView<ViewSnapshot>, element: HTMLElement): () => void {
+  const sizes = new ResizeObserver(() => view.fit())
+  sizes.observe(element)
+  const sight = new IntersectionObserver(([entry]) => view.setVisible(entry?.isIntersecting ?? false))
+  sight.observe(element)
+  // React's own listener is passive: the page would scroll too.
+  const onWheel = (event: WheelEvent) => {
+    if (event.ctrlKey) return
+    event.preventDefault()
+    event.stopPropagation()
+    view.scrollByWheel(event)
+  }
+  element.addEventListener('wheel', onWheel, { passive: false, capture: true })
+  return () => {
+    element.removeEventListener('wheel', onWheel, { capture: true })
+    sizes.disconnect()
+    sight.disconnect()
+  }
+}
+
+interface LogFrameProps {
+  /** For its accessible name. */
+  label: string
+  testId: string
+  /** Attributes that benches read. */
+  data?: Readonly<Record<`data-${string}`, number>>
+  host: RefObject<HTMLDivElement | null>
+  view: (TerminalView<ViewSnapshot> & { copyText(): string }) | null
+  snapshot: ViewSnapshot & LevelChipsProps['snapshot']
+  records?: LevelChipsProps['records']
+  search: ReactNode
+  /** Buttons before and after those that every terminal has. */
+  actionsBefore?: ReactNode
+  actionsBetween?: ReactNode
+  actionsAfter?: ReactNode
+  copyLabel: string
+  copyName: string
+  onMouseDown?: (event: MouseEvent) => void
+  /** Over the lines. */
+  over?: ReactNode
+  /** Between the lines and the status line. */
+  below?: ReactNode
+  status: ReactNode
+}
+
+/** What stands around the lines of any log: levels, search, buttons, Follow, and the status line. */
+export function LogFrame(props: LogFrameProps) {
+  const { view, snapshot } = props
+  const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot
+  return (
+    <section className={classes.log} aria-label={props.label} data-testid={props.testId} {...props.data}>
+      <div className={classes.toolbar} role="toolbar" aria-label="Log">
+        <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
+        {props.search}
+        <span className={classes.actions}>
+          {props.actionsBefore}
+          <Tooltip label={isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll horizontally (w)'}>
+            <ActionIcon
+              onClick={() => view?.wrap(!isWrapping)}
+              aria-label="Wrap long lines"
+              aria-pressed={isWrapping}
+              data-on={isWrapping || undefined}
+            >
+              <IconTextWrap size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {props.actionsBetween}
+          <Tooltip label={props.copyLabel}>
+            <ActionIcon onClick={() => copyLog(view?.copyText() ?? '')} aria-label={props.copyName}>
+              <IconCopy size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {props.actionsAfter}
+        </span>
+        <Button
+          onClick={() => view?.follow(!isFollowing)}
+          aria-pressed={isFollowing}
+          data-on={isFollowing || undefined}
+          className={classes.follow}
+        >
+          {isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
+        </Button>
+      </div>
+      <div
+        className={classes.screen}
+        role="group"
+        aria-label="Log text"
+        tabIndex={0}
+        onKeyDown={(event) => {
+          if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
+        }}
+      >
+        <div ref={props.host} className={classes.terminal} onMouseDown={props.onMouseDown} aria-hidden />
+        {props.over}
+        {!isFollowing && lineCount > 0 && newLineCount !== 0 && (
+          <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
+            <IconArrowDown size={14} aria-hidden />{' '}
+            {newLineCount === null ? 'Go to the end' : plural(newLineCount, 'new line')}
+          </button>
+        )}
+        {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
+        <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
+          {snapshot.lastLines}
+        </pre>
+      </div>
+      {props.below}
+      <div className={classes.status}>{props.status}</div>
+    </section>
+  )
+}
