@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { formatStepTime } from '../features/jobs/job-timeline.tsx'
-import { dayWords } from '../features/schedules/calendar/week-words.ts'
-import { minuteWords } from '../features/schedules/load/minute-words.ts'
+import { dayWords } from '../features/schedules/calendar/week.ts'
+import { minuteWords } from '../features/schedules/load/load-chart.tsx'
 import { formatMoment } from '../ui/moment.ts'
 import { waitingWords } from '../ui/waiting.tsx'
 

@@ -1,6 +1,6 @@
 import { fireEvent, screen, waitFor } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
-import { useRunDialog } from '../state/open-run-dialog.ts'
+import { useRunDialog } from '../state/open-dialogs.ts'
 import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
 import { renderApp } from '../testing/render-app.tsx'
 

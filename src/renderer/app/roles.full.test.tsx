@@ -1,7 +1,7 @@
 import { act, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Role } from '../../shared/roles.ts'
-import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
+import { openRunDialog, useRunDialog } from '../state/open-dialogs.ts'
 import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
 import { renderApp } from '../testing/render-app.tsx'
 

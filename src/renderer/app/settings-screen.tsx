@@ -16,7 +16,7 @@ import { QueryState } from '../ui/states.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import { KeyList } from './keys-overlay.tsx'
 import classes from './settings-screen.module.css'
-import { optionsOf } from '../ui/fields/options.ts'
+import { optionsOf } from '../ui/fields/choice-field.tsx'
 
 export function SettingsScreen() {
   const { query } = useApi()

@@ -6,7 +6,7 @@ import { type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'reac
 import type { Environment } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { sanitiseLine, withoutColours } from '../terminal/sanitise.ts'
-import { copyLog } from './copy-log.ts'
+import { copyLog } from './copy-button.tsx'
 import classes from './build-log-dialog.module.css'
 import { StepProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
 import { RebuildButton } from './rebuild-button.tsx'

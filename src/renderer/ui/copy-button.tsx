@@ -1,5 +1,6 @@
 import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
+import { notifyDone, notifyError } from './notify.tsx'
 
 /** Copies `value`; `what` is its name for the tooltip: `Copy the job ID`. */
 export function CopyButton({ value, what }: { value: string; what: string }) {
@@ -24,3 +25,17 @@ export function CopyText({ value, what }: { value: string; what: string }) {
     </>
   )
 }
+
+/** Copies a text, and says so with these words. */
+export const copyText = (text: string, done: string): void =>
+  void navigator.clipboard.writeText(text).then(
+    () => notifyDone(`${done}.`),
+    (error: unknown) => notifyError('Could not copy', error)
+  )
+
+/** Copies a log, or the selected part of it, and says so. */
+export const copyLog = (text: string): void =>
+  void navigator.clipboard.writeText(text).then(
+    () => notifyDone('Log copied.'),
+    (error: unknown) => notifyError('Could not copy the log', error)
+  )

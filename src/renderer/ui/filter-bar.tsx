@@ -1,7 +1,8 @@
-import { ActionIcon, Button } from '@mantine/core'
-import { IconX } from '@tabler/icons-react'
-import type { ReactNode } from 'react'
+import { ActionIcon, Button, TextInput } from '@mantine/core'
+import { IconX, IconSearch } from '@tabler/icons-react'
+import type { ReactNode, RefObject } from 'react'
 import classes from './filter-bar.module.css'
+import filterBoxClasses from './filter-box.module.css'
 
 interface FilterBarProps {
   /** Filters without a field of their own, each with a button that removes it. */
@@ -31,5 +32,41 @@ export function FilterBar({ chips = [], onClear, children }: FilterBarProps) {
         </Button>
       )}
     </div>
+  )
+}
+
+export interface FilterBoxProps {
+  /** `Filter nodes` */
+  label: string
+  /** What it searches. */
+  placeholder: string
+  value: string
+  onChange: (value: string) => void
+  /** Default: empties the box. */
+  onClear?: () => void
+}
+
+interface InputRef {
+  inputRef?: RefObject<HTMLInputElement | null>
+}
+
+/** Filters a screen's table while typing; Esc clears and leaves it. */
+export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps & InputRef) {
+  return (
+    <TextInput
+      ref={inputRef}
+      className={filterBoxClasses.box}
+      placeholder={placeholder}
+      aria-label={label}
+      leftSection={<IconSearch size={14} />}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        if (onClear === undefined) onChange('')
+        else onClear()
+        event.currentTarget.blur()
+      }}
+    />
   )
 }

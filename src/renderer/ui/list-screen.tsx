@@ -1,7 +1,7 @@
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useMemo, useRef } from 'react'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
-import { FilterBox, type FilterBoxProps } from './filter-box.tsx'
+import { FilterBox, type FilterBoxProps } from './filter-bar.tsx'
 import classes from './list-screen.module.css'
 import { ScreenHead } from './panel.tsx'
 import { QueryState, type QueryStateProps, RowsSkeleton } from './states.tsx'

@@ -27,3 +27,7 @@ export function formatSeconds(seconds: number): string {
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
+
+/** `3 nodes · 24 slots · 1 with problems`: skips what is unknown or not worth mentioning. */
+export const joinFacts = (...facts: readonly (string | false | null | undefined)[]): string =>
+  facts.filter(Boolean).join(' · ')

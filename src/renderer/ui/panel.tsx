@@ -1,5 +1,9 @@
 import type { ReactNode } from 'react'
 import classes from './panel.module.css'
+import panelsScreenClasses from './panels-screen.module.css'
+import { ActionIcon, Tooltip } from '@mantine/core'
+import { IconX } from '@tabler/icons-react'
+import paneHeadClasses from './pane-head.module.css'
 
 interface PanelProps {
   title?: ReactNode
@@ -91,5 +95,40 @@ export function CodeBlock({ label, children }: { label: string; children: string
     <pre className={classes.code} aria-label={label}>
       {children}
     </pre>
+  )
+}
+
+/** A screen of panels one below the other, which scrolls as a whole. `isNarrow`: of forms and texts, not of tables. */
+export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolean; children: ReactNode }) {
+  return (
+    <div className={panelsScreenClasses.screen} data-narrow={isNarrow || undefined}>
+      {children}
+    </div>
+  )
+}
+
+interface PaneHeadProps {
+  /** Completes "Close …". */
+  what: string
+  /** Its name and state. */
+  children: ReactNode
+  menu?: ReactNode
+  onClose: () => void
+}
+
+/** The head of a detail pane: what it shows, and a button that closes it. */
+export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
+  return (
+    <header className={paneHeadClasses.head}>
+      {children}
+      <span className={paneHeadClasses.acts}>
+        {menu}
+        <Tooltip label="Close (Esc)">
+          <ActionIcon onClick={onClose} aria-label={`Close ${what}`}>
+            <IconX size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </span>
+    </header>
   )
 }

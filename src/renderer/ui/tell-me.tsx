@@ -3,7 +3,7 @@ import { IconBellPlus } from '@tabler/icons-react'
 import type { AlertRuleSettings, NodeId, ProjectName, ScheduleId } from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import { useMay } from '../api/use-me.ts'
-import { newAlertRule } from '../state/open-alert-rule.ts'
+import { newAlertRule } from '../state/open-dialogs.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 
 /** What can be watched from the page of a thing. */

@@ -1,7 +1,8 @@
-import type { Job, JobFilter, LiveFigures, RunningJob, Waiting } from '../../../shared/contract/index.ts'
+import type { Job, JobFilter, LiveFigures, RunningJob, Waiting, ShownStatus } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
-import { jobMatches } from '../job-filter.ts'
 import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, refetchIf } from './query-updates.ts'
+import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
+import { matchesGlob } from '../../../shared/glob.ts'
 
 /** How many rows the first page of an infinite list may grow to. */
 const LIST_ROWS_MAX = 2000
@@ -172,4 +173,22 @@ function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string 
   }
   if (!changed) return page
   return { ...page, jobs: rows.sort((left, right) => (left.id < right.id ? 1 : left.id > right.id ? -1 : 0)) }
+}
+
+/** Whether a job belongs in a list with this filter. Must match the rules of the engine's `jobs.list`. */
+export function jobMatches(job: Job, filter: JobFilter): boolean {
+  const isStatus = (status: ShownStatus) =>
+    status === UNKNOWN_STATUS ? job.unknownSinceMs !== null : status === job.status
+  if (filter.status?.length && !filter.status.some(isStatus)) return false
+  if (!matchesGlob(filter.project ?? null, job.project) || !matchesGlob(filter.spider ?? null, job.spider)) return false
+  if (filter.nodeId !== undefined && job.nodeId !== filter.nodeId) return false
+  if (filter.scheduleId !== undefined && job.scheduleId !== filter.scheduleId) return false
+  if (filter.jobid !== undefined && job.jobid !== filter.jobid) return false
+  if (filter.userId !== undefined && job.userId !== filter.userId) return false
+  if (filter.sinceMs !== undefined && job.queuedAtMs < filter.sinceMs) return false
+  if (filter.text) {
+    const text = filter.text.toLowerCase()
+    return [job.project, job.spider, job.id, job.jobid].some((value) => value.toLowerCase().includes(text))
+  }
+  return true
 }

@@ -4,7 +4,7 @@ import { TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
-import { optionsOf } from '../../ui/fields/options.ts'
+import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import {

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
-import { foldLibraries, recordAt } from './error-example.tsx'
+import { foldLibraries, recordAt } from './error-detail.tsx'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>

@@ -1,12 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import type { FieldStatistics } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import type { ItemsOf } from '../../ui/items/items-of.ts'
+import type { ItemsOf } from '../../ui/items/items-facts.ts'
 import { formatCount } from '../../ui/numbers.ts'
-import { PaneHead } from '../../ui/pane-head.tsx'
-import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { PaneHead, DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './items-screen.module.css'
+import { Menu } from '@mantine/core'
+import {
+  IconChartBar,
+  IconEyeOff,
+  IconFilterOff,
+  IconSortAscending,
+  IconSortDescending,
+  IconX
+} from '@tabler/icons-react'
+import type { ItemsSort } from './items-filter.ts'
 
 interface FieldPaneProps {
   of: ItemsOf
@@ -88,5 +97,63 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
         filled > 0 && <p className={classes.note}>Nearly all values are distinct, so none is frequent.</p>
       )}
     </>
+  )
+}
+
+interface FieldHeaderProps {
+  name: string
+  sort: ItemsSort | undefined
+  /** Why there is neither sorting nor statistics; null: there is. */
+  engineProblem: string | null
+  onSort: (sort: ItemsSort | undefined) => void
+  onStatistics: () => void
+  onOnlyFilled: () => void
+  onHide: () => void
+}
+
+/** A column's name, with what can be done with its field. */
+export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderProps) {
+  const isSorted = sort?.field === name
+  const isMissing = engineProblem !== null
+  return (
+    <Menu position="bottom-start">
+      <Menu.Target>
+        <button type="button" className={classes.fieldHeader} aria-label={`Field ${name}`}>
+          <span className="ellipsis">{name === '' ? '(no name)' : name}</span>
+          {isSorted && <i aria-hidden>{sort.descending ? '↓' : '↑'}</i>}
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {isMissing && <Menu.Label className={classes.missing}>{engineProblem}</Menu.Label>}
+        <Menu.Item
+          leftSection={<IconSortAscending size={14} />}
+          disabled={isMissing}
+          onClick={() => act.onSort({ field: name, descending: false })}
+        >
+          Sort ascending
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<IconSortDescending size={14} />}
+          disabled={isMissing}
+          onClick={() => act.onSort({ field: name, descending: true })}
+        >
+          Sort descending
+        </Menu.Item>
+        {isSorted && (
+          <Menu.Item leftSection={<IconX size={14} />} onClick={() => act.onSort(undefined)}>
+            Clear sorting
+          </Menu.Item>
+        )}
+        <Menu.Item leftSection={<IconChartBar size={14} />} disabled={isMissing} onClick={act.onStatistics}>
+          Statistics
+        </Menu.Item>
+        <Menu.Item leftSection={<IconFilterOff size={14} />} onClick={act.onOnlyFilled}>
+          Hide items without a value
+        </Menu.Item>
+        <Menu.Item leftSection={<IconEyeOff size={14} />} onClick={act.onHide}>
+          Hide column
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   )
 }

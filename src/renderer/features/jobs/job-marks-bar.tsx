@@ -16,7 +16,7 @@ import { formatCount, plural } from '../../ui/numbers.ts'
 import { DownloadLogsButton } from './download-logs-button.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
-import { optionsOf } from '../../ui/fields/options.ts'
+import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 

@@ -1,15 +1,20 @@
-import type { JobDetail } from '../../../shared/contract/index.ts'
+import type { JobDetail, Job } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { useNow } from '../../ui/clock.ts'
 import { Count } from '../../ui/count.tsx'
-import { formatBytes, formatCount } from '../../ui/numbers.ts'
-import { EmptyState } from '../../ui/states.tsx'
+import { formatBytes, formatCount, plural } from '../../ui/numbers.ts'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
-import { JobErrors } from './job-errors.tsx'
 import { JobProgress } from './job-progress.tsx'
 import { JobExpectations } from './job-findings.tsx'
 import { JobUsage } from './job-usage.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useApi } from '../../api/api.tsx'
+import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import jobErrorsClasses from './job-errors.module.css'
 
 /** What the run did, as its log says, live while it runs; its errors, its usage, and Scrapy's own stats at its end. */
 export function JobStats({ detail }: { detail: JobDetail }) {
@@ -90,4 +95,55 @@ function formatStat(key: string, value: string | number | boolean | null): strin
   if (typeof value !== 'number') return String(value)
   if (/_bytes$/.test(key)) return formatBytes(value)
   return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1000) / 1000)
+}
+
+/** The errors that a job logged, by group; the newest first. Those of a running job arrive within half a minute. */
+function JobErrors({ job }: { job: Job }) {
+  const { query } = useApi()
+  const errors = useQuery(query.errors.ofJob.queryOptions({ input: { jobId: job.id } }))
+  return (
+    <section aria-label="Errors">
+      <h2>Errors</h2>
+      <QueryState query={errors} what="the errors" rows={2}>
+        {({ errors: all }) =>
+          all.length > 0 ? (
+            <ul className={jobErrorsClasses.list}>
+              {all.map(({ group, occurrence }) => (
+                <li key={`${group.id} ${occurrence.attemptNumber}`}>
+                  <Link
+                    to="/errors"
+                    search={{ group: group.id, project: group.project, state: 'all' }}
+                    className={jobErrorsClasses.title}
+                  >
+                    {group.title}
+                  </Link>
+                  <span className={`mono faint ${jobErrorsClasses.culprit}`}>{group.culprit}</span>
+                  <span className={jobErrorsClasses.facts}>
+                    {group.state !== 'open' && <ErrorStateText group={group} />}
+                    <span>{plural(occurrence.count, 'time')}</span>
+                    {group.jobCount > 1 && <span className="dim">in {formatCount(group.jobCount)} jobs</span>}
+                    {occurrence.attemptNumber > 1 && <span className="dim">attempt {occurrence.attemptNumber}</span>}
+                    <span className="dim">
+                      <RelativeTime atMs={occurrence.lastSeenMs} suffix=" ago" />
+                    </span>
+                    <Link to="/logs" search={logSearchOf(occurrence)}>
+                      Line {formatCount(occurrence.line)}
+                    </Link>
+                  </span>
+                </li>
+              ))}
+            </ul>
+          ) : (
+            <p className="dim">
+              {job.errors === 0
+                ? 'No errors were logged.'
+                : job.state === 'ended'
+                  ? 'The errors of this run were not recorded. Its log may still have them.'
+                  : 'Errors of a running job are grouped within half a minute.'}
+            </p>
+          )
+        }
+      </QueryState>
+    </section>
+  )
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ErrorOccurrence } from '../../../shared/contract/index.ts'
-import { occurrenceOf } from './killing-occurrence.ts'
+import { occurrenceOf } from './last-error.tsx'
 
 const error = (line: number, over: Partial<ErrorOccurrence> & { exceptionType?: string } = {}) => {
   const { exceptionType = null, ...rest } = over

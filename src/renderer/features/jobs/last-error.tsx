@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { Job } from '../../../shared/contract/index.ts'
+import type { Job, ErrorGroup, ErrorOccurrence } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { logSearchOf } from '../../ui/errors/error-group.tsx'
 import { formatCount } from '../../ui/numbers.ts'
-import { occurrenceOf } from './killing-occurrence.ts'
 import classes from './job-detail-pane.module.css'
 
 /** The line that says why a job failed, and where its log has it, if that is known. */
@@ -27,3 +26,27 @@ export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; 
     </div>
   )
 }
+
+interface LoggedError {
+  group: Pick<ErrorGroup, 'exceptionType'>
+  occurrence: ErrorOccurrence
+}
+
+/**
+ * Where a job logged the line that killed it: an error with this text, else the newest with the exception that the line
+ * names (`KeyError: 'price'`), of its last attempt. null: not known.
+ */
+export function occurrenceOf(killingLine: string, errors: readonly LoggedError[]): ErrorOccurrence | null {
+  const last = Math.max(0, ...errors.map(({ occurrence }) => occurrence.attemptNumber))
+  const newestFirst = errors
+    .filter(({ occurrence }) => occurrence.attemptNumber === last)
+    .toSorted((one, other) => other.occurrence.lastSeenMs - one.occurrence.lastSeenMs)
+  const hasText = ({ occurrence: { message } }: LoggedError) =>
+    message !== '' && (killingLine.includes(message) || message.includes(killingLine))
+  const type = nameOf(killingLine.split(':', 1)[0]!)
+  const hasType = ({ group }: LoggedError) => group.exceptionType !== null && nameOf(group.exceptionType) === type
+  return (newestFirst.find(hasText) ?? newestFirst.find(hasType))?.occurrence ?? null
+}
+
+/** `builtins.KeyError` and `KeyError` are the same. */
+const nameOf = (type: string): string => type.trim().split('.').at(-1)!

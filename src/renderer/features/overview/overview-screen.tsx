@@ -3,15 +3,25 @@ import { useApi } from '../../api/api.tsx'
 import { useConnection } from '../../state/connection.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatMoment } from '../../ui/moment.ts'
-import { ScreenHead } from '../../ui/panel.tsx'
+import { ScreenHead, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import { FigureCards } from './figure-cards.tsx'
 import { FirstRun, useIsFirstRun } from './first-run.tsx'
 import { FleetMap } from './fleet-map.tsx'
 import { LatestFailures } from './latest-failures.tsx'
 import classes from './overview-screen.module.css'
-import { NewErrors } from './new-errors.tsx'
 import { Problems } from './problems.tsx'
+import { IconBug } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
+import type { ErrorGroup, Figures } from '../../../shared/contract/index.ts'
+import { formatCount } from '../../ui/numbers.ts'
+import { RelativeTime } from '../../ui/time.tsx'
+import latestFailuresClasses from './latest-failures.module.css'
+import type { ReactNode } from 'react'
+import type { JobsSearch } from '../../state/search.ts'
+import { splitSlots } from '../../ui/slots-in-use.ts'
+import { Sparkline } from '../../ui/charts/sparkline.tsx'
+import type { Tone } from '../../ui/status.tsx'
+import figureCardsClasses from './figure-cards.module.css'
 
 export function OverviewScreen() {
   const { query } = useApi()
@@ -50,5 +60,126 @@ function AsOf() {
         ? `live · ${new Date(nowMs).toLocaleTimeString('en-GB')}`
         : `as of ${formatMoment(sinceMs, nowMs)}`}
     </>
+  )
+}
+
+const DAY_MS = 86_400_000
+const SHOWN = 4
+/** Last seen first: what is new is among them, unless more than so many were logged meanwhile. */
+const LOOKED_AT = 100
+
+/** Open errors of spiders that were not there a day ago, or are back: each points to a recent change. */
+function NewErrors() {
+  const { query } = useApi()
+  const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))
+  const sinceMs = useNow() - DAY_MS
+  const groups = data?.groups ?? []
+  const isReopened = ({ reopenedAtMs }: ErrorGroup) => reopenedAtMs !== null && reopenedAtMs >= sinceMs
+  const news = groups.filter((group) => isReopened(group) || group.firstSeenMs >= sinceMs)
+  if (news.length === 0) return null
+  const reopened = news.filter(isReopened).length
+  const count = (number: number, word: string) => (number === 0 ? [] : [`${formatCount(number)} ${word}`])
+  const words = [...count(news.length - reopened, 'new'), ...count(reopened, 'reopened')].join(', ')
+  const hasMore = news.length === LOOKED_AT
+  return (
+    <Panel
+      title={`Errors in the last 24 hours: ${hasMore ? 'at least ' : ''}${words}`}
+      flush
+      aside={
+        <Link to="/errors" className={latestFailuresClasses.all}>
+          all
+        </Link>
+      }
+    >
+      <ul>
+        {news.slice(0, SHOWN).map((group) => (
+          <li key={group.id} className={latestFailuresClasses.failure}>
+            <IconBug size={14} className="tone-bad" aria-hidden />
+            <Link to="/errors" search={{ group: group.id }} className={`ellipsis ${latestFailuresClasses.name}`}>
+              <span className="dim">{group.project}/</span>
+              {group.spiders.join(', ')}
+            </Link>
+            <span className="ellipsis mono dim" title={group.title}>
+              {group.title}
+            </span>
+            <span className={`faint ${latestFailuresClasses.node}`}>{isReopened(group) ? 'reopened' : 'new'}</span>
+            <span className={`faint ${latestFailuresClasses.age}`}>
+              <RelativeTime atMs={group.lastSeenMs} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+/** The four figures with their last hour; each links to the jobs behind it. */
+function FigureCards({ figures }: { figures: Figures }) {
+  const { query } = useApi()
+  const { data } = useQuery(query.system.history.queryOptions())
+  const samples = data?.samples ?? []
+  const slots = splitSlots(figures.slotsUsed, figures.slotsTotal)
+  const line = (valueOf: (sample: Figures) => number) => samples.map(valueOf)
+  return (
+    <div className={figureCardsClasses.cards}>
+      <Card
+        title="Slots in use"
+        value={slots.inUse}
+        unit={`/${formatCount(figures.slotsTotal)}${slots.over === null ? '' : ` ${slots.over}`}`}
+        hint={slots.hint}
+        tone="run"
+        line={line(({ slotsUsed }) => slotsUsed)}
+        search={{ status: ['running', 'starting'] }}
+      />
+      <Card
+        title="Queue"
+        value={figures.queued}
+        unit={figures.paused ? ' paused' : ' waiting'}
+        tone="wait"
+        line={line(({ queued }) => queued)}
+        search={{ status: ['queued'] }}
+      />
+      <Card
+        title="Finished"
+        value={figures.finishedLastHour}
+        unit="/h"
+        tone="ok"
+        line={line(({ finishedLastHour }) => finishedLastHour)}
+        search={{ status: ['succeeded'], sinceHours: 1 }}
+      />
+      <Card
+        title="Failed"
+        value={figures.failedLastHour}
+        unit="/h"
+        tone="bad"
+        line={line(({ failedLastHour }) => failedLastHour)}
+        search={{ status: ['failed'], sinceHours: 1 }}
+      />
+    </div>
+  )
+}
+
+interface CardProps {
+  title: string
+  value: number
+  unit: ReactNode
+  hint?: string | undefined
+  tone: Tone
+  line: number[]
+  search: JobsSearch
+}
+
+function Card({ title, value, unit, hint, tone, line, search }: CardProps) {
+  return (
+    <Link to="/jobs" search={search} className={figureCardsClasses.card} title={hint}>
+      <h2>{title}</h2>
+      <span className={figureCardsClasses.value}>
+        {formatCount(value)}
+        <small>{unit}</small>
+      </span>
+      <span className={figureCardsClasses.line}>
+        <Sparkline values={line} tone={tone} />
+      </span>
+    </Link>
   )
 }

@@ -4,7 +4,7 @@ import { DEFAULT_PROJECT_SETTINGS, NO_DEFAULTS, SECRET_MASK, type Version } from
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { aProjectName } from '../../../shared/testing/ids.ts'
 import { offerFiles, useDroppedFiles } from '../../state/dropped-files.ts'
-import { useRunDialog } from '../../state/open-run-dialog.ts'
+import { useRunDialog } from '../../state/open-dialogs.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 

@@ -22,7 +22,7 @@ import {
   type SettingsTexts,
   startSettings
 } from './settings-form.ts'
-import { optionsOf } from '../../ui/fields/options.ts'
+import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 

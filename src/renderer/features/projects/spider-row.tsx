@@ -3,7 +3,7 @@ import { IconAdjustmentsHorizontal, IconAlertTriangleFilled, IconBug, IconPlayer
 import { Link, useNavigate } from '@tanstack/react-router'
 import type { Job, Project, SpiderFindings, JobId } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
-import { openRunDialog } from '../../state/open-run-dialog.ts'
+import { openRunDialog } from '../../state/open-dialogs.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { TellMeItems } from '../../ui/tell-me.tsx'
 import { LastRun } from './last-run.tsx'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { aProjectName } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
-import { liveWords, newRule, RuleForm, ruleSentence, textsOfRule } from './limit-rules.ts'
+import { liveWords, newRule, RuleForm, ruleSentence, textsOfRule } from './limits-panel.tsx'
 
 const anything = { id: '1', project: null, spider: null, tag: null, perNode: false, max: 1 }
 

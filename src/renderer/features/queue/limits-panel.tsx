@@ -2,7 +2,7 @@ import { ActionIcon, Autocomplete, Button, NumberInput } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useId } from 'react'
-import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
+import { LimitRule, type ProjectName, NewLimitRule } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -12,10 +12,12 @@ import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
-import { LimitsForm, liveWords, newRule, RuleForm, ruleSentence, type RuleTexts, textsOfRule } from './limit-rules.ts'
 import classes from './queue-screen.module.css'
 import { Select } from '../../ui/fields/select.tsx'
-import { optionsOf } from '../../ui/fields/options.ts'
+import { optionsOf } from '../../ui/fields/choice-field.tsx'
+import { z } from 'zod'
+import { numberText, textOrNull } from '../../ui/fields/texts.ts'
+import { plural } from '../../ui/numbers.ts'
 
 type LiveRule = LimitRule & { live: number }
 
@@ -261,4 +263,68 @@ function useNames() {
     ],
     tags: tags ?? []
   }
+}
+
+/** A rule while it is being edited. */
+interface RuleTexts {
+  id: string
+  project: string
+  spider: string
+  tag: string
+  perNode: boolean
+  max: number | string
+}
+
+export const textsOfRule = ({ id, project, spider, tag, perNode, max }: LimitRule): RuleTexts => ({
+  id,
+  project: project ?? '',
+  spider: spider ?? '',
+  tag: tag ?? '',
+  perNode,
+  max
+})
+
+export function newRule(): RuleTexts {
+  const id = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  return { id, project: '', spider: '', tag: '', perNode: false, max: '' }
+}
+
+export const RuleForm = z.object({
+  id: z.string(),
+  project: textOrNull,
+  spider: textOrNull,
+  tag: textOrNull.pipe(NewLimitRule.shape.tag),
+  perNode: z.boolean(),
+  max: numberText(LimitRule.shape.max)
+}) as never as z.ZodType<LimitRule, RuleTexts>
+const LimitsForm: z.ZodType<{ limits: LimitRule[] }, { limits: RuleTexts[] }> = z.object({
+  limits: z.array(RuleForm)
+})
+
+/** `at most 1 run of amazon* on each node`. */
+export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitRule, 'id'>): string {
+  const many = max === 0 ? 'no runs' : `at most ${plural(max, 'run')}`
+  const all = isAll(project) && isAll(spider)
+  const what = all
+    ? 'of any spider'
+    : isAll(project)
+      ? `of ${spider}`
+      : isAll(spider)
+        ? `of project ${project}`
+        : `of ${project}/${spider}`
+  const where = perNode
+    ? tag === null
+      ? 'on each node'
+      : `on each node with tag ${tag}`
+    : tag === null
+      ? 'in the fleet'
+      : `on all nodes with tag ${tag} combined`
+  return `${many} ${what} ${where}`
+}
+
+const isAll = (value: string | null) => value === null || /^\*+$/.test(value)
+
+/** `3 of 40`; for a rule per node, the node with the most. */
+export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
+  return perNode ? `${live} of ${max} on the busiest node` : `${live} of ${max}`
 }

@@ -1,13 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
-import { ScreenHead } from '../../ui/panel.tsx'
-import { PanelsScreen } from '../../ui/panels-screen.tsx'
+import { formatCount, plural, joinFacts } from '../../ui/numbers.ts'
+import { ScreenHead, Panel, PanelsScreen } from '../../ui/panel.tsx'
 import { splitSlots } from '../../ui/slots-in-use.ts'
 import { LimitsPanel } from './limits-panel.tsx'
-import { LanesPanel } from './lanes-panel.tsx'
 import { ProjectShares } from './project-shares.tsx'
 import classes from './queue-screen.module.css'
+import { useNavigate } from '@tanstack/react-router'
+import type { LaneSummary } from '../../../shared/contract/index.ts'
+import { SpiderName } from '../../ui/spider-name.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import type { Column } from '../../ui/table/column.ts'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { WaitingText } from '../../ui/waiting.tsx'
 
 /** What decides which job goes next (limits, shares of projects, pauses), and what the queue waits for. */
 export function QueueScreen() {
@@ -39,5 +44,81 @@ export function QueueScreen() {
         <ProjectShares />
       </div>
     </PanelsScreen>
+  )
+}
+
+const LANES_SHOWN = 500
+
+/** The deepest lanes, each with its waiting reason. */
+function LanesPanel({ queued }: { queued: number | null }) {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const lanes = useQuery(
+    query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000, staleTime: 0 })
+  )
+  return (
+    <Panel title="Waiting jobs" note={lanes.data && countWords(lanes.data, queued)} flush>
+      <QueryState query={lanes} what="the queue" rows={5}>
+        {(data) => (
+          <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
+            <VirtualTable
+              label="Lanes of the queue"
+              rows={data.lanes}
+              rowId={laneId}
+              columns={COLUMNS}
+              onOpen={({ project, spider }) =>
+                void navigate({ to: '/jobs', search: { status: ['queued'], project, spider } })
+              }
+              primary
+              empty={
+                <EmptyState title="The queue is empty">
+                  Jobs run on the first node with a free slot. Jobs that must wait are listed here with the reason.
+                </EmptyState>
+              }
+            />
+          </div>
+        )}
+      </QueryState>
+    </Panel>
+  )
+}
+
+const laneId = ({ lane }: LaneSummary) => lane
+
+const COLUMNS: Column<LaneSummary>[] = [
+  {
+    id: 'spider',
+    header: 'Spider',
+    width: 'minmax(104px, 1fr)',
+    sortBy: ({ project, spider }) => `${project}/${spider}`,
+    cell: ({ project, spider }) => <SpiderName project={project} spider={spider} />
+  },
+  {
+    id: 'depth',
+    header: 'Jobs',
+    width: '56px',
+    align: 'end',
+    sortBy: ({ depth }) => depth,
+    cell: ({ depth }) => formatCount(depth)
+  },
+  {
+    id: 'waiting',
+    header: 'Waiting for',
+    width: 'minmax(160px, 2fr)',
+    sortBy: ({ waiting }) => waiting.text,
+    cell: ({ waiting }) => (
+      <span className="tone-wait">
+        <WaitingText waiting={waiting} />
+      </span>
+    )
+  }
+]
+
+function countWords({ lanes, total }: { lanes: readonly LaneSummary[]; total: number }, queued: number | null): string {
+  const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
+  const held = queued === null || total > lanes.length ? 0 : queued - inLanes
+  return joinFacts(
+    total > lanes.length ? `largest ${formatCount(lanes.length)} of ${plural(total, 'lane')}` : plural(total, 'lane'),
+    held > 0 && `${plural(held, 'job')} waiting for a time or another job`
   )
 }

@@ -1,12 +1,11 @@
 import { TextInput } from '@mantine/core'
 import { formatMoment } from '../../ui/moment.ts'
 import form from '../../ui/fields/form.module.css'
-import { ChoiceField } from '../../ui/fields/choice-field.tsx'
+import { ChoiceField, optionsOf } from '../../ui/fields/choice-field.tsx'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import classes from './run-dialog.module.css'
 import type { RunTexts } from './run-form.ts'
 import { previewTimes, type WhenTexts } from './run-when-form.ts'
-import { optionsOf } from '../../ui/fields/options.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunWhenProps {

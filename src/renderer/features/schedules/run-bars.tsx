@@ -2,8 +2,7 @@ import type { Firing } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
-import { firingWords, RUN_LOOKS } from './run-look.tsx'
-import { lookOf } from './run-outcome.ts'
+import { firingWords, RUN_LOOKS, lookOf } from './run-look.tsx'
 import classes from './run-bars.module.css'
 
 const BARS = 30

@@ -12,7 +12,6 @@ import {
 } from '@tabler/icons-react'
 import type { Firing } from '../../../shared/contract/index.ts'
 import type { Tone } from '../../ui/status.tsx'
-import { lookOf, type RunLook } from './run-outcome.ts'
 
 /** Colour, shape and word for the outcome of a run: each of the three is sufficient by itself. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
@@ -37,3 +36,11 @@ export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {
 /** `missed × 3` */
 export const firingWords = (firing: Firing): string =>
   RUN_LOOKS[lookOf(firing)].word + (firing.count > 1 ? ` × ${firing.count}` : '')
+
+/** What a scheduled run led to: the outcome of its jobs, or why there are none; `ahead`: upcoming. */
+export type RunLook = 'ahead' | NonNullable<Firing['outcome']> | 'skipped' | 'missed' | 'refused'
+
+export function lookOf({ state, outcome }: Firing): RunLook {
+  if (state === 'failed') return 'refused'
+  return state === 'fired' ? (outcome ?? 'live') : state
+}

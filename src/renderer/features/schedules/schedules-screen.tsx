@@ -8,8 +8,7 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useMay } from '../../api/use-me.ts'
 import type { SchedulesSearch } from '../../state/search.ts'
-import { joinFacts } from '../../ui/join-facts.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { joinFacts, formatCount, plural } from '../../ui/numbers.ts'
 import { ListScreen, usePages } from '../../ui/list-screen.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
@@ -21,7 +20,7 @@ import { missedLately, jobsOf } from './schedule-words.ts'
 import { SchedulesTabs } from './schedules-tabs.tsx'
 import { useScheduleActions } from './use-schedule-actions.tsx'
 import { MarksBar } from '../../ui/marks-bar.tsx'
-import { RemoveDialog } from './remove-dialog.tsx'
+import { RemoveDialog } from './schedule-dialogs.tsx'
 
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100

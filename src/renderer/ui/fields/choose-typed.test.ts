@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findTyped } from './choose-typed.ts'
+import { findTyped } from './select.tsx'
 
 it('finds the option that was typed, in the same letter case first', () => {
   expect(findTyped(['demo2', 'Demo', 'demo'], 'demo')).toBe(2)

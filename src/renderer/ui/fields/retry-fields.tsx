@@ -5,7 +5,7 @@ import type { RetryPolicy } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import classes from './retry-fields.module.css'
 import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
-import { optionsOf } from './options.ts'
+import { optionsOf } from './choice-field.tsx'
 
 const BACKOFF = [
   { name: 'backoffSeconds', label: 'Backoff', title: 'Wait before the first retry. Example: 30 s' },

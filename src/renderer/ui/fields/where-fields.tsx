@@ -5,12 +5,13 @@ import type { Node, Placement } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import type { Inherited } from './inherited.ts'
 import type { JobTexts } from './job-form.ts'
-import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
-import { optionsOf } from './options.ts'
+import { optionsOf, ChoiceField } from './choice-field.tsx'
 import { usePriorityLimit } from './priority-limit.ts'
-import { ChoiceField } from './choice-field.tsx'
 import { CODE_INPUT } from './code-input.ts'
+import { matchWords, parseTagExpression } from './tag-expression.ts'
+import form from './form.module.css'
+import tagCheckClasses from './tag-check.module.css'
 
 type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 
@@ -108,4 +109,44 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
 function placementWords({ nodeId, tags }: Placement, nodes: readonly Node[]): string {
   if (nodeId !== null) return nodes.find(({ id }) => id === nodeId)?.name ?? nodeId
   return tags.map((tag) => `#${tag}`).join(' ')
+}
+
+const TAGS_SHOWN = 16
+
+interface TagCheckProps {
+  id: string
+  text: string
+  /** The error, once there is reason to show it. */
+  problem: string | undefined
+  nodes: readonly Node[]
+  onChange: (text: string) => void
+}
+
+/** Which nodes the expression matches, and the known tags, added with a click. */
+function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
+  const read = parseTagExpression(text)
+  const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)
+  const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null
+  return (
+    <div className={tagCheckClasses.tagCheck}>
+      <span id={id} role="status" className={problem !== undefined ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
+        {problem ??
+          match?.text ??
+          'eu|us: either tag · !slow: not this tag · separate terms with spaces: all must match'}
+      </span>
+      {known.length > 0 && (
+        <span className={form.suggestions}>
+          {known.map((tag) => (
+            <button
+              key={tag}
+              type="button"
+              onClick={() => onChange(text.trim() === '' ? tag : `${text.trim()} ${tag}`)}
+            >
+              {tag}
+            </button>
+          ))}
+        </span>
+      )}
+    </div>
+  )
 }

@@ -1,4 +1,4 @@
-import type { ItemsFacts } from '../../../shared/contract/index.ts'
+import type { ItemsFacts, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { formatBytes, plural } from '../numbers.ts'
 
 const FORMATS = { jsonl: 'JSON lines', json: 'JSON', csv: 'CSV' }
@@ -14,4 +14,10 @@ export function describeFacts(facts: ItemsFacts): string {
     mayGrow && 'still running'
   ]
   return parts.filter((part) => part !== false).join(' · ')
+}
+
+/** Whose items: of the job's last attempt, or of this one. */
+export interface ItemsOf {
+  jobId: JobId
+  attemptNumber?: AttemptNumber | undefined
 }

@@ -2,21 +2,19 @@ import { ActionIcon, Button, NativeSelect, TextInput, Tooltip } from '@mantine/c
 import { IconLetterCase, IconPlayerStop, IconRegex, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { type FormEvent, useMemo, useState } from 'react'
+import { type FormEvent, useMemo, useState, useCallback, useEffect, useRef } from 'react'
 import { RECORD_LEVELS } from '../../../../shared/log-record.ts'
-import type { FleetLogHit } from '../../../../shared/contract/index.ts'
+import type { FleetLogHit, FleetLogSearchInput, FleetLogSearchProgress } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
 import { LOG_SEARCH_HOURS, type LogSearchSearch } from '../../../state/search.ts'
 import { plainText } from '../../../terminal/sanitise.ts'
-import { joinFacts } from '../../../ui/join-facts.ts'
+import { joinFacts, formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
-import { formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
 import classes from './log-search.module.css'
-import { type FleetQuery, type FleetSearchState, useFleetSearch } from './use-fleet-search.ts'
 
 const route = getRouteApi('/logs/search')
 const HOUR_MS = 3_600_000
@@ -310,4 +308,65 @@ function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
     else groups.push({ key, first: hit, hits: [hit] })
   }
   return groups
+}
+
+interface FleetSearchState {
+  hits: readonly FleetLogHit[]
+  /** Of this search; null before the first message. */
+  progress: FleetLogSearchProgress | null
+  isSearching: boolean
+  error: unknown
+}
+
+type FleetQuery = Omit<FleetLogSearchInput, 'maxSeconds' | 'maxBytes' | 'mostHits' | 'cursor'>
+
+const NOTHING: FleetSearchState = { hits: [], progress: null, isSearching: false, error: null }
+const MOST_HITS = 500
+
+/** Searches while the query is not null; a new one, or leaving, ends the search before it. */
+function useFleetSearch(query: FleetQuery | null) {
+  const { client } = useApi()
+  const [state, setState] = useState<FleetSearchState>(NOTHING)
+  const running = useRef<AbortController | null>(null)
+  const key = query === null ? null : JSON.stringify(query)
+
+  const start = useCallback(
+    async (wanted: FleetQuery, before: FleetSearchState) => {
+      running.current?.abort()
+      const aborting = new AbortController()
+      running.current = aborting
+      const { signal } = aborting
+      let now: FleetSearchState = { ...before, isSearching: true, error: null }
+      const show = (next: Partial<FleetSearchState>) => {
+        now = { ...now, ...next }
+        if (running.current === aborting) setState(now)
+      }
+      show({})
+      try {
+        const cursor = before.progress?.cursor ?? undefined
+        const messages = await client.logs.searchAll({ ...wanted, mostHits: MOST_HITS, cursor }, { signal })
+        for await (const progress of messages) show({ hits: [...now.hits, ...progress.hits], progress })
+        show({ isSearching: false })
+      } catch (error) {
+        show(signal.aborted ? { isSearching: false } : { isSearching: false, error })
+      }
+    },
+    [client]
+  )
+
+  useEffect(() => {
+    if (key === null) setState(NOTHING)
+    else void start(JSON.parse(key) as FleetQuery, NOTHING)
+    return () => {
+      running.current?.abort()
+      running.current = null
+    }
+  }, [key, start])
+
+  return {
+    ...state,
+    stop: () => running.current?.abort(),
+    /** Where the last search ended. */
+    goOn: () => query !== null && void start(query, state)
+  }
 }

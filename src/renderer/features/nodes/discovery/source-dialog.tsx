@@ -7,8 +7,7 @@ import { type Fields, useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import classes from './discovery.module.css'
 import { SourceForm, type SourceInput, type SourceTexts, startSource } from './source-form.ts'
-import { optionsOf } from '../../../ui/fields/options.ts'
-import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
+import { optionsOf, ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 /** Creates or edits a source of nodes; an existing one keeps its name. */

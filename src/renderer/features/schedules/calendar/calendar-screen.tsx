@@ -1,26 +1,41 @@
 import { ActionIcon, Button, SegmentedControl, Tooltip } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconCalendarWeek, IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, useNavigate, Link } from '@tanstack/react-router'
 import type { CalendarSearch } from '../../../state/search.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { useNow } from '../../../ui/clock.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
 import { plural } from '../../../ui/numbers.ts'
-import { ScreenHead } from '../../../ui/panel.tsx'
+import { ScreenHead, DetailPane, PaneHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import { localZone } from '../../../ui/moment.ts'
-import { Agenda } from './agenda.tsx'
 import classes from './calendar.module.css'
-import { HourPane } from './hour-pane.tsx'
-import { daysOfWeek, layOutWeek, weeksOn, type Day, mergeRuns } from './week.ts'
-import { WeekGrid } from './week-grid.tsx'
-import { optionsOf } from '../../../ui/fields/options.ts'
+import {
+  daysOfWeek,
+  layOutWeek,
+  weeksOn,
+  type Day,
+  mergeRuns,
+  dateOf,
+  hourStart,
+  timeWords,
+  type Run,
+  dayWords
+} from './week.ts'
+import { WeekGrid, byName, DayHead, type WeekViewProps } from './week-grid.tsx'
+import { optionsOf } from '../../../ui/fields/choice-field.tsx'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import { useApi } from '../../../api/api.tsx'
 import { useSchedules, useSchedulesChanged } from '../load/use-schedules.ts'
+import { OftenStrip } from './often-strip.tsx'
+import { RunIcon, RUN_LOOKS } from '../run-look.tsx'
+import type { Schedule } from '../../../../shared/contract/index.ts'
+import { shortId } from '../../../../shared/ids.ts'
+import { formatAge, formatRuntime } from '../../../../shared/time.ts'
+import { jitterMsOf } from '../load/spread.ts'
 
 const MINUTE_MS = 60_000
 /** Then there is no choice to offer. */
@@ -178,4 +193,158 @@ function useWeekRuns(days: readonly Day[], nowMs: number) {
   // Rows that arrive later would push away what was scrolled into view.
   const isReading = calendar.isLoading || history.isLoading
   return { list, schedules, runs, isCut, isReading }
+}
+
+const SHOWN_PER_HOUR = 6
+
+/** The week on a phone: one day below the other, and only what runs. */
+function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) {
+  const today = dateOf(nowMs, utc)
+  const todayBox = useRef<HTMLElement>(null)
+  const monday = week.days[0]?.date
+  useEffect(() => {
+    if (!isReading) todayBox.current?.scrollIntoView?.({ block: 'start' })
+  }, [monday, isReading])
+  const often = byName(week.often, nameOf)
+  return (
+    <div className={classes.agenda}>
+      {week.days.map((day, index) => {
+        const hours = week.hours[index] ?? []
+        const rows = often.filter((row) => (row.days[index]?.count ?? 0) > 0)
+        return (
+          <section
+            key={day.date}
+            ref={day.date === today ? todayBox : undefined}
+            className={classes.agendaDay}
+            data-today={day.date === today || undefined}
+          >
+            <h2>
+              <DayHead day={day} />
+              {day.date === today && <span className={classes.todayWord}>today</span>}
+            </h2>
+            {rows.map((row) => {
+              const ofDay = row.days[index]
+              return (
+                ofDay && (
+                  <Link
+                    key={row.scheduleId}
+                    to="/schedules"
+                    search={{ schedule: row.scheduleId }}
+                    className={classes.agendaOften}
+                  >
+                    <span className="ellipsis">{nameOf(row.scheduleId) ?? '…'}</span>
+                    <OftenStrip day={ofDay} />
+                  </Link>
+                )
+              )
+            })}
+            {hours.map((runs, hour) =>
+              runs.length === 0 ? null : (
+                <button
+                  key={hour}
+                  type="button"
+                  className={classes.agendaHour}
+                  onClick={() => onHour(hourStart(day, hour, utc) ?? day.startMs)}
+                >
+                  {[...runs]
+                    .slice(0, SHOWN_PER_HOUR)
+                    .sort((left, right) => left.atMs - right.atMs)
+                    .map((run) => (
+                      <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.agendaRun}>
+                        <RunIcon look={run.look} size={14} />
+                        <span className={classes.time}>{timeWords(run.atMs, utc)}</span>
+                        <span className="ellipsis">
+                          {nameOf(run.scheduleId) ?? '…'}
+                          {run.count > 1 && ` ×${run.count}`}
+                        </span>
+                      </span>
+                    ))}
+                  {runs.length > SHOWN_PER_HOUR && (
+                    <span className={classes.moreRuns}>and {plural(runs.length - SHOWN_PER_HOUR, 'run')} more</span>
+                  )}
+                </button>
+              )
+            )}
+            {rows.length === 0 && hours.every((runs) => runs.length === 0) && <p className="faint">no runs</p>}
+          </section>
+        )
+      })}
+    </div>
+  )
+}
+
+const HOUR_MS = 3_600_000
+const ROWS_MAX = 300
+
+interface HourPaneProps {
+  hourMs: number
+  utc: boolean
+  runs: readonly Run[]
+  schedules: ReadonlyMap<string, Schedule>
+  onClose: () => void
+}
+
+/** All runs of one hour, each with its outcome and reason. */
+function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
+  const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
+  const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
+  return (
+    <DetailPane label="Runs in this hour">
+      <PaneHead what="hour" onClose={onClose}>
+        <h2>
+          {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
+        </h2>
+      </PaneHead>
+      {ofHour.length === 0 && <p className="dim">No runs in this hour.</p>}
+      <ul className={classes.paneRuns}>
+        {ofHour.slice(0, ROWS_MAX).map((run) => (
+          <PaneRun
+            key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`}
+            run={run}
+            utc={utc}
+            schedule={schedules.get(run.scheduleId)}
+          />
+        ))}
+      </ul>
+      {ofHour.length > ROWS_MAX && <p className="dim">and {plural(ofHour.length - ROWS_MAX, 'run')} more</p>}
+    </DetailPane>
+  )
+}
+
+function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Schedule | undefined }) {
+  const { scheduleId, atMs, look, firing, count } = run
+  const here = timeWords(atMs, utc)
+  const there = schedule === undefined ? here : timeWords(atMs, false, schedule.zone)
+  const jobs = firing?.jobIds ?? []
+  const laterMs = firing === null && schedule !== undefined ? jitterMsOf(schedule) : 0
+  return (
+    <li>
+      <RunIcon look={look} size={15} />
+      <div>
+        <p>
+          <span className={classes.time}>{here}</span>{' '}
+          <Link to="/schedules" search={{ schedule: scheduleId }}>
+            {schedule?.name ?? `schedule ${shortId(scheduleId)}`}
+          </Link>
+          {count > 1 && ` ×${count}`}
+        </p>
+        <p className="dim">
+          <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
+          {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
+          {laterMs > 0 && ` · starts ${formatAge(laterMs)} later (jitter)`}
+          {there !== here && ` · ${there} in ${schedule?.zone}`}
+          {jobs.length === 1 && (
+            <>
+              {' · '}
+              <Link to="/jobs" search={{ job: jobs[0] }}>
+                Show job
+              </Link>
+            </>
+          )}
+          {jobs.length > 1 && ` · ${plural(jobs.length, 'job')}`}
+        </p>
+        {firing !== null && firing.reason !== 'on_time' && <p className="dim">{firing.text}</p>}
+      </div>
+    </li>
+  )
 }

@@ -4,8 +4,7 @@ import { useState } from 'react'
 import { plural } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
 import { RunIcon } from '../run-look.tsx'
-import { dateOf, type Day, hourOf, type OftenRow, type Run, type Week } from './week.ts'
-import { dayWords, hourStart, timeWords } from './week-words.ts'
+import { dateOf, type Day, hourOf, type OftenRow, type Run, type Week, dayWords, hourStart, timeWords } from './week.ts'
 import { OftenStrip } from './often-strip.tsx'
 
 export interface WeekViewProps {

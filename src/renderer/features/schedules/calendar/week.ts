@@ -1,5 +1,6 @@
 import type { Firing, Schedule, ScheduleId } from '../../../../shared/contract/index.ts'
-import { lookOf, type RunLook } from '../run-outcome.ts'
+import { lookOf, type RunLook } from '../run-look.tsx'
+import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
 
 /** One run of a schedule in the displayed week, decided or upcoming. */
 export interface Run {
@@ -148,4 +149,17 @@ function startOfDay(noonUtcMs: number, utc: boolean): number {
   const noon = new Date(noonUtcMs)
   const [year, month, date] = [noon.getUTCFullYear(), noon.getUTCMonth(), noon.getUTCDate()]
   return utc ? Date.UTC(year, month, date) : new Date(year, month, date).getTime()
+}
+
+/** `Mon 23 Nov`, with the year if it is not this one. */
+export const dayWords = ({ date }: Day): string => formatWeekday(Date.parse(`${date}T12:00:00Z`), Date.now(), 'UTC')
+
+/** `03:00`, with seconds if they are not zero. */
+export const timeWords = (atMs: number, utc: boolean, zone = localZone()): string =>
+  formatTime(atMs, utc ? 'UTC' : zone)
+
+/** When an hour of the clock begins on a day; null if clocks skip it. Of a repeated hour, the first. */
+export function hourStart(day: Day, hour: number, utc: boolean): number | null {
+  for (let atMs = day.startMs; atMs < day.endMs; atMs += HOUR_MS) if (hourOf(atMs, utc) === hour) return atMs
+  return null
 }

@@ -3,7 +3,7 @@ import { type Chain, RunTemplate, SECRET_MASK } from '../../../../shared/contrac
 import { aChainId, aProjectName } from '../../../../shared/testing/ids.ts'
 import { problemsOf } from '../../../ui/fields/form-of-schema.ts'
 import { newTemplate } from '../editor/schedule-form.ts'
-import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
+import { ChainForm, type ChainTexts, startChain } from './chains-screen.tsx'
 
 const template = { project: aProjectName('prices'), spiders: ['otto'] }
 const form = (over: object) => ({

@@ -1,28 +1,30 @@
-import { Button, Autocomplete, SegmentedControl, TextInput } from '@mantine/core'
-import { IconArrowsJoin2, IconPlus, IconRefreshAlert } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { Button, Autocomplete, SegmentedControl, TextInput, ActionIcon, Switch, Tooltip } from '@mantine/core'
+import { IconArrowsJoin2, IconPlus, IconRefreshAlert, IconAlertTriangle, IconTrash } from '@tabler/icons-react'
+import { useQuery, useMutation } from '@tanstack/react-query'
+import { getRouteApi, useNavigate, Link } from '@tanstack/react-router'
 import type { ChainsSearch } from '../../../state/search.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useMay } from '../../../api/use-me.ts'
 import { useKeys } from '../../../state/keys.ts'
-import { plural } from '../../../ui/numbers.ts'
-import { Panel, ScreenHead } from '../../../ui/panel.tsx'
+import { plural, formatCount } from '../../../ui/numbers.ts'
+import { Panel, ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
-import { PanelsScreen } from '../../../ui/panels-screen.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import { ChainGraph } from './chain-graph-view.tsx'
 import { layOutChains } from './chain-graph.ts'
-import { ChainRows } from './chain-rows.tsx'
 import classes from './chains.module.css'
 import { Dialog } from '../../../ui/dialog.tsx'
-import type { Chain, ChainSettings } from '../../../../shared/contract/index.ts'
+import { type Chain, ChainSettings, type ChainId } from '../../../../shared/contract/index.ts'
 import { versionOf } from '../../../../shared/version-of.ts'
 import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import { TemplateFields } from '../editor/template-fields.tsx'
-import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
-import { ENDINGS } from './chain-words.tsx'
+import { ENDINGS, spiderWords } from './chain-words.tsx'
+import { z } from 'zod'
+import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../editor/schedule-form.ts'
+import { notifyError, notifyUndo } from '../../../ui/notify.tsx'
+import { RelativeTime } from '../../../ui/time.tsx'
+import { whatWords } from '../schedule-words.ts'
 
 /** Chains: as a graph, and as an editable list. */
 export function ChainsScreen() {
@@ -137,5 +139,128 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
         <FormFoot form={form} submit={chain === null ? 'Add chain' : 'Save chain'} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
+  )
+}
+
+export interface ChainTexts {
+  name: string
+  project: string
+  /** `*` means every spider of the project. */
+  spider: string
+  on: Chain['on']
+  run: TemplateTexts
+}
+
+export function startChain(chain: Chain | null): ChainTexts {
+  if (chain === null) return { name: '', project: '', spider: '', on: 'succeeded', run: newTemplate() }
+  const { name, project, spider, on, run } = chain
+  return { name, project, spider, on, run: templateOf(run) }
+}
+
+export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = z
+  .object({
+    name: z.string().trim(),
+    project: z.string().trim().min(1, 'Enter a project, or * for any').pipe(ChainSettings.shape.project),
+    spider: z.string().trim().min(1, 'Enter a spider, or * for any'),
+    on: ChainSettings.shape.on,
+    run: templateForm('chain')
+  })
+  .transform((chain) => {
+    const after = chain.spider === '*' ? chain.project : chain.spider
+    return { ...chain, name: chain.name || `${chain.run.spiders.join(', ')} after ${after}`.slice(0, 200) }
+  })
+
+function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
+  return (
+    <ul>
+      {chains.map((chain) => (
+        <ChainRow key={chain.id} chain={chain} onEdit={() => onEdit(chain.id)} />
+      ))}
+    </ul>
+  )
+}
+
+/** As a sentence: when this ends with that outcome, run that. */
+function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
+  const { client, query } = useApi()
+  const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
+  const { may } = useMay('schedules.change', { project })
+  const update = useMutation(
+    query.chains.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+  )
+  const remove = useMutation(
+    query.chains.remove.mutationOptions({
+      onSuccess: () => {
+        // Only the engine knows the secrets: a chain created again would lack them.
+        const note = run.secretNames.length > 0 ? '. If you undo this, enter its secrets again' : ''
+        notifyUndo(`The chain ${name} was removed${note}.`, () => client.chains.create(ChainSettings.parse(chain)))
+      },
+      onError: (error) => notifyError(`Could not remove ${name}`, error)
+    })
+  )
+  const { tone, sentence, Icon } = ENDINGS[on]
+  return (
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={`Chain ${name}`}>
+      <Switch
+        size="xs"
+        checked={enabled}
+        disabled={!may || update.isPending}
+        onChange={(event) => update.mutate({ ...ChainSettings.parse(chain), id, enabled: event.currentTarget.checked })}
+        aria-label={`${name} is on`}
+      />
+      <div className={classes.rowWords}>
+        <strong>{name}</strong>
+        <p>
+          when <span className={classes.what}>{spiderWords(project, spider)}</span>{' '}
+          <span className={`tone-${tone} ${classes.ending}`}>
+            <Icon size={13} stroke={2.2} aria-hidden /> {sentence}
+          </span>
+          , run <span className={classes.what}>{whatWords([run])}</span>
+        </p>
+        {problem !== null && (
+          <p className={classes.problem} role="alert">
+            <IconAlertTriangle size={14} className="tone-wait" aria-hidden /> {problem}
+          </p>
+        )}
+      </div>
+      <span className={`dim ${classes.fired}`}>
+        {firedCount === 0 ? (
+          'never run'
+        ) : (
+          <>
+            {firedCount === 1 ? 'once' : `${formatCount(firedCount)} times`}
+            {lastFiredAtMs !== null && (
+              <>
+                , last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
+              </>
+            )}
+          </>
+        )}
+      </span>
+      <span className={classes.rowActs}>
+        {!spider.includes('*') && !project.includes('*') && (
+          <Link to="/jobs" search={{ project, spider }} className={classes.jobsLink}>
+            Show jobs
+          </Link>
+        )}
+        {may && (
+          <>
+            <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${name}`}>
+              Edit…
+            </Button>
+            <Tooltip label="Remove">
+              <ActionIcon
+                size={24}
+                disabled={remove.isPending}
+                onClick={() => remove.mutate({ id })}
+                aria-label={`Remove ${name}`}
+              >
+                <IconTrash size={14} />
+              </ActionIcon>
+            </Tooltip>
+          </>
+        )}
+      </span>
+    </li>
   )
 }

@@ -10,13 +10,12 @@ import { useMay } from '../../../api/use-me.ts'
 import { TellMeItems, useMayTell } from '../../../ui/tell-me.tsx'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
-import { PaneHead } from '../../../ui/pane-head.tsx'
-import { DetailPane, FieldRow } from '../../../ui/panel.tsx'
+import { PaneHead, DetailPane, FieldRow } from '../../../ui/panel.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
 import { clockChangesOf } from '../clock-changes.ts'
 import { NextRuns } from '../next-runs.tsx'
-import { RemoveDialog } from '../remove-dialog.tsx'
+import { RemoveDialog, PauseDialog } from '../schedule-dialogs.tsx'
 import { RunBars } from '../run-bars.tsx'
 import {
   CATCH_UP_WORDS,
@@ -29,10 +28,8 @@ import {
   timingWords
 } from '../schedule-words.ts'
 import type { useScheduleActions } from '../use-schedule-actions.tsx'
-import { BackfillDialog } from './backfill-dialog.tsx'
-import { BackfillProgress } from './backfill-progress.tsx'
+import { BackfillDialog, BackfillProgress } from './backfill.tsx'
 import { FiringList } from './firing-list.tsx'
-import { PauseDialog } from './pause-dialog.tsx'
 import classes from './schedule-detail.module.css'
 
 const NEXT_SHOWN = 10

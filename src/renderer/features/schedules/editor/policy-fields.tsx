@@ -1,7 +1,7 @@
 import { Button, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Fields } from '../../../ui/fields/form-of-schema.ts'
-import { joinFacts } from '../../../ui/join-facts.ts'
+import { joinFacts } from '../../../ui/numbers.ts'
 import { Fold } from '../../../ui/fold.tsx'
 import { CATCH_UP_WORDS, OVERLAP_WORDS } from '../schedule-words.ts'
 import classes from './editor.module.css'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { barsOf, hourTicks } from './load-bars.ts'
+import { barsOf, hourTicks } from './load-chart.tsx'
 
 const FROM = Date.parse('2026-11-24T00:00:00Z')
 const DAY_MS = 86_400_000

@@ -1,8 +1,11 @@
-import { Button } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
+import { useState } from 'react'
+import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
+import classes from './detail/schedule-detail.module.css'
 
 interface RemoveDialogProps {
   schedules: readonly Schedule[]
@@ -34,5 +37,45 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
       {isOne ? 'The schedule and its history are' : 'The schedules and their histories are'} deleted. Jobs that{' '}
       {isOne ? 'it' : 'they'} created are kept, and running jobs continue.
     </ConfirmDialog>
+  )
+}
+
+interface PauseDialogProps {
+  schedule: Schedule
+  actions: ReturnType<typeof useScheduleActions>
+  onClose: () => void
+}
+
+/** Pauses with a note, so that the next person sees why. */
+export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
+  const [note, setNote] = useState('')
+  return (
+    <Dialog opened onClose={onClose} title={`Pause ${schedule.name}`} size={420}>
+      <form
+        className={classes.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          void actions.setPaused([schedule], true, note.trim() || null)
+          onClose()
+        }}
+      >
+        <TextInput
+          label="Note"
+          description="Reason and end of the pause, shown to all users"
+          placeholder="Until the shop is back"
+          value={note}
+          maxLength={1000}
+          data-autofocus
+          onChange={(event) => setNote(event.currentTarget.value)}
+        />
+        <p className="dim">Running jobs continue. Runs that are due during the pause are skipped.</p>
+        <DialogFoot>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" variant="filled">
+            Pause schedule
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
   )
 }

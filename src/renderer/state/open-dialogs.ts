@@ -1,5 +1,18 @@
 import { create } from 'zustand'
-import type { AlertRule, AlertRuleSettings } from '../../shared/contract/index.ts'
+import type { RunInput, AlertRule, AlertRuleSettings } from '../../shared/contract/index.ts'
+
+/** What the Run dialog opens with; everything in it stays editable. */
+export type RunPrefill = Partial<RunInput>
+
+interface RunDialogState {
+  prefill: RunPrefill | null
+}
+
+/** `prefill` is null while the dialog is closed. */
+export const useRunDialog = create<RunDialogState>(() => ({ prefill: null }))
+
+export const openRunDialog = (prefill: RunPrefill = {}) => useRunDialog.setState({ prefill })
+export const closeRunDialog = () => useRunDialog.setState({ prefill: null })
 
 /** What the editor of alert rules opens with: a rule that there is, or what a new one begins with. */
 export type AskedRule = { rule: AlertRule } | { prefill: Partial<AlertRuleSettings> }
