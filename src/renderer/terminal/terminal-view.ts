@@ -21,7 +21,7 @@ const LAST_LINES_FOR_READERS = 120
 const LAST_LINES_EVERY_MS = 500
 const FLOOD_FRAME_MS = 50
 
-/** Lines in one terminal: which of them are visible, and when they are painted. Where they come from is a subclass's. */
+/** Lines in one terminal: which are visible, and when they are painted. A subclass provides them. */
 export abstract class TerminalView<Snapshot extends ViewSnapshot> {
   protected readonly viewport = new LogViewport(() => this.lines)
   protected readonly screen: LogScreen
