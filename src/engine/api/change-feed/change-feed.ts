@@ -3,6 +3,12 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ChangedThing } from '../../model/records.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 
+/** Kinds of changes that say only that something changed: clients load it again. `jobs` comes from the change log. */
+export type BareKind = Exclude<
+  { [One in Change as One['kind']]: keyof One extends 'kind' ? One['kind'] : never }[Change['kind']],
+  'jobs'
+>
+
 /** What the change log does not cover: state in memory, and small tables. Code that changes one calls `touch`. */
 export type TouchedThing =
   | `node:${string}`
@@ -13,14 +19,7 @@ export type TouchedThing =
   | 'problems'
   | 'python'
   | 'environments'
-  | 'discovery'
-  | 'limits'
-  | 'webhooks'
-  | 'alerts'
-  | 'chains'
-  | 'errors'
-  | 'findings'
-  | 'storage'
+  | BareKind
 
 export interface ChangeFeedOptions {
   store: ChangeLog

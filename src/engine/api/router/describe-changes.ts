@@ -97,14 +97,7 @@ export function describeTouched(
         return [{ kind: thing, python: reads.python() }]
       case 'environments':
         return [{ kind: thing, environments: reads.environments.list() }]
-      case 'discovery':
-      case 'limits':
-      case 'webhooks':
-      case 'alerts':
-      case 'chains':
-      case 'errors':
-      case 'findings':
-      case 'storage':
+      default:
         return [{ kind: thing }]
     }
   })

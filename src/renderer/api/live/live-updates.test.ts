@@ -1,11 +1,17 @@
 import { expect, expectTypeOf, it } from 'vitest'
-import { type Change, type Contract, contract, type Job, listOperations } from '../../../shared/contract/index.ts'
+import {
+  type Change,
+  type Contract,
+  contract,
+  type Job,
+  listOperations,
+  NOUN_OF
+} from '../../../shared/contract/index.ts'
 import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
 import { createApi } from '../api.tsx'
 import { createFakeEngine } from '../../testing/fake-engine.ts'
-import { type ChangeOf, NOUN_OF, type Noun } from './change-nouns.ts'
 import { LIVE_UPDATES, type LiveUpdates, newestOfEach, queryUpdates } from './live-updates.ts'
-import { patch, refetch } from './query-updates.ts'
+import { type ChangeOf, type Noun, patch, refetch } from './query-updates.ts'
 
 const { query } = createApi(createFakeEngine({ jobCount: 0, nodeCount: 1 }).client)
 

@@ -1,8 +1,7 @@
-import type { Change, NodeId, Figures, SystemStatus } from '../../../shared/contract/index.ts'
+import { type Change, type NodeId, type Figures, NOUN_OF, type SystemStatus } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
-import { NOUN_OF, type Noun } from './change-nouns.ts'
 import { jobs } from './jobs.ts'
-import { type NounUpdates, patch, type QueryUpdate, refetch, mergeList } from './query-updates.ts'
+import { type Noun, type NounUpdates, patch, type QueryUpdate, refetch, mergeList } from './query-updates.ts'
 import { schedules } from './schedules.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 

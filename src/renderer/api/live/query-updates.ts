@@ -1,7 +1,15 @@
 import type { GeneralUtils, ProcedureUtils } from '@orpc/tanstack-query'
 import type { InfiniteData, QueryKey } from '@tanstack/react-query'
 import type { Api } from '../api.tsx'
-import type { ChangeOf, Noun } from './change-nouns.ts'
+import type { Change, NOUN_OF } from '../../../shared/contract/index.ts'
+
+export type Noun = (typeof NOUN_OF)[Change['kind']]
+
+/** Every change that belongs to a noun. */
+export type ChangeOf<N extends Noun> = Extract<
+  Change,
+  { kind: { [K in Change['kind']]: (typeof NOUN_OF)[K] extends N ? K : never }[Change['kind']] }
+>
 
 /** What the changes of one noun do to the cache. */
 export interface NounUpdates<N extends Noun> {
