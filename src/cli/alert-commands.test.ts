@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { ALERT_WATCHES, type AlertWatch } from '../shared/alert-watches.ts'
 import type { Alert, AlertReport, AlertRuleSettings } from '../shared/contract/index.ts'
-import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXAMPLES } from '../shared/examples/operations.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { describeReport } from './commands/alerts.ts'
 import { call, openEngine, startServer } from './testing/call.ts'

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
-import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXAMPLES } from '../shared/examples/operations.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openServer, startServer } from './testing/call.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Job } from '../shared/contract/index.ts'
-import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXAMPLES } from '../shared/examples/operations.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { whyOf } from './client/why.ts'
 import { call, openEngine, startServer } from './testing/call.ts'

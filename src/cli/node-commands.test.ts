@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXAMPLES } from '../shared/examples/operations.ts'
 import { call, makeDirectory, openEngine, startServer } from './testing/call.ts'
 
 /** Answers daemonstatus.json and the lists like an idle Scrapyd 1.6. */

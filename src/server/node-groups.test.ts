@@ -8,7 +8,7 @@ import { contract, listOperations, type Node, type NodeId } from '../shared/cont
 import { includes } from '../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, permissionsOfRole } from '../shared/roles.ts'
 import { branded } from '../shared/testing/ids.ts'
-import { exampleOf } from './openapi/examples.ts'
+import { exampleOf } from '../shared/examples/operations.ts'
 import type { FakeEngine } from './testing/fake-engine.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'

@@ -10,7 +10,7 @@ import { leastRoleWith, permissionsOfRole, type Role, ROLES } from '../shared/ro
 import { OWNER } from '../engine/access/principal.ts'
 import { rightsOf } from '../engine/access/rights.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
-import { exampleOf } from './openapi/examples.ts'
+import { exampleOf } from '../shared/examples/operations.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'

@@ -8,7 +8,7 @@ import { ALERT_WATCHES, type AlertWatch, SCOPE_OF } from '../shared/alert-watche
 import { contract, listOperations } from '../shared/contract/index.ts'
 import { PROJECT_ROLES } from '../shared/roles.ts'
 import { branded } from '../shared/testing/ids.ts'
-import { exampleOf } from './openapi/examples.ts'
+import { exampleOf } from '../shared/examples/operations.ts'
 import { inputWith } from './testing/inputs.ts'
 import { outcome } from './testing/outcome.ts'
 import { plantTraces, ruleOf } from './testing/traces-of-others.ts'

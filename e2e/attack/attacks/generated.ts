@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { isContractProcedure, type AnyContractProcedure } from '@orpc/contract'
-import { exampleOf } from '../../../src/server/openapi/examples.ts'
+import { exampleOf } from '../../../src/shared/examples/operations.ts'
 import { contract } from '../../../src/shared/contract/index.ts'
 import type { Attack } from '../attack.ts'
 import type { Got, Sent } from '../attacker.ts'

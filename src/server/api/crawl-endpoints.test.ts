@@ -7,7 +7,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
 import { describeApi } from '../openapi/describe.ts'
-import { EXAMPLES } from '../openapi/examples.ts'
+import { EXAMPLES } from '../../shared/examples/operations.ts'
 import { createFakeEngine } from '../testing/fake-engine.ts'
 import { openTestApp } from '../testing/test-app.ts'
 

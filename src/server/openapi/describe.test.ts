@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
 import { contract } from '../../shared/contract/index.ts'
 import { describeApi } from './describe.ts'
-import { exampleOf } from './examples.ts'
+import { exampleOf } from '../../shared/examples/operations.ts'
 
 const procedures = Object.entries(contract).flatMap(([noun, verbs]): [string, AnyContractProcedure][] =>
   isContractProcedure(verbs)

@@ -3,8 +3,8 @@ import { OpenAPIGenerator } from '@orpc/openapi'
 import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
 import * as shapes from '../../shared/contract/index.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
-import { JOB_ID, NOON_MS, SCHEDULE_ID } from './example-things.ts'
-import { type Example, exampleOf } from './examples.ts'
+import { JOB_ID, NOON_MS, SCHEDULE_ID } from '../../shared/examples/things.ts'
+import { type Example, exampleOf } from '../../shared/examples/operations.ts'
 import { ALSO_AT_ROOT, BOTH_SERVERS, schedulerPaths } from './scheduler-paths.ts'
 
 type Operation = OpenAPI.OperationObject

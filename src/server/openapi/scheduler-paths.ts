@@ -1,6 +1,6 @@
 import type { OpenAPI } from '@orpc/contract'
 import { ORDER_STATUSES } from '../../shared/order-status.ts'
-import { JOB_ID, NOON_MS } from './example-things.ts'
+import { JOB_ID, NOON_MS } from '../../shared/examples/things.ts'
 
 type Operation = OpenAPI.OperationObject
 

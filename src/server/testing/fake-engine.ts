@@ -20,7 +20,7 @@ import { silentLogger } from '../../engine/runtime/logger.ts'
 import { asSealedText } from '../../engine/runtime/secret-box.ts'
 import { systemRandom } from '../../engine/runtime/random.ts'
 import { createFakeClock, type FakeClock } from '../../engine/testing/fake-clock.ts'
-import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
+import { type Example, EXAMPLES, exampleOf } from '../../shared/examples/operations.ts'
 import {
   contract,
   type Change,
@@ -63,7 +63,7 @@ export function createFakeEngine() {
   const waiting = new Set<() => void>()
   const openStreams = { count: 0 }
 
-  // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
+  // Only what the tests of the server need; every other operation returns its example (shared/examples/operations.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)

@@ -1,5 +1,5 @@
 import { contract, listOperations } from '../../shared/contract/index.ts'
-import { exampleOf } from '../openapi/examples.ts'
+import { exampleOf } from '../../shared/examples/operations.ts'
 import type { Ids } from './two-projects.ts'
 
 const OPERATIONS = listOperations(contract)

@@ -53,8 +53,8 @@ import {
   PasskeyId,
   type WaitingSignIn,
   UserId
-} from '../../shared/contract/index.ts'
-import { QUEUED_JOB } from '../../shared/plain-job.ts'
+} from '../contract/index.ts'
+import { QUEUED_JOB } from '../plain-job.ts'
 
 /** Objects of one imagined fleet on 2 November 2026, a shop whose prices are watched, for examples.ts. */
 export const NOON_MS = Date.UTC(2026, 10, 2, 12)

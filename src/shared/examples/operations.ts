@@ -7,9 +7,9 @@ import {
   ProjectName,
   RECOMMENDED_POLICY,
   ScheduleSettings
-} from '../../shared/contract/index.ts'
-import { namesOf } from '../../shared/permissions.ts'
-import { permissionsOfRole } from '../../shared/roles.ts'
+} from '../contract/index.ts'
+import { namesOf } from '../permissions.ts'
+import { permissionsOfRole } from '../roles.ts'
 import {
   accessRole,
   accessToken,
@@ -67,7 +67,7 @@ import {
   SILENCE_ID,
   pullingNode,
   TOKEN
-} from './example-things.ts'
+} from './things.ts'
 
 /** What an operation is for, in one line, with one request and its response (for a stream, one event). */
 export interface Example<Input = unknown, Output = unknown> {
