@@ -92,6 +92,9 @@ const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: tr
 const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
 const occurrence = { nominalMs: NOON_MS + 64_800_000, local: '2026-11-03T07:00:00+01:00', kind: 'normal' as const }
 const ids = { ids: [JOB_ID] }
+// The types of src/shared know neither Node nor browsers, which both have it.
+const { File } = globalThis as unknown as { File: new (parts: never[], name: string) => never }
+const EGG = new File([], 'shop-1.4.0.egg')
 const PASSWORD = 'kestrel amber drawbridge'
 const RECOVERY_CODE = '4f7q-9k2m-x0ab-c3de'
 const yaml = 'scrapdeck: 1\nschedules:\n  - name: Prices each morning\n    zone: Europe/Berlin\n'
@@ -354,7 +357,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     get: { summary: 'One project', input: { project: 'shop' }, output: project },
     upload: {
       summary: 'Upload an egg, or a zip of a folder with scrapy.cfg',
-      input: { file: new File([], 'shop-1.4.0.egg'), project: 'shop', version: '1.4.0' },
+      input: { file: EGG, project: 'shop', version: '1.4.0' },
       output: { ...version, pinnedVersion: null }
     },
     deploy: {

@@ -7,49 +7,28 @@ import {
   type Schedule,
   ScheduleSettings
 } from '../contract/index.ts'
+import { node } from '../examples/things.ts'
 import { QUEUED_JOB } from '../plain-job.ts'
 import { aJobId, branded, type Plain } from './ids.ts'
 
 /** A Scrapyd node that is up and idle. */
 export function aNode(over: Plain<Partial<Node>> = {}): Node {
   return branded({
+    ...node,
     id: 'eu-1',
-    name: 'eu-1',
-    kind: 'scrapyd',
     url: 'https://eu-1.example.net:6800/',
     username: 'deploy',
-    hasPassword: true,
-    hasCaCertificate: false,
     slots: 8,
     slotsSource: 'set',
     slotsText: 'set by you',
-    queueAhead: 0,
-    giveUpAfterSeconds: null,
-    logsKept: null,
-    group: null,
-    tags: ['eu'],
-    mode: 'active',
-    health: 'up',
-    problem: null,
-    scrapydVersion: '1.6',
-    nodeName: 'eu-1',
     runs: [],
     running: 0,
     pending: 0,
     finished: 412,
     latencyMs: 19,
     lastSeenAtMs: Date.now(),
-    unreachableSinceMs: null,
-    stuckSinceMs: null,
     clockOffsetMs: 3,
     addedAtMs: Date.now() - 40 * 86_400_000,
-    hasClientCertificate: false,
-    proxyUrl: null,
-    sourceId: null,
-    kubernetes: null,
-    python: null,
-    hasToken: false,
-    tunnel: null,
     ...over
   })
 }
