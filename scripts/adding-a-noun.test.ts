@@ -15,6 +15,10 @@ describe('the guide to adding a noun', () => {
     expect(contract).toHaveProperty('schedules')
   })
 
+  it('has at most 12 steps', () => {
+    expect(page.match(/^\| \d+ \|/gm)?.length).toBeLessThanOrEqual(12)
+  })
+
   it.each(places)('$path has $symbol', ({ path, symbol }) => {
     expect(existsSync(join(root, path))).toBe(true)
     if (symbol === undefined) return
