@@ -1,5 +1,5 @@
 import { needsSomebody } from '../../shared/alert-watches.ts'
-import { ActionIcon, Button, Popover } from '@mantine/core'
+import { ActionIcon, Button, Flex, Popover } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -38,7 +38,7 @@ function Bell() {
     <Popover opened={isOpened} onChange={setOpened} position="bottom-end" shadow="md" width={380} trapFocus>
       <Popover.Target>
         <ActionIcon
-          className={classes.bell}
+          className={`${classes.bell} fixed`}
           aria-label={label}
           title={label}
           aria-expanded={isOpened}
@@ -54,14 +54,14 @@ function Bell() {
       </Popover.Target>
       <Popover.Dropdown className={classes.list}>
         {open.length === 0 ? (
-          <p className={classes.none}>No alert needs anybody.</p>
+          <p className={`${classes.none} dim`}>No alert needs anybody.</p>
         ) : (
           <ul>
             {open.slice(0, LISTED_MAX).map((alert) => (
               <li key={alert.id}>
                 <Link to="/alerts" search={{ alert: alert.id }} onClick={close}>
                   <SeverityIcon severity={alert.severity} />{' '}
-                  <span className={classes.words}>
+                  <span className={`${classes.words} grow break`}>
                     <strong className="ellipsis">{alert.subject}</strong> <span className="dim">{alert.text}</span>
                   </span>{' '}
                   <span className="faint">
@@ -79,7 +79,7 @@ function Bell() {
             </Button>
           </p>
         )}
-        <footer className={classes.foot}>
+        <Flex component="footer" gap={12} justify="space-between" className={classes.foot}>
           <span className="faint">
             {open.length > LISTED_MAX && `${open.length - LISTED_MAX} more · `}
             {others > 0 && `${plural(others, 'other')} acknowledged or muted`}
@@ -87,7 +87,7 @@ function Bell() {
           <Link to="/alerts" onClick={close}>
             All alerts
           </Link>
-        </footer>
+        </Flex>
       </Popover.Dropdown>
     </Popover>
   )

@@ -15,7 +15,7 @@ import { EngineLine } from './engine-switch/engine-switch.tsx'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
 import { TopBar } from './top-bar.tsx'
-import { Button } from '@mantine/core'
+import { Button, Flex, Stack } from '@mantine/core'
 import { IconEye, IconCircleFilled, IconPlugConnectedX } from '@tabler/icons-react'
 import { seeAs, useSeenAs } from '../state/seen-as.ts'
 import { Banner } from '../ui/banner.tsx'
@@ -79,9 +79,9 @@ export function Frame() {
       <main className={classes.main} id="main" tabIndex={-1}>
         <SeenAsBar />
         <EngineBanner />
-        <div className={classes.screen} data-outdated={isOutdated || undefined}>
+        <Stack gap={0} mih={0} className={`${classes.screen} grow`} data-outdated={isOutdated || undefined}>
           <Outlet />
-        </div>
+        </Stack>
       </main>
       <Notices />
       <AlertNotices />
@@ -124,7 +124,7 @@ function StatusBar() {
   const figures = status?.figures
   const slots = figures && splitSlots(figures.slotsUsed, figures.slotsTotal)
   return (
-    <footer className={classes.bar} aria-label="Status">
+    <footer className={`${classes.bar} dim`} aria-label="Status">
       {figures && (
         <span className={classes.figures} data-stale={!live || undefined}>
           <span title={slots?.hint}>
@@ -154,16 +154,16 @@ function ConnectionState() {
   const { state, sinceMs } = useConnection()
   if (state === 'live') {
     return (
-      <span className={classes.connection} role="status">
+      <Flex component="span" align="center" gap={6} className="push" role="status">
         <IconCircleFilled size={8} className="tone-ok" aria-hidden /> Live
-      </span>
+      </Flex>
     )
   }
   return (
-    <span className={`${classes.connection} tone-wait`} role="status">
+    <Flex component="span" align="center" gap={6} className="push tone-wait" role="status">
       <IconPlugConnectedX size={13} aria-hidden />
       {state === 'connecting' ? 'Connecting…' : <Reconnecting sinceMs={sinceMs} />}
-    </span>
+    </Flex>
   )
 }
 

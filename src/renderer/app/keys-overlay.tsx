@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import { Dialog } from '../ui/dialog.tsx'
 import { EVERYWHERE, useKeyGroups } from '../state/keys.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
@@ -19,7 +20,7 @@ export function KeyList() {
     (left, right) => Number(left === EVERYWHERE) - Number(right === EVERYWHERE)
   )
   return (
-    <div className={classes.keys}>
+    <Stack gap={16} className={classes.keys}>
       {titles.map((title) => (
         <section key={title}>
           <h2>{title}</h2>
@@ -38,7 +39,7 @@ export function KeyList() {
           </dl>
         </section>
       ))}
-    </div>
+    </Stack>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Tooltip } from '@mantine/core'
+import { Group, Tooltip } from '@mantine/core'
 import {
   IconActivity,
   IconBell,
@@ -53,13 +53,13 @@ export function Rail() {
   const queued = status?.figures.queued ?? 0
   const badges: Record<string, ReactNode> = {
     '/': problems > 0 && (
-      <span className={classes.badge} data-bad title={plural(problems, 'problem')}>
+      <span className={`${classes.badge} dim push`} data-bad title={plural(problems, 'problem')}>
         {problems}
         <span className="visually-hidden"> problems</span>
       </span>
     ),
     '/jobs': queued > 0 && (
-      <span className={classes.badge} title={`${formatCount(queued)} waiting`}>
+      <span className={`${classes.badge} dim push`} title={`${formatCount(queued)} waiting`}>
         {formatCount(queued)}
         <span className="visually-hidden"> waiting</span>
       </span>
@@ -67,16 +67,16 @@ export function Rail() {
   }
   return (
     <nav className={classes.rail} aria-label="Screens">
-      <div className={classes.brand}>
+      <Group gap={9} wrap="nowrap" className={classes.brand}>
         <Mark />
         <span>Scrapdeck</span>
-      </div>
+      </Group>
       {screens.map(({ to, word, Icon }) => (
         <RailLink key={to} to={to} word={word} icon={<Icon size={17} stroke={1.6} />}>
           {badges[to]}
         </RailLink>
       ))}
-      <span className={classes.grow} />
+      <span className={`${classes.grow} grow`} />
       <RailLink to="/settings" word="Settings" icon={<IconSettings size={17} stroke={1.6} />} />
     </nav>
   )
@@ -94,7 +94,7 @@ function RailLink({ to, word, icon, children }: RailLinkProps) {
     <Tooltip label={word} position="right" openDelay={400} classNames={{ tooltip: classes.railTip }}>
       <Link
         to={to}
-        className={classes.railLink}
+        className={`${classes.railLink} dim`}
         data-bell={to === '/alerts' || undefined}
         activeProps={{ 'data-on': true }}
         activeOptions={{ exact: to === '/', includeSearch: false }}

@@ -1,4 +1,4 @@
-import { SegmentedControl, useMantineColorScheme } from '@mantine/core'
+import { SegmentedControl, Stack, useMantineColorScheme } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
@@ -28,7 +28,7 @@ export function SettingsScreen() {
   // Each of several engines keeps the Pythons of its local node itself.
   const hasEngines = nodes?.some(({ kind }) => kind === 'engine') === true
   return (
-    <div className={classes.screen}>
+    <Stack gap={12} className={classes.screen}>
       <ScreenHead
         title="Settings"
         note={
@@ -62,7 +62,7 @@ export function SettingsScreen() {
       <Panel title="Keyboard shortcuts" note="press ? on a screen to see its own">
         <KeyList />
       </Panel>
-    </div>
+    </Stack>
   )
 }
 

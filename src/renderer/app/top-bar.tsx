@@ -1,4 +1,4 @@
-import { Button, Tooltip, Menu } from '@mantine/core'
+import { Button, Flex, Menu, Tooltip } from '@mantine/core'
 import { spotlight } from '@mantine/spotlight'
 import {
   IconPlayerPause,
@@ -37,12 +37,12 @@ export function TopBar() {
   const { may } = useMay('jobs.run')
   const live = useConnection(({ state }) => state === 'live')
   return (
-    <header className={classes.top}>
-      <span className={classes.engine}>
+    <Flex component="header" align="center" gap={12} className={classes.top}>
+      <Flex component="span" align="center" gap={7} className={classes.engine}>
         <span className={classes.smallMark}>
           <Mark />
         </span>
-        <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
+        <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'} fixed`} aria-hidden />
         {isDesktop ? (
           <EngineSwitch />
         ) : status?.trustedEngines?.length ? (
@@ -55,10 +55,10 @@ export function TopBar() {
         ) : (
           <EngineLink engines={engines} host={engineName(status?.host)} />
         )}
-      </span>
+      </Flex>
       <button
         type="button"
-        className={classes.search}
+        className={`${classes.search} faint`}
         onClick={() => spotlight.open()}
         aria-label="Search or run a command"
       >
@@ -66,13 +66,13 @@ export function TopBar() {
         <span>Search or run a command…</span>
         <Kbd>{modKey('K')}</Kbd>
       </button>
-      <span className={classes.actions}>
+      <Flex component="span" gap={8} justify="flex-end" className={classes.actions}>
         <PauseSwitch />
         {may && <RunButton />}
         <AlertsBell />
         <AccountMenu />
-      </span>
-    </header>
+      </Flex>
+    </Flex>
   )
 }
 

@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import { Dropzone } from '@mantine/dropzone'
 import { IconUpload } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
@@ -24,11 +25,11 @@ export function WindowDropZone() {
         void navigate({ to: '/projects' })
       }}
     >
-      <div className={classes.drop}>
+      <Stack align="center" gap={8} justify="center" className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
         <strong>{target?.title ?? (may ? 'Drop to deploy' : 'You cannot deploy')}</strong>
         <span className="dim">{target?.text ?? why ?? 'an .egg, .whl or .zip, or a folder with scrapy.cfg'}</span>
-      </div>
+      </Stack>
     </Dropzone.FullScreen>
   )
 }

@@ -41,7 +41,7 @@ export function LevelChips(props: LevelChipsProps) {
         <button
           key={level}
           type="button"
-          className={classes.chip}
+          className={`${classes.chip} small`}
           data-level={level}
           aria-pressed={shownLevels.has(level)}
           title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level} (Shift-click: show only ${level})`}

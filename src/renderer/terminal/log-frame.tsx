@@ -1,5 +1,5 @@
 import '@xterm/xterm/css/xterm.css'
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Group, Tooltip } from '@mantine/core'
 import { IconArrowDown, IconCopy, IconTextWrap } from '@tabler/icons-react'
 import { type MouseEvent, type ReactNode, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react'
 import { copyLog } from '../ui/copy-button.tsx'
@@ -90,8 +90,8 @@ export function LogFrame(props: LogFrameProps) {
   const { view, snapshot } = props
   const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot
   return (
-    <section className={classes.log} aria-label={props.label} data-testid={props.testId} {...props.data}>
-      <div className={classes.toolbar} role="toolbar" aria-label="Log">
+    <section className={`${classes.log} grow`} aria-label={props.label} data-testid={props.testId} {...props.data}>
+      <Group gap={8} className={classes.toolbar} role="toolbar" aria-label="Log">
         <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
         {props.search}
         <span className={classes.actions}>
@@ -118,13 +118,13 @@ export function LogFrame(props: LogFrameProps) {
           onClick={() => view?.follow(!isFollowing)}
           aria-pressed={isFollowing}
           data-on={isFollowing || undefined}
-          className={classes.follow}
+          className={`${classes.follow} fixed`}
         >
           {isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
         </Button>
-      </div>
+      </Group>
       <div
-        className={classes.screen}
+        className={`${classes.screen} box`}
         role="group"
         aria-label="Log text"
         tabIndex={0}
@@ -132,7 +132,7 @@ export function LogFrame(props: LogFrameProps) {
           if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
         }}
       >
-        <div ref={props.host} className={classes.terminal} onMouseDown={props.onMouseDown} aria-hidden />
+        <div ref={props.host} className={`${classes.terminal} grow`} onMouseDown={props.onMouseDown} aria-hidden />
         {props.over}
         {!isFollowing && lineCount > 0 && newLineCount !== 0 && (
           <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
@@ -146,7 +146,9 @@ export function LogFrame(props: LogFrameProps) {
         </pre>
       </div>
       {props.below}
-      <div className={classes.status}>{props.status}</div>
+      <Group align="stretch" gap="2px 14px" className={`${classes.status} dim`}>
+        {props.status}
+      </Group>
     </section>
   )
 }

@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from '@mantine/core'
+import { ActionIcon, Group, Tooltip } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { IconLetterCase, IconList, IconRegex, IconSearch } from '@tabler/icons-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -49,7 +49,7 @@ export function LogSearchBox({ box, view, snapshot, isListing, onListing }: Sear
     event.stopPropagation()
   }
   return (
-    <div className={classes.search}>
+    <Group gap={5} wrap="nowrap" className={`${classes.search} faint`}>
       <IconSearch size={14} aria-hidden />
       <input
         ref={box}
@@ -70,7 +70,7 @@ export function LogSearchBox({ box, view, snapshot, isListing, onListing }: Sear
       <Toggle label="List all matches" isOn={isListing} onToggle={() => onListing(!isListing)}>
         <IconList size={15} />
       </Toggle>
-    </div>
+    </Group>
   )
 }
 
@@ -128,7 +128,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
     if (index >= 0) rows.scrollToIndex(index, { align: 'auto' })
   }, [index, rows])
   return (
-    <div className={classes.list} ref={scroller} role="listbox" aria-label="Matches" tabIndex={0}>
+    <div className={`${classes.list} box fixed`} ref={scroller} role="listbox" aria-label="Matches" tabIndex={0}>
       <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {rows.getVirtualItems().map(({ index: at, start }) => {
           const { line, text, matchAt, matchLength } = found[at]!
@@ -138,16 +138,16 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
               type="button"
               role="option"
               aria-selected={at === index}
-              className={classes.match}
+              className={`${classes.match} small`}
               style={{ transform: `translateY(${start}px)` }}
               onClick={() => view?.showMatch(found[at]!)}
             >
-              <span className={classes.number}>{formatCount(line)}</span>
+              <span className={`${classes.number} fixed dim`}>{formatCount(line)}</span>
               {/* Cut at its left end, so that the match is visible however narrow the list is. */}
               <span className={classes.before}>
                 <bdi dir="ltr">{plainText(text.slice(0, matchAt))}</bdi>
               </span>
-              <span className={classes.text}>
+              <span className={`${classes.text} grow`}>
                 <mark>{plainText(text.slice(matchAt, matchAt + matchLength))}</mark>
                 {plainText(text.slice(matchAt + matchLength))}
               </span>

@@ -227,7 +227,7 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
         </span>
       )}
       {isLoading && <span className="faint">loading…</span>}
-      <span className={classes.state} role="status">
+      <span className={`${classes.state} push`} role="status">
         {state.kind === 'live' && <span className="tone-run">● live</span>}
         {state.kind === 'complete' && isCut && (
           <Tooltip label="The node deleted the rest of this log or is gone. The part that was copied before is kept. See the job’s timeline for details.">
@@ -264,7 +264,7 @@ function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogS
   return (
     <div
       ref={track}
-      className={scrollbar.track}
+      className={`${scrollbar.track} fixed`}
       aria-hidden
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId)

@@ -1,3 +1,4 @@
+import { Group } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
 import { useKeys } from '../state/keys.ts'
@@ -50,7 +51,7 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
       view={view}
       snapshot={snapshot}
       search={
-        <div className={searchClasses.search}>
+        <Group gap={5} wrap="nowrap" className={`${searchClasses.search} faint`}>
           <IconSearch size={14} aria-hidden />
           <input
             ref={box}
@@ -72,7 +73,7 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
               {snapshot.matches === 0 ? 'no matches' : formatCount(snapshot.matches)} <Kbd>n</Kbd> <Kbd>N</Kbd>
             </span>
           )}
-        </div>
+        </Group>
       }
       copyLabel="Copy the selection, or all lines shown"
       copyName="Copy the logs"
@@ -81,7 +82,7 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           <span>
             {plural(snapshot.lineCount, 'line')} from {sources.length} logs
           </span>
-          <span className={classes.state} role="status">
+          <span className={`${classes.state} push`} role="status">
             {snapshot.liveCount > 0 && <span className="tone-run">● {snapshot.liveCount} live</span>}
           </span>
         </>

@@ -1,11 +1,12 @@
+import { Group } from '@mantine/core'
 import type { ReactNode } from 'react'
 import classes from './banner.module.css'
 
 /** A line above every screen: an icon, what is so in a `span`, and buttons. */
 export function Banner({ isBad = false, children }: { isBad?: boolean; children: ReactNode }) {
   return (
-    <div className={classes.banner} data-bad={isBad || undefined} role="status">
+    <Group gap={8} className={`${classes.banner} fixed`} data-bad={isBad || undefined} role="status">
       {children}
-    </div>
+    </Group>
   )
 }

@@ -1,5 +1,5 @@
 import { Dialog } from './dialog.tsx'
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Flex, Stack, Tooltip } from '@mantine/core'
 import { IconArrowDown, IconCopy } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
@@ -24,13 +24,13 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
       size={860}
       title={environment ? `${environmentName(environment)}: build log` : 'Build log'}
     >
-      <div className={classes.dialog}>
+      <Stack gap={10} h="min(66vh, 640px)">
         {data !== undefined && environment === undefined ? (
           <p className="dim">This environment no longer exists.</p>
         ) : (
           environment && <BuildLog environment={environment} />
         )}
-      </div>
+      </Stack>
     </Dialog>
   )
 }
@@ -46,10 +46,10 @@ function BuildLog({ environment }: { environment: Environment }) {
     setFollowing(scrollTop + clientHeight >= scrollHeight - 24)
   return (
     <>
-      <header className={classes.head}>
+      <Flex component="header" align="center" gap={10} mih={28}>
         <EnvironmentStateText environment={environment} />
         <span className="dim ellipsis">{pythonWords(environment)}</span>
-        <span className={classes.grow} />
+        <span className="grow" />
         {!isFollowing && (
           <Button leftSection={<IconArrowDown size={14} />} onClick={() => setFollowing(true)}>
             {isOpen ? 'Follow' : 'Jump to end'}
@@ -61,10 +61,10 @@ function BuildLog({ environment }: { environment: Environment }) {
             <IconCopy size={16} />
           </ActionIcon>
         </Tooltip>
-      </header>
+      </Flex>
       <StepProgress progress={environment.progress} />
       {environment.problem !== null && (
-        <p className={classes.problem} role="alert">
+        <p className={`${classes.problem} notice-bad break`} role="alert">
           {environment.problem}
         </p>
       )}

@@ -85,7 +85,7 @@ export function DialogFoot({ says, children }: DialogFootProps) {
   return (
     <footer className={classes.foot}>
       {says !== undefined && (
-        <span className={classes.says} role="status">
+        <span className={`${classes.says} grow dim`} role="status">
           {says}
         </span>
       )}
@@ -96,5 +96,5 @@ export function DialogFoot({ says, children }: DialogFootProps) {
 
 /** What a dialog's question is about, in a sentence or two. */
 export function DialogText({ children }: { children: ReactNode }) {
-  return <div className={classes.text}>{children}</div>
+  return <div className={`${classes.text} dim`}>{children}</div>
 }

@@ -1,4 +1,4 @@
-import { Loader, Progress } from '@mantine/core'
+import { Flex, Loader, Progress, Stack } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCheck, IconFlame, IconSnowflake } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import type { Environment, StartMode } from '../../shared/contract/index.ts'
@@ -31,9 +31,9 @@ const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }>
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
   const { tone, shape } = STATE_LOOK[state]
   return (
-    <span className={`${classes.state} tone-${tone}`}>
+    <Flex component="span" display="inline-flex" align="baseline" gap={6} className={`${classes.state} ${tone} tone-`}>
       {shape} {state}
-    </span>
+    </Flex>
   )
 }
 
@@ -42,28 +42,28 @@ export function StepProgress({ progress }: { progress: Environment['progress'] }
   if (progress === null) return null
   const percent = progress.share === null ? null : Math.round(progress.share * 100)
   return (
-    <div className={classes.progress} role="status">
-      <span className={classes.step}>
+    <Stack gap={4} className="small dim" role="status">
+      <Flex component="span" gap={10} justify="space-between" className={classes.step}>
         <span className="ellipsis" title={progress.text}>
           {progress.text}…
         </span>
         {percent !== null && <span>{percent} %</span>}
-      </span>
+      </Flex>
       <Progress value={percent ?? 100} animated={percent === null} aria-label="Building the environment" />
-    </div>
+    </Stack>
   )
 }
 
 /** Warm is the normal state: shown quietly, and in lists without its text; cold is explained. */
 export function StartModeText({ start, isBrief = false }: { start: StartMode; isBrief?: boolean }) {
   return (
-    <span className={classes.start}>
+    <Flex component="span" align="baseline" gap={6} className={classes.start}>
       {start.mode === 'warm' && <IconFlame size={14} className="tone-ok" aria-hidden />}
       {start.mode === 'warming' && <Loader size={12} color="var(--run)" aria-hidden />}
       {start.mode === 'cold' && <IconSnowflake size={14} className="tone-wait" aria-hidden />}
       <span title={start.text}>
         <strong>{start.mode}</strong> {!(isBrief && start.mode === 'warm') && <span className="dim">{start.text}</span>}
       </span>
-    </span>
+    </Flex>
   )
 }

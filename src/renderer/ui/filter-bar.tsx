@@ -1,4 +1,4 @@
-import { ActionIcon, Button, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, TextInput } from '@mantine/core'
 import { IconX, IconSearch } from '@tabler/icons-react'
 import type { ReactNode, RefObject } from 'react'
 import classes from './filter-bar.module.css'
@@ -16,22 +16,22 @@ interface FilterBarProps {
 /** The filters of a list, below the head of its screen. */
 export function FilterBar({ chips = [], onClear, children }: FilterBarProps) {
   return (
-    <div className={classes.bar} role="group" aria-label="Filter">
+    <Group gap={8} className={classes.bar} role="group" aria-label="Filter">
       {children}
       {chips.map(({ label, onRemove }) => (
-        <span key={label} className={classes.chip}>
+        <Flex key={label} component="span" display="inline-flex" align="center" gap={4} className={classes.chip}>
           <span className="ellipsis">{label}</span>
           <ActionIcon size={18} aria-label={`Remove filter ${label}`} onClick={onRemove}>
             <IconX size={12} />
           </ActionIcon>
-        </span>
+        </Flex>
       ))}
       {onClear !== null && (
         <Button size="compact-sm" variant="subtle" color="gray" onClick={onClear}>
           Clear filter
         </Button>
       )}
-    </div>
+    </Group>
   )
 }
 

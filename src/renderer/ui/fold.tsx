@@ -1,3 +1,4 @@
+import { Flex, Stack } from '@mantine/core'
 import { IconChevronRight } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
 import classes from './fold.module.css'
@@ -16,13 +17,17 @@ export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
   const [isOpened, setOpened] = useState(false)
   if (isWrong && !isOpened) setOpened(true)
   return (
-    <section className={classes.fold} aria-label={title}>
+    <Flex component="section" direction="column" gap={8} miw={0} aria-label={title}>
       <button type="button" className={classes.head} aria-expanded={isOpened} onClick={() => setOpened(!isOpened)}>
         <IconChevronRight size={14} aria-hidden />
         <strong>{title}</strong>{' '}
         <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{isWrong ? 'contains errors' : summary}</span>
       </button>
-      {isOpened && <div className={classes.body}>{children}</div>}
-    </section>
+      {isOpened && (
+        <Stack gap={12} className={classes.body}>
+          {children}
+        </Stack>
+      )}
+    </Flex>
   )
 }

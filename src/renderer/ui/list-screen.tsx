@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useMemo, useRef } from 'react'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
@@ -70,12 +71,16 @@ export function ListScreen<Row>(props: ListScreenProps<Row>) {
 
 /** What stands above a list: the head of the screen, and what belongs below it. */
 export function ListHead({ children }: { children: ReactNode }) {
-  return <div className={classes.head}>{children}</div>
+  return (
+    <Stack gap={8} className={classes.head}>
+      {children}
+    </Stack>
+  )
 }
 
 /** A list and, beside it, the pane of the row that is open. */
 export function ListAndPane({ children }: { children: ReactNode }) {
-  return <div className={classes.split}>{children}</div>
+  return <div className={`${classes.split} grow`}>{children}</div>
 }
 
 type RowOf<List> = List extends readonly (infer Row)[] ? Row : never

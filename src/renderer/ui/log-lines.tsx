@@ -15,7 +15,7 @@ export function LogLines({ label, lines, maxHeight }: LogLinesProps) {
     if (screen.current !== null) screen.current.scrollTop = screen.current.scrollHeight
   }, [lines])
   return (
-    <pre ref={screen} className={classes.screen} style={{ maxHeight }} aria-label={label} tabIndex={0}>
+    <pre ref={screen} className={`${classes.screen} box break`} style={{ maxHeight }} aria-label={label} tabIndex={0}>
       {lines.map(plainText).join('\n')}
     </pre>
   )

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Kbd } from './kbd.tsx'
 import classes from './marks-bar.module.css'
@@ -16,12 +16,12 @@ interface MarksBarProps {
 /** Below a list: what can be done with the marked rows. */
 export function MarksBar({ count, noun, children, onClear }: MarksBarProps) {
   return (
-    <div className={classes.bar} role="toolbar" aria-label={`Selected ${noun}s`}>
+    <Group gap={8} className={classes.bar} role="toolbar" aria-label={`Selected ${noun}s`}>
       <strong>{plural(count, noun)} selected</strong>
       {children}
       <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
         Clear selection
       </Button>
-    </div>
+    </Group>
   )
 }

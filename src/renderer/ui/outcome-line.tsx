@@ -1,3 +1,4 @@
+import { Group } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconX } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './outcome-line.module.css'
@@ -15,9 +16,9 @@ interface OutcomeLineProps {
 export function OutcomeLine({ tone, role, children }: OutcomeLineProps) {
   const Icon = ICONS[tone]
   return (
-    <div className={classes.line} role={role}>
+    <Group align="stretch" gap={6} wrap="nowrap" className={`${classes.line} break`} role={role}>
       <Icon size={15} className={`tone-${tone}`} aria-hidden />
       <span>{children}</span>
-    </div>
+    </Group>
   )
 }

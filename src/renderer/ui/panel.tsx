@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import classes from './panel.module.css'
 import panelsScreenClasses from './panels-screen.module.css'
-import { ActionIcon, Tooltip } from '@mantine/core'
+import { ActionIcon, Flex, Group, Stack, Tooltip } from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
 import paneHeadClasses from './pane-head.module.css'
 
@@ -19,12 +19,16 @@ interface PanelProps {
 /** A card with an optional head. */
 export function Panel({ title, note, aside, flush = false, children }: PanelProps) {
   return (
-    <section className={classes.panel}>
+    <section className={`${classes.panel} card`}>
       {title !== undefined && (
         <header className={classes.head}>
           <h2>{title}</h2>
           {note !== undefined && <span className="faint">{note}</span>}
-          {aside !== undefined && <span className={classes.aside}>{aside}</span>}
+          {aside !== undefined && (
+            <Flex component="span" align="center" gap={10} className={`${classes.aside} push small faint`}>
+              {aside}
+            </Flex>
+          )}
         </header>
       )}
       <div className={flush ? undefined : classes.body}>{children}</div>
@@ -36,8 +40,8 @@ export function Panel({ title, note, aside, flush = false, children }: PanelProp
 export function FieldRow({ label, children }: { label: ReactNode; children: ReactNode }) {
   return (
     <div className={classes.field}>
-      <span className={classes.label}>{label}</span>
-      <span className={classes.value}>{children}</span>
+      <span className="dim">{label}</span>
+      <span className="break">{children}</span>
     </div>
   )
 }
@@ -53,13 +57,17 @@ interface ScreenHeadProps {
 /** The head of a screen: its name, its views, an unobtrusive note, actions on the right. */
 export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   return (
-    <div className={classes.screenHead}>
+    <Group gap="6px 12px" mih={30} className={classes.screenHead}>
       <h1>{title}</h1>
-      {views !== undefined && <span className={classes.views}>{views}</span>}
+      {views !== undefined && (
+        <Flex component="span" className={classes.views}>
+          {views}
+        </Flex>
+      )}
       {note !== undefined && <span className="faint">{note}</span>}
-      <span className={classes.grow} />
+      <span className="grow" />
       {children}
-    </div>
+    </Group>
   )
 }
 
@@ -73,7 +81,7 @@ interface DetailPaneProps {
 /** The pane that shows one row of a list: beside it, or over it on narrow screens. The list handles Esc. */
 export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
-    <aside className={classes.detail} data-wide={isWide || undefined} aria-label={label}>
+    <aside className={`${classes.detail} fixed`} data-wide={isWide || undefined} aria-label={label}>
       {children}
     </aside>
   )
@@ -92,7 +100,7 @@ export function PaneTitle({ title, children }: { title: ReactNode; children?: Re
 /** A text whose lines count, such as JSON or a traceback. */
 export function CodeBlock({ label, children }: { label: string; children: string }) {
   return (
-    <pre className={classes.code} aria-label={label}>
+    <pre className={`${classes.code} box break`} aria-label={label}>
       {children}
     </pre>
   )
@@ -101,9 +109,9 @@ export function CodeBlock({ label, children }: { label: string; children: string
 /** A screen of panels one below the other, which scrolls as a whole. `isNarrow`: of forms and texts, not of tables. */
 export function PanelsScreen({ isNarrow = false, children }: { isNarrow?: boolean; children: ReactNode }) {
   return (
-    <div className={panelsScreenClasses.screen} data-narrow={isNarrow || undefined}>
+    <Stack gap={12} className={`${panelsScreenClasses.screen} grow`} data-narrow={isNarrow || undefined}>
       {children}
-    </div>
+    </Stack>
   )
 }
 
@@ -119,16 +127,16 @@ interface PaneHeadProps {
 /** The head of a detail pane: what it shows, and a button that closes it. */
 export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
   return (
-    <header className={paneHeadClasses.head}>
+    <Flex component="header" align="center" gap={8} className={paneHeadClasses.head}>
       {children}
-      <span className={paneHeadClasses.acts}>
+      <Flex component="span" gap={8} className="fixed push">
         {menu}
         <Tooltip label="Close (Esc)">
           <ActionIcon onClick={onClose} aria-label={`Close ${what}`}>
             <IconX size={16} />
           </ActionIcon>
         </Tooltip>
-      </span>
-    </header>
+      </Flex>
+    </Flex>
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { CopyText } from './copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import classes from './secret-dialog.module.css'
@@ -11,9 +11,9 @@ export function SecretDialog({ title, secret, onClose }: { title: string; secret
         Requests are signed with this secret as defined by Standard Webhooks. Copy it to the receiver now: it is not
         shown again.
       </DialogText>
-      <div className={classes.secret}>
+      <Group gap={10} wrap="nowrap" className={classes.secret}>
         <CopyText value={secret} what="the secret" />
-      </div>
+      </Group>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
           I have saved it

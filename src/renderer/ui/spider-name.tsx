@@ -12,8 +12,8 @@ interface SpiderNameProps {
 export function SpiderName({ project, spider, children }: SpiderNameProps) {
   return (
     <span className={classes.name} title={`${project}/${spider}`}>
-      <span className={classes.project}>{project}</span>
-      <span className={classes.spider}>/{spider}</span>
+      <span className={`${classes.project} dim`}>{project}</span>
+      <span className={`${classes.spider} fixed`}>/{spider}</span>
       {children}
     </span>
   )

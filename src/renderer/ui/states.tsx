@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -15,12 +15,12 @@ interface EmptyStateProps {
 /** Nothing here, why, and what to do: for first use and for lists emptied by a filter. */
 export function EmptyState({ icon, title, children, action }: EmptyStateProps) {
   return (
-    <div className={classes.empty}>
-      {icon !== undefined && <span className={classes.icon}>{icon}</span>}
+    <Stack align="center" gap={6} py={48} px={24} ta="center" className={classes.empty}>
+      {icon !== undefined && <span className="faint">{icon}</span>}
       <strong>{title}</strong>
       {children !== undefined && <p>{children}</p>}
       {action}
-    </div>
+    </Stack>
   )
 }
 
@@ -37,7 +37,7 @@ export function NoMatch({ onClear, ...props }: NoMatchProps) {
 export function ErrorState({ what, error, onRetry }: { what: string; error: unknown; onRetry?: () => void }) {
   const { title, text, code } = explainError(error)
   return (
-    <div className={classes.error} role="alert">
+    <Group align="stretch" gap={10} wrap="nowrap" className={`${classes.error} notice-bad`} role="alert">
       <IconAlertTriangle size={18} className="tone-bad" aria-hidden />
       <div>
         <strong>
@@ -48,18 +48,18 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
         </p>
         {onRetry && <Button onClick={onRetry}>Retry</Button>}
       </div>
-    </div>
+    </Group>
   )
 }
 
 /** Grey rows in place of what is loading; shown only after 150 ms, so that fast responses do not flash. */
 export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
-    <div className={classes.skeleton} role="status" aria-label="Loading">
+    <Stack gap={16} className={classes.skeleton} role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         <i key={index} style={{ width: `${55 + ((index * 37) % 40)}%` }} />
       ))}
-    </div>
+    </Stack>
   )
 }
 

@@ -10,7 +10,7 @@ interface ViewTabsProps {
 /** The views of a screen, after its title. */
 export function ViewTabs({ of, views }: ViewTabsProps) {
   return (
-    <nav className={classes.tabs} aria-label={`Views of ${of}`}>
+    <nav className={`${classes.tabs} box fixed`} aria-label={`Views of ${of}`}>
       {views.map(({ to, word }) => (
         <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
           {word}

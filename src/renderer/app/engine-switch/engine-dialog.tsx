@@ -1,5 +1,5 @@
 import { Dialog } from '../../ui/dialog.tsx'
-import { Button, Checkbox, Input, PasswordInput, SegmentedControl, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Input, PasswordInput, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { z } from 'zod'
@@ -171,7 +171,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           </>
         )}
         <Input.Wrapper label="Colour" description="Shown above everything of this engine." labelElement="div">
-          <div className={classes.colours} role="radiogroup" aria-label="Colour">
+          <Group align="stretch" gap={6} wrap="nowrap" mt={6} role="radiogroup" aria-label="Colour">
             {ENGINE_COLOURS.map((colour) => (
               <button
                 key={colour}
@@ -181,11 +181,11 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
                 aria-checked={form.values.colour === colour}
                 data-on={form.values.colour === colour || undefined}
                 data-colour={colour}
-                className={`${classes.colour} ${classes.swatch}`}
+                className={`${classes.colour} ${classes.swatch} fixed`}
                 onClick={() => form.change({ colour })}
               />
             ))}
-          </div>
+          </Group>
         </Input.Wrapper>
         <Checkbox
           {...form.input('readOnly', 'checkbox')}
@@ -256,25 +256,25 @@ interface SignInHelpProps {
 function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
   if (waitsFor === 'browser') {
     return (
-      <div className={classes.signIn} role="status">
+      <Stack gap={8} className="dim" role="status">
         Continue in your browser: log in there, and allow this app. This window waits for it.
-      </div>
+      </Stack>
     )
   }
   if (waitsFor !== null) {
     return (
-      <div className={classes.signIn} role="status">
+      <Stack gap={8} className="dim" role="status">
         <span>
           Open this Scrapdeck in a browser that reaches it, at its public address or on the SSH host:{' '}
           <code>{waitsFor.page}</code>. Log in there and enter this code. This window waits for it.
         </span>
         <code className={classes.userCode}>{waitsFor.userCode}</code>
-      </div>
+      </Stack>
     )
   }
   const isKept = engine?.signsInWith === 'browser'
   return (
-    <div className={classes.signIn}>
+    <Stack gap={8} className="dim">
       {form.values.withCode && isOverSsh
         ? 'You get a code, and enter it in a browser that reaches the engine. This app gets a token of its own.'
         : `Your browser opens${isOverSsh ? ', and reaches the engine through SSH until you are signed in' : ''}. Log in there as you usually do, and choose what this app may do. It gets a token of its own.`}
@@ -286,7 +286,7 @@ function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
         />
       )}
       {isKept && <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />}
-    </div>
+    </Stack>
   )
 }
 
@@ -301,7 +301,7 @@ interface CertificateProps {
 function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
   const isChanged = pinned !== null && pinned !== seen.fingerprint
   return (
-    <div className={classes.certificate} data-changed={isChanged || undefined} role="alert">
+    <Stack gap={6} className={`${classes.certificate} box`} data-changed={isChanged || undefined} role="alert">
       <strong>{isChanged ? 'The certificate has changed' : 'The certificate is not trusted yet'}</strong>
       <span>
         {isChanged ? (
@@ -316,11 +316,11 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
       <span>
         {seen.subject}, issued by {seen.issuer}, valid until {formatInstant(seen.validUntilMs)}
       </span>
-      <code className={classes.fingerprint}>{seen.fingerprint}</code>
+      <code className={`${classes.fingerprint} break`}>{seen.fingerprint}</code>
       {isChanged && (
         <>
           <span>Trusted until now:</span>
-          <code className={classes.fingerprint}>{pinned}</code>
+          <code className={`${classes.fingerprint} break`}>{pinned}</code>
         </>
       )}
       <Checkbox
@@ -328,7 +328,7 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
         checked={isTrusted}
         onChange={(event) => onTrust(event.currentTarget.checked)}
       />
-    </div>
+    </Stack>
   )
 }
 

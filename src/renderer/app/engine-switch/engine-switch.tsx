@@ -1,4 +1,4 @@
-import { Button, Menu } from '@mantine/core'
+import { Button, Flex, Menu } from '@mantine/core'
 import {
   IconCheck,
   IconChevronDown,
@@ -58,11 +58,11 @@ export function EngineSwitch() {
             rightSection={engine.id === current?.id && <IconCheck size={14} aria-label="shown" />}
             onClick={() => void switchTo(engine.id)}
           >
-            <span className={classes.item}>
+            <Flex component="span" align="baseline" gap={8} miw={0} className={classes.item}>
               <span className="ellipsis">{engine.name}</span>
               {engine.readOnly && <small>read-only</small>}
               <small className={TONES[engine.state]}>{STATE_WORDS[engine.state]}</small>
-            </span>
+            </Flex>
           </Menu.Item>
         ))}
         <Menu.Divider />
@@ -104,10 +104,10 @@ export function TrustedEngines({ here, engines }: { here: string; engines: reado
             rel="noreferrer"
             rightSection={<IconExternalLink size={14} aria-hidden />}
           >
-            <span className={classes.item}>
+            <Flex component="span" align="baseline" gap={8} miw={0} className={classes.item}>
               <span className="ellipsis">{name}</span>
               <small className="ellipsis">{URL.parse(url)?.host}</small>
-            </span>
+            </Flex>
           </Menu.Item>
         ))}
       </Menu.Dropdown>
@@ -123,7 +123,7 @@ const TONES: Record<RemoteEngine['state'], string> = {
 }
 
 export function Swatch({ colour }: { colour: RemoteEngine['colour'] }) {
-  return <span className={classes.swatch} data-colour={colour} aria-hidden />
+  return <span className={`${classes.swatch} fixed`} data-colour={colour} aria-hidden />
 }
 
 /** A line in the engine's colour above everything, so that no engine is mistaken for another. */

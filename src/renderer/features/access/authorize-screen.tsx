@@ -1,4 +1,4 @@
-import { Button, TagsInput, TextInput } from '@mantine/core'
+import { Button, Group, TagsInput, TextInput } from '@mantine/core'
 import { IconDevices, IconDevicesCheck, IconDevicesX } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -96,7 +96,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
           if (userCode !== null) find.mutate(userCode)
         }}
       >
-        <h1 className={classes.question}>Enter the code</h1>
+        <h1 className={`${classes.question} break`}>Enter the code</h1>
         <TextInput
           label="Code"
           description="The eight letters that the command line or the desktop app shows. Never enter a code that was sent to you."
@@ -110,11 +110,11 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
           classNames={{ input: classes.code! }}
           data-autofocus
         />
-        <div className={classes.actions}>
+        <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" disabled={userCode === null} loading={find.isPending}>
             Continue
           </Button>
-        </div>
+        </Group>
       </form>
     </Panel>
   )
@@ -156,7 +156,7 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
   return (
     <Panel>
       <SchemaForm form={form} className={classes.form}>
-        <h1 className={classes.question}>
+        <h1 className={`${classes.question} break`}>
           Allow the {program} on {requester.host} to act as you?
         </h1>
         <div>
@@ -195,14 +195,14 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
           data={optionsOf(APPROVAL_EXPIRIES)}
         />
         <FormFailure error={form.failure ?? deny.error} />
-        <div className={classes.actions}>
+        <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" loading={form.isSaving}>
             Allow
           </Button>
           <Button variant="default" loading={deny.isPending} onClick={() => deny.mutate()}>
             Deny
           </Button>
-        </div>
+        </Group>
       </SchemaForm>
     </Panel>
   )

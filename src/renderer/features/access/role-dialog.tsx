@@ -1,5 +1,5 @@
 import { Dialog } from '../../ui/dialog.tsx'
-import { Badge, Checkbox, TextInput } from '@mantine/core'
+import { Badge, Checkbox, Stack, TextInput } from '@mantine/core'
 import { type AccessRole, NewRole } from '../../../shared/contract/index.ts'
 import {
   type Permission,
@@ -49,7 +49,9 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   if (isFixed) {
     return (
       <Dialog opened onClose={onClose} title={`Role ${role.name}`} size={560}>
-        <p className={classes.roleNote}>A built-in role stays as it is. Duplicate it to make one that differs.</p>
+        <p className={`${classes.roleNote} dim`}>
+          A built-in role stays as it is. Duplicate it to make one that differs.
+        </p>
         <Permissions value={role.permissions} />
       </Dialog>
     )
@@ -71,7 +73,7 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
         )}
         <TextInput {...form.input('description')} label="Description" maxLength={500} />
         <Permissions value={permissions} onChange={(next) => form.change({ permissions: next })} />
-        <p className={classes.roleNote} role="status">
+        <p className={`${classes.roleNote} dim`} role="status">
           {scopeWords(permissions)}
         </p>
         <FormFoot form={form} submit={isNew ? 'Add role' : 'Save'} onCancel={onClose} />
@@ -89,7 +91,7 @@ function scopeWords(permissions: readonly Permission[]): string {
 /** Without `onChange`, they are only shown. */
 function Permissions({ value, onChange }: { value: readonly Permission[]; onChange?: (next: Permission[]) => void }) {
   return (
-    <div className={classes.permissions}>
+    <Stack gap={14} className={classes.permissions}>
       {GROUPS.map(({ group, permissions }) => (
         <fieldset key={group}>
           <legend>{group}</legend>
@@ -122,7 +124,7 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
           })}
         </fieldset>
       ))}
-    </div>
+    </Stack>
   )
 }
 

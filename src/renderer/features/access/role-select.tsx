@@ -1,5 +1,5 @@
 import { Select } from '../../ui/fields/select.tsx'
-import { type SelectProps } from '@mantine/core'
+import { Flex, type SelectProps } from '@mantine/core'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
 import { describeRole } from './role-words.ts'
@@ -24,10 +24,10 @@ export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps
       comboboxProps={LIST}
       maxDropdownHeight={320}
       renderOption={({ option }) => (
-        <span className={classes.role}>
+        <Flex component="span" direction="column" className={classes.role}>
           {option.value}
           <span className="dim">{describeRole(roles, option.value)}</span>
-        </span>
+        </Flex>
       )}
       {...props}
     />

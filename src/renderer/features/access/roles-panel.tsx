@@ -56,7 +56,7 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         </span>
       </th>
       <td data-label="Description">
-        <span className={`dim ${classes.description}`}>{describeRole(roles, name)}</span>
+        <span className={`${classes.description} dim break`}>{describeRole(roles, name)}</span>
       </td>
       <td data-label="Permissions" className={classes.number}>
         <UnstyledButton

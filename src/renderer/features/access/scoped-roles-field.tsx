@@ -1,4 +1,4 @@
-import { ActionIcon, Autocomplete, Button, Input } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Input, Stack } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import type { AccessRole } from '../../../shared/contract/index.ts'
@@ -34,7 +34,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
     onChange(value.map((row, at) => (at === index ? { ...row, ...patch } : row)))
   return (
     <Input.Wrapper label={label} description={description} error={error}>
-      <div className={classes.projects}>
+      <Stack align="flex-start" gap={6} mt={6}>
         {value.map(({ name, role }, index) => (
           <div className={classes.projectRow} key={index}>
             <Autocomplete
@@ -70,7 +70,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
         >
           Add {noun}
         </Button>
-      </div>
+      </Stack>
     </Input.Wrapper>
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useApi } from '../../api/api.tsx'
@@ -8,7 +8,6 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
-import classes from './access.module.css'
 
 /** Ends browser sessions: this one, or all of them. The desktop's own window has none. */
 export function SessionsPanel() {
@@ -33,7 +32,7 @@ export function SessionsPanel() {
         Programs send the password with every request and are not affected by logging out. Users & access lists all
         browsers.
       </p>
-      <div className={classes.actions}>
+      <Group align="stretch" gap={8} mt={10}>
         {isBrowser && (
           <Button size="xs" loading={leave.isPending} onClick={() => leave.mutate()}>
             Log out
@@ -44,7 +43,7 @@ export function SessionsPanel() {
             {isBrowser ? 'Log out everywhere' : 'Log out all browsers'}
           </Button>
         )}
-      </div>
+      </Group>
       {isAsking && (
         <ConfirmDialog
           title={isBrowser ? 'Log out everywhere?' : 'Log out all browsers?'}

@@ -1,4 +1,4 @@
-import { Button, PasswordInput, TextInput } from '@mantine/core'
+import { Button, Group, PasswordInput, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/api.tsx'
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
@@ -62,12 +62,12 @@ function ConfirmCodeDialog({
     <Dialog opened onClose={onClose} title="Set up an authenticator app" size={460} closeOnClickOutside={false}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>Scan this with the app, or tap it on the phone itself. To type it, use the key below.</DialogText>
-        <a href={uri} className={classes.qr}>
+        <a href={uri} className={`${classes.qr} box`}>
           <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt="QR code for the authenticator app" />
         </a>
-        <div className={classes.secret}>
+        <Group gap={10} wrap="nowrap" className={classes.secret}>
           <CopyText value={secret} what="the key" />
-        </div>
+        </Group>
         <TextInput
           {...form.input('code')}
           {...CODE_INPUT}
@@ -98,14 +98,14 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
         If you lose the phone, each of them replaces a code of the app, once. Keep them where you keep your passwords:
         they are not shown again.
       </DialogText>
-      <div className={classes.codes}>
+      <Group align="flex-start" gap={10} wrap="nowrap" className={classes.codes}>
         <ul className="mono" aria-label="Recovery codes">
           {codes.map((code) => (
             <li key={code}>{code}</li>
           ))}
         </ul>
         <CopyButton value={codes.join('\n')} what="the recovery codes" />
-      </div>
+      </Group>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
           I have saved them

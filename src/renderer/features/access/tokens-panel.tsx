@@ -1,4 +1,4 @@
-import { Button, Tabs } from '@mantine/core'
+import { Button, Group, Tabs } from '@mantine/core'
 import { IconAlertTriangle, IconKey, IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -182,9 +182,9 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
   return (
     <Dialog opened onClose={onClose} title={`Token ${token.name} was created`} size={560} closeOnClickOutside={false}>
       <DialogText>Copy the token now: it is not shown again.</DialogText>
-      <div className={classes.secret}>
+      <Group gap={10} wrap="nowrap" className={classes.secret}>
         <CopyText value={secret} what="the token" />
-      </div>
+      </Group>
       <Tabs defaultValue="API" className={classes.snippets}>
         <Tabs.List>
           {Object.keys(snippets).map((name) => (

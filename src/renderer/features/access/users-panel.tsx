@@ -129,7 +129,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         />
         {single.length > 0 && (
           <UnstyledButton
-            className={classes.projectCount}
+            className={`${classes.projectCount} ellipsis`}
             title={single.join('\n')}
             onClick={() => setAsking('rights')}
           >
@@ -137,12 +137,12 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           </UnstyledButton>
         )}
         {inGroups.slice(0, GROUPS_SHOWN).map((words) => (
-          <span key={words} className={classes.fromGroups}>
+          <span key={words} className={`${classes.fromGroups} dim small`}>
             {words}
           </span>
         ))}
         {inGroups.length > GROUPS_SHOWN && (
-          <span className={classes.fromGroups} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
+          <span className={`${classes.fromGroups} dim small`} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
             and {plural(inGroups.length - GROUPS_SHOWN, 'other group')}
           </span>
         )}

@@ -134,7 +134,7 @@ function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Ale
     <span className={classes.marksOfAlert}>
       {acknowledged !== null && (
         <span
-          className={classes.mark}
+          className={`${classes.mark} dim`}
           title={`Acknowledged by ${acknowledged.by} on ${formatInstant(acknowledged.atMs)}`}
         >
           <IconUserCheck size={13} aria-hidden />
@@ -143,13 +143,13 @@ function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Ale
         </span>
       )}
       {muted !== null && (
-        <span className={classes.mark} title={MUTED[muted].text}>
+        <span className={`${classes.mark} dim`} title={MUTED[muted].text}>
           <IconBellOff size={13} aria-hidden />
           {MUTED[muted].word}
         </span>
       )}
       {isFlapping && (
-        <span className={classes.mark} title={FLAPPING_TEXT}>
+        <span className={`${classes.mark} dim`} title={FLAPPING_TEXT}>
           <IconArrowsLeftRight size={13} aria-hidden />
           flapping
         </span>

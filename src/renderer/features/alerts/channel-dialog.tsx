@@ -117,7 +117,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
           />
         )}
         {kind === 'desktop' && (
-          <p className={form.hint}>Everyone with the desktop app or a page of Scrapdeck open gets a notification.</p>
+          <p className="dim small">Everyone with the desktop app or a page of Scrapdeck open gets a notification.</p>
         )}
         {secret !== null && (
           <PasswordInput

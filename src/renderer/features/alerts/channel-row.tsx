@@ -1,4 +1,4 @@
-import { Button, Menu, Switch } from '@mantine/core'
+import { Button, Flex, Group, Menu, Switch } from '@mantine/core'
 import {
   IconBell,
   IconBrandDiscord,
@@ -66,11 +66,11 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         }
         aria-label={`${name} is on`}
       />
-      <div className={classes.words}>
-        <div className={classes.head}>
+      <div className={`${classes.words} grow`}>
+        <Group gap="2px 8px" className={classes.head}>
           <Icon size={15} stroke={1.7} aria-hidden />
           <strong>{name}</strong>
-        </div>
+        </Group>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
         {(projects?.length ?? 0) > 0 && <p>Only for {projects.join(', ')}</p>}
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
@@ -99,7 +99,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           </>
         )}
       </div>
-      <span className={classes.facts}>
+      <span className={`${classes.facts} fixed dim`}>
         <span>
           {!enabled ? (
             'off'
@@ -114,7 +114,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         {waiting > 0 && <span className="tone-wait">{formatCount(waiting)} waiting</span>}
         {dead > 0 && <span className="tone-bad">{formatCount(dead)} given up</span>}
       </span>
-      <span className={classes.acts}>
+      <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
           size="compact-xs"
           leftSection={<IconSend size={12} />}
@@ -132,7 +132,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
             Remove…
           </Menu.Item>
         </MoreMenu>
-      </span>
+      </Flex>
       {isRemoving && <RemoveDialog channel={channel} onClose={() => setRemoving(false)} />}
     </li>
   )

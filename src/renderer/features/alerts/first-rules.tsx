@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group } from '@mantine/core'
+import { Button, Checkbox, Flex, Group } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -121,10 +121,10 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
               checked={wanted.has(rule.watch)}
               onChange={() => toggle(rule.watch)}
               label={
-                <span className={classes.usualLabel}>
+                <Flex component="span" display="inline-flex" align="baseline" gap={6} className={classes.usualLabel}>
                   <SeverityIcon severity={rule.severity} size={13} />
                   {capitalised(conditionWords(rule, NO_NAMES))}
-                </span>
+                </Flex>
               }
             />
           ))}

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl } from '@mantine/core'
+import { Button, Flex, SegmentedControl, Stack } from '@mantine/core'
 import { IconAlertTriangle, IconPrinter } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -84,14 +84,21 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   ]
   const sinceHours = days * 24
   return (
-    <article className={classes.report} aria-label="Report" aria-busy={isOld}>
+    <Flex
+      component="article"
+      direction="column"
+      gap={12}
+      className={classes.report}
+      aria-label="Report"
+      aria-busy={isOld}
+    >
       <header className={classes.printed}>
         <h1>Scrapdeck report, last {days === 1 ? 'day' : '7 days'}</h1>
         <p>
           {formatInstant(fromMs)} to {formatInstant(untilMs)}
         </p>
       </header>
-      <dl className={classes.figures}>
+      <dl className={`${classes.figures} card`}>
         {figures.map(({ word, count, was, isBad }) => (
           <div key={word}>
             <dt>{word}</dt>
@@ -101,13 +108,13 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
         ))}
       </dl>
       {!isComplete && (
-        <p className={classes.note}>
+        <Flex component="p" gap={6} className={classes.note}>
           <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
           There were too many jobs to look at all of them. The lists of spiders below are not complete; the counts above
           are.
-        </p>
+        </Flex>
       )}
-      <div className={classes.panels}>
+      <Stack gap={12}>
         <List
           title="Failing spiders"
           none="No run failed or was lost."
@@ -159,8 +166,8 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           ])}
         />
         {service !== null && <Service service={service} />}
-      </div>
-    </article>
+      </Stack>
+    </Flex>
   )
 }
 
@@ -177,7 +184,7 @@ function List({ title, note, none, rows }: ListProps) {
   return (
     <Panel title={title} {...(note && { note })} flush>
       {rows.length === 0 ? (
-        <p className={classes.none}>{none}</p>
+        <p className={`${classes.none} dim`}>{none}</p>
       ) : (
         <table className={classes.table} aria-label={title}>
           <tbody>

@@ -94,7 +94,7 @@ function Editor({ asked }: { asked: AskedRule }) {
       size={640}
     >
       <SchemaForm form={fields} className={form.form}>
-        <fieldset className={classes.part}>
+        <fieldset className={`${classes.part} box`}>
           <legend>Tell when</legend>
           <Select
             {...fields.input('watch')}
@@ -133,7 +133,7 @@ function Editor({ asked }: { asked: AskedRule }) {
           </div>
           {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}
         </fieldset>
-        <fieldset className={classes.part}>
+        <fieldset className={`${classes.part} box`}>
           <legend>Whom to tell</legend>
           <div className={form.pair}>
             <MultiSelect

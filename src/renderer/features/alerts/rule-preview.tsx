@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { IconAlertTriangle, IconHistory, IconInfoCircle } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
@@ -41,7 +41,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   return (
     <section className={classes.preview} aria-label="Try it on the past">
       {!isAsked ? (
-        <div className={classes.ask}>
+        <Group gap="4px 10px">
           <Button
             size="compact-xs"
             leftSection={<IconHistory size={13} />}
@@ -56,7 +56,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
               ? 'Complete the rule first.'
               : `Shows when it would have fired in the last ${DAYS} days. No messages are sent.`}
           </span>
-        </div>
+        </Group>
       ) : rule === null ? (
         <p className="dim">Correct the marked fields to try the rule on the past.</p>
       ) : preview.isError && !isOld ? (
@@ -90,7 +90,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
   const { fired, alerts, isComplete, note } = preview
   const nowMs = useNow()
   return (
-    <div className={classes.result} data-old={isOld || undefined} aria-busy={isOld}>
+    <Stack gap={6} className={classes.result} data-old={isOld || undefined} aria-busy={isOld}>
       <p role="status">
         <strong>{firedWords(preview)}</strong>
         {isOld && <span className="dim"> Trying it again…</span>}
@@ -106,7 +106,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
         </p>
       )}
       {alerts.length > 0 && (
-        <div className={classes.list}>
+        <div className={`${classes.list} box`}>
           <table aria-label="When it would have fired">
             <tbody>
               {alerts.map(({ subject, text, firedAtMs, resolvedAtMs }, index) => (
@@ -128,7 +128,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
           The newest {formatCount(alerts.length)} of {formatCount(fired)} are listed.
         </p>
       )}
-    </div>
+    </Stack>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Menu, Switch } from '@mantine/core'
+import { Button, Flex, Group, Menu, Switch } from '@mantine/core'
 import { IconCopy, IconTrash, IconVolume } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -53,8 +53,8 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
         }
         aria-label={`${name} is on`}
       />
-      <div className={classes.words}>
-        <div className={classes.head}>
+      <div className={`${classes.words} grow`}>
+        <Group gap="2px 8px" className={classes.head}>
           <SeverityIcon severity={severity} />
           <strong>{name}</strong>
           {firing > 0 && (
@@ -62,7 +62,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
               {firing} firing
             </Link>
           )}
-        </div>
+        </Group>
         {capitalised(condition) !== name && <p>When {condition}</p>}
         <p>{joinFacts(receivers, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
         {advice !== null && (
@@ -74,7 +74,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
           </p>
         )}
       </div>
-      <span className={classes.facts}>
+      <span className={`${classes.facts} fixed dim`}>
         {advice === null && <span title="In the last 30 days">{firedWords(rule)}</span>}
         {lastFiredAtMs !== null && (
           <span>
@@ -83,7 +83,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
         )}
       </span>
       {may && (
-        <span className={classes.acts}>
+        <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
           <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={`Edit ${name}`}>
             Edit…
           </Button>
@@ -95,7 +95,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
               Remove…
             </Menu.Item>
           </MoreMenu>
-        </span>
+        </Flex>
       )}
       {isRemoving && <RemoveDialog rule={rule} onClose={() => setRemoving(false)} />}
     </li>

@@ -1,4 +1,4 @@
-import { Button, Group } from '@mantine/core'
+import { Button, Flex, Group } from '@mantine/core'
 import { IconBellOff, IconPlus, IconRepeat } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -157,7 +157,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
   )
   return (
     <li className={classes.row} aria-label={`Silence of ${what}`} data-off={!hasBegun || undefined}>
-      <div className={classes.words}>
+      <div className={`${classes.words} grow`}>
         <strong>{capitalised(what)}</strong>
         {repeats !== null && (
           <p className={classes.repeats}>
@@ -167,7 +167,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         )}
         {comment !== '' && <p>{comment}</p>}
       </div>
-      <span className={`${classes.facts} ${classes.times}`}>
+      <span className={`${classes.facts} ${classes.times} fixed dim`}>
         <span title={formatInstant(hasBegun ? untilMs : fromMs)}>
           {hasBegun
             ? `until ${minuteOf(untilMs, nowMs)}, ${formatWait(untilMs - nowMs)} left`
@@ -177,7 +177,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         </span>
         <span>by {by}</span>
       </span>
-      <span className={classes.acts}>
+      <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
           size="compact-xs"
           disabled={!may || end.isPending}
@@ -187,7 +187,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         >
           {isEnded ? 'End now' : 'Remove'}
         </Button>
-      </span>
+      </Flex>
     </li>
   )
 }

@@ -79,7 +79,7 @@ function Detail({ entry }: { entry: AuditEntry }) {
       {isCut && <p className="faint">This entry is cut: it was too long to be kept as a whole.</p>}
       <section>
         <h3>Hash of entry {formatCount(seq)}</h3>
-        <span className={classes.hash}>
+        <span className={`${classes.hash} break`}>
           <CopyText value={hash} what="the hash" />
         </span>
       </section>

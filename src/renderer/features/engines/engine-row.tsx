@@ -1,4 +1,4 @@
-import { Badge, Button, Tooltip } from '@mantine/core'
+import { Badge, Button, Flex, Tooltip } from '@mantine/core'
 import { IconCircleCheck, IconCircleDashed, IconCrown } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -39,7 +39,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
   return (
     <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={`Engine ${name}`}>
       <Icon size={17} stroke={1.7} className={tone} aria-hidden />
-      <span className={classes.name}>
+      <Flex component="span" align="center" gap="2px 8px" wrap="wrap" miw={0} className="break">
         <strong>{name}</strong>
         <span className={tone}>{word}</span>
         {drained && (
@@ -57,8 +57,8 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
             taking over…
           </span>
         )}
-      </span>
-      <span className={classes.facts}>
+      </Flex>
+      <Flex component="span" gap="1px 16px" wrap="wrap" className={`${classes.facts} dim small break`}>
         <span className="mono">{address}</span>
         <span>version {version}</span>
         {hasLocalNode && <span title="It runs spiders itself, as a node under its name">local node</span>}
@@ -68,7 +68,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
         <span className={state === 'silent' ? 'tone-wait' : undefined}>
           last heard <RelativeTime atMs={readAtMs - silentMs} suffix=" ago" />
         </span>
-      </span>
+      </Flex>
       {state !== 'silent' && (
         <span className={classes.acts}>
           {state === 'following' && (

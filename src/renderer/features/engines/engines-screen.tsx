@@ -1,4 +1,4 @@
-import { Badge } from '@mantine/core'
+import { Badge, Flex } from '@mantine/core'
 import { IconServerBolt } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -29,7 +29,7 @@ export function EnginesScreen() {
     <PanelsScreen>
       <ScreenHead title="Engines" note={data?.shared && plural(data.engines.length, 'engine')} />
       {data !== undefined && error !== null && (
-        <p className={classes.outdated} role="status">
+        <p className={`${classes.outdated} notice-wait`} role="status">
           This list is <RelativeTime atMs={dataUpdatedAt} /> old. {explainError(error).text}
         </p>
       )}
@@ -78,13 +78,13 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
           ))}
         </ul>
         {living.length < 2 && (
-          <p className={classes.hint}>
+          <p className={`${classes.hint} dim`}>
             If this engine fails, nothing is dispatched until it is back. Start a second one on the same database to
             have it take over: <ScalingPage />.
           </p>
         )}
         {versions.length > 1 && (
-          <p className={classes.hint}>
+          <p className={`${classes.hint} dim`}>
             The engines run different versions ({versions.join(', ')}). Finish the update: the followers first, then
             hand over.
           </p>
@@ -94,18 +94,18 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
         <ol className={classes.list} aria-label="Leaders">
           {terms.map(({ epoch, engine, sinceMs, reason }, index) => (
             <li key={epoch} className={classes.term}>
-              <span className={classes.since}>
+              <span className="dim">
                 <RelativeTime atMs={sinceMs} suffix=" ago" />
               </span>
-              <span className={classes.leader}>
+              <Flex component="span" align="center" gap="2px 8px" wrap="wrap" miw={0} className="break">
                 <strong>{engine}</strong>
                 {index === 0 && hasLeader && (
                   <Badge size="xs" variant="default">
                     now
                   </Badge>
                 )}
-              </span>
-              <span className={classes.reason}>{reason}</span>
+              </Flex>
+              <span className={`${classes.reason} break`}>{reason}</span>
             </li>
           ))}
         </ol>

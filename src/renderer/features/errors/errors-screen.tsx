@@ -1,4 +1,4 @@
-import { SegmentedControl, Badge } from '@mantine/core'
+import { Badge, Flex, SegmentedControl } from '@mantine/core'
 import { IconBug, IconCircleCheck, IconListSearch } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -285,14 +285,14 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     align: 'end',
     sortBy: ({ lastSeenMs }) => lastSeenMs,
     cell: (group) => (
-      <span className={classes.last}>
+      <Flex component="span" display="inline-flex" direction="column" align="flex-end">
         <RelativeTime atMs={group.lastSeenMs} />
         {group.reopenedAtMs !== null && (
           <Badge size="xs" color="red" variant="light" title="Resolved, then logged again">
             reopened
           </Badge>
         )}
-      </span>
+      </Flex>
     )
   }
 ]

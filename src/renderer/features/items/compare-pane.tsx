@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ItemColumn, ItemsDiff, Job, JobId } from '../../../shared/contract/index.ts'
@@ -107,7 +108,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
             )
         )}
       </dl>
-      <p className={classes.note}>
+      <p className="dim small">
         {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
         {repeatedKeys !== null &&
           repeatedKeys > 0 &&
@@ -138,12 +139,12 @@ function Result({ diff }: { diff: ItemsDiff }) {
         ([label, , texts]) =>
           texts.length > 0 && (
             <div key={label}>
-              <h3 className={classes.subtitle}>{label}: examples</h3>
-              <ul className={classes.examples}>
+              <h3 className={`${classes.subtitle} dim small`}>{label}: examples</h3>
+              <Flex component="ul" direction="column" gap={3} className={`${classes.examples} small`}>
                 {texts.map((text) => (
                   <li key={text}>{text}</li>
                 ))}
-              </ul>
+              </Flex>
             </div>
           )
       )}

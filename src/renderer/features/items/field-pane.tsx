@@ -6,7 +6,7 @@ import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead, DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './items-screen.module.css'
-import { Menu } from '@mantine/core'
+import { Flex, Menu } from '@mantine/core'
 import {
   IconChartBar,
   IconEyeOff,
@@ -80,8 +80,8 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
       </div>
       {top.length > 0 ? (
         <div>
-          <h3 className={classes.subtitle}>Most frequent values</h3>
-          <ol className={classes.top}>
+          <h3 className={`${classes.subtitle} dim small`}>Most frequent values</h3>
+          <Flex component="ol" direction="column" gap={1} className={classes.top}>
             {top.map(({ value, count }) => (
               <li key={value}>
                 <button type="button" title="Show only these items" onClick={() => onValue(value)}>
@@ -91,10 +91,10 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
                 </button>
               </li>
             ))}
-          </ol>
+          </Flex>
         </div>
       ) : (
-        filled > 0 && <p className={classes.note}>Nearly all values are distinct, so none is frequent.</p>
+        filled > 0 && <p className="dim small">Nearly all values are distinct, so none is frequent.</p>
       )}
     </>
   )

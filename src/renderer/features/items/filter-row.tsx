@@ -1,5 +1,5 @@
 import { Select } from '../../ui/fields/select.tsx'
-import { ActionIcon, Button, Popover, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, Popover, TextInput } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'
@@ -22,9 +22,9 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
     setOpen(false)
   }
   return (
-    <div className={classes.filter} role="group" aria-label="Filter">
+    <Group gap={6} role="group" aria-label="Filter">
       {conditions.map((condition, at) => (
-        <span key={at} className={classes.chip}>
+        <Flex key={at} component="span" display="inline-flex" align="center" gap={2} className={classes.chip}>
           <span className="ellipsis">{describeCondition(condition)}</span>
           <ActionIcon
             size={18}
@@ -33,7 +33,7 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
           >
             <IconX size={12} />
           </ActionIcon>
-        </span>
+        </Flex>
       ))}
       {conditions.length < MOST_CONDITIONS && (
         <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus shadow="md" width={300}>
@@ -52,7 +52,7 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
           Clear all
         </Button>
       )}
-    </div>
+    </Group>
   )
 }
 

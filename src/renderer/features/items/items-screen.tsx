@@ -1,4 +1,4 @@
-import { Button, Checkbox, Popover, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Popover, Stack, TextInput } from '@mantine/core'
 import { IconArrowsDiff, IconTable, IconColumns } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -176,13 +176,13 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           </Button>
           <ExportMenu of={of} filter={conditions} engineProblem={facts.engineProblem} />
         </ScreenHead>
-        <div className={classes.under}>
+        <Group gap="6px 14px" justify="space-between">
           <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
           <span className="dim">{describeFacts(counted.data ?? facts)}</span>
-        </div>
+        </Group>
       </ListHead>
       <ListAndPane>
-        <div className={classes.body}>
+        <Stack gap={0} mih={0} className="grow">
           {pages.data === undefined && pages.error !== null ? (
             <div className={classes.problem}>
               <ItemsProblem job={job} error={pages.error} onRetry={() => void pages.refetch()} />
@@ -213,14 +213,14 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             />
           )}
           {facts.mayGrow && !pages.hasNextPage && pages.data !== undefined && (
-            <div className={classes.grows}>
+            <Group gap={10} wrap="nowrap" className={`${classes.grows} dim`}>
               The job is still running.
               <Button size="compact-sm" loading={pages.isRefetching} onClick={() => void pages.refetch()}>
                 Load new items
               </Button>
-            </div>
+            </Group>
           )}
-        </div>
+        </Stack>
         {opened !== undefined && <ItemPane key={opened} of={of} index={opened} onClose={closePane} />}
         {search.field !== undefined && opened === undefined && (
           <FieldPane
@@ -269,8 +269,8 @@ function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose:
             {!isReadable && (
               <p className="tone-bad">This line is not an item: it is not valid JSON, or it is too long.</p>
             )}
-            <pre className={classes.whole}>{text}</pre>
-            {isCut && <p className={classes.note}>The item is truncated. Export the items to see all of it.</p>}
+            <pre className={`${classes.whole} box small break`}>{text}</pre>
+            {isCut && <p className="dim small">The item is truncated. Export the items to see all of it.</p>}
           </>
         )}
       </QueryState>
@@ -314,7 +314,7 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
             onChange={(event) => setSearch(event.currentTarget.value)}
           />
         )}
-        <div className={classes.columns}>
+        <Stack gap={7} className={classes.columns}>
           {found.map(({ name, type }) => (
             <Checkbox
               key={name}
@@ -328,8 +328,8 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
               onChange={() => toggle(name)}
             />
           ))}
-        </div>
-        {hasMoreFields && <p className={classes.note}>There are more fields. Open an item to see all of them.</p>}
+        </Stack>
+        {hasMoreFields && <p className="dim small">There are more fields. Open an item to see all of them.</p>}
       </Popover.Dropdown>
     </Popover>
   )

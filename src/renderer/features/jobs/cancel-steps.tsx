@@ -33,20 +33,20 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   const steps = listCancelSteps(timeline)
   if (steps.length === 0) {
     return (
-      <p className={classes.waiting} role="status">
+      <p className="dim" role="status">
         Cancel requested. Waiting for the node to confirm.
       </p>
     )
   }
   return (
-    <ol className={classes.steps} aria-label="Steps of the cancel">
+    <ol className={`${classes.steps} box`} aria-label="Steps of the cancel">
       {steps.map(({ text, state, atMs }, index) => {
         const Mark = MARKS[state]
         return (
           // Steps are only ever added at the end.
           <li key={index} data-state={state}>
             <Mark size={14} aria-label={state === 'sent' ? 'Done' : state === 'next' ? 'Next' : 'Later'} />
-            <span className={classes.text}>{text}</span>
+            <span className="grow">{text}</span>
             {state === 'next' && atMs !== null && <Countdown atMs={atMs} />}
             {atMs === null ? (
               <span className="faint">after that</span>

@@ -166,7 +166,7 @@ function Values({ title, values, secretNames, none }: ValuesProps) {
                 <th scope="row">{key}</th>
                 <td className="mono">
                   {secretNames.includes(key) ? (
-                    <span className={classes.secret} title="Secret value, not shown">
+                    <span className="dim inline" title="Secret value, not shown">
                       <IconLock size={13} role="img" aria-label="Secret" /> {SECRET_MASK}
                     </span>
                   ) : (

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Flex } from '@mantine/core'
 import { type Attempt, ATTEMPT_REASONS, type AttemptNumber, type JobDetail } from '../../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { formatRuntime, utcDay } from '../../../shared/time.ts'
@@ -20,19 +20,19 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
   if (attempts.length === 0)
     return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
   return attempts.toReversed().map((attempt) => (
-    <section key={attempt.number} className={classes.attempt} aria-label={`Attempt ${attempt.number}`}>
+    <section key={attempt.number} className={`${classes.attempt} box`} aria-label={`Attempt ${attempt.number}`}>
       <header>
         <strong>
           {attempt.number} · {nodeName(attempt.nodeId)}
         </strong>
         <span className={`tone-${toneOf(attempt)}`}>{resultWord(attempt)}</span>
-        <span className={classes.grow} />
+        <span className="grow" />
         <Button variant="subtle" onClick={() => onLog(attempt.number)}>
           Log
         </Button>
       </header>
       {attempt.reason !== null && <FieldRow label="Reason">{attempt.reason}</FieldRow>}
-      {meaningOf(attempt) !== null && <p className={classes.meaning}>{meaningOf(attempt)}</p>}
+      {meaningOf(attempt) !== null && <p className={`${classes.meaning} dim`}>{meaningOf(attempt)}</p>}
       <FieldRow label="Sent">{formatInstant(attempt.sentAtMs)}</FieldRow>
       {attempt.acceptedAtMs !== null && (
         <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>
@@ -58,12 +58,12 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
       {attempt.cpuSeconds !== null && <FieldRow label="CPU time">{formatSeconds(attempt.cpuSeconds)}</FieldRow>}
       {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
       <FieldRow label="Job ID on node">
-        <span className={classes.jobid}>
+        <Flex component="span" align="center" gap={4}>
           <span className="mono ellipsis" title={attempt.jobid}>
             {attempt.jobid}
           </span>
           <CopyButton value={attempt.jobid} what="the job ID" />
-        </span>
+        </Flex>
       </FieldRow>
       <FieldRow label="Log">{logPlace(attempt, keptBytesOfCutLog(timeline, attempt.number))}</FieldRow>
     </section>

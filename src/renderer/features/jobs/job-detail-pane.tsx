@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Tabs, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, Stack, Tabs, Tooltip } from '@mantine/core'
 import { IconArrowsDiagonal, IconArrowsDiagonalMinimize2, IconHandStop, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -74,9 +74,16 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   ])
 
   return (
-    <div className={classes.pane} data-wide={isWide || undefined}>
+    <Group
+      align="stretch"
+      gap={0}
+      wrap="nowrap"
+      mih={0}
+      className={`${classes.pane} fixed`}
+      data-wide={isWide || undefined}
+    >
       <DetailPane label="Job">
-        <div className={classes.corner}>
+        <Group align="stretch" gap={2} wrap="nowrap" className={classes.corner}>
           <Tooltip label={isWide ? 'Narrower (z)' : 'Wider (z)'}>
             <ActionIcon
               className={classes.widen}
@@ -91,7 +98,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
               <IconX size={16} />
             </ActionIcon>
           </Tooltip>
-        </div>
+        </Group>
         <QueryState query={detail} what="the job" rows={10}>
           {(data: JobDetail) => (
             <>
@@ -111,7 +118,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                     <Tabs.Tab key={value} value={value}>
                       {label}
                       {value === 'attempts' && data.attempts.length > 1 && (
-                        <span className={classes.count}>{data.attempts.length}</span>
+                        <span className={`${classes.count} faint`}>{data.attempts.length}</span>
                       )}
                     </Tabs.Tab>
                   ))}
@@ -156,7 +163,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
           )}
         </QueryState>
       </DetailPane>
-    </div>
+    </Group>
   )
 }
 
@@ -179,14 +186,14 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   const versionWords = version === null ? 'active version' : version === '' ? 'unknown version' : `version ${version}`
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
-    <header className={classes.head}>
-      <div className={classes.title}>
+    <Flex component="header" direction="column" gap={6}>
+      <Group gap={10} wrap="nowrap" miw={0} pr={64}>
         <JobStatusCell job={job} away={away} />
-        <h2 className={classes.name} title={`${job.project}/${job.spider}`}>
+        <h2 className={`${classes.name} ellipsis`} title={`${job.project}/${job.spider}`}>
           {job.project}/{job.spider}
         </h2>
-      </div>
-      <p className={classes.facts}>
+      </Group>
+      <Flex component="p" align="center" gap="0 12px" wrap="wrap" m={0} className={`${classes.facts} dim`}>
         {job.reason !== null && limitHit === null && <ReasonText reason={job.reason} />}
         {job.nodeId !== null && (
           <span>
@@ -206,9 +213,9 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         )}
         <span>{versionWords}</span>
         <JobSchedule job={job} />
-      </p>
+      </Flex>
       {limitHit !== null && (
-        <div className={classes.limitHit}>
+        <Group align="stretch" gap={8} wrap="nowrap" className={`${classes.limitHit} notice-bad`}>
           <IconHandStop size={16} aria-hidden />
           <div>
             <strong>Stopped by the {limitHit}.</strong>
@@ -220,37 +227,37 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
               .
             </p>
           </div>
-        </div>
+        </Group>
       )}
       {unknownSinceMs !== null && (
-        <div className={classes.unknown}>
+        <Stack gap={8} className={classes.unknown}>
           <p>
             {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} has been unreachable for{' '}
             <RelativeTime atMs={unknownSinceMs} />. The state of this run is unknown until the node responds.
           </p>
           {onElsewhere !== null && (
-            <div className={classes.unknownAct}>
+            <Group gap="4px 10px" className="dim">
               <Button onClick={onElsewhere}>Run elsewhere</Button>
               <span>It may then run twice.</span>
-            </div>
+            </Group>
           )}
-        </div>
+        </Stack>
       )}
       {job.mayHaveRunTwice && (
-        <div className={classes.unknown}>
+        <Stack gap={8} className={classes.unknown}>
           <p>
             <strong>This job may have run more than once.</strong> A node lost the job or was given up, so the job was
             run again. Its first items may be duplicated. See the attempts for details.
           </p>
-        </div>
+        </Stack>
       )}
       {job.outcome === 'unclear' && (
-        <div className={classes.unknown}>
+        <Stack gap={8} className={classes.unknown}>
           <p>
             <strong>The run ended. How is not visible in its log.</strong> The log level hides Scrapy’s closing
             messages, and the node does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.
           </p>
-        </div>
+        </Stack>
       )}
       {job.outcome === 'succeeded' && <JobFindings jobId={job.id} />}
       {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
@@ -274,7 +281,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
           {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
         </div>
       )}
-    </header>
+    </Flex>
   )
 }
 
@@ -337,7 +344,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
       noOverlap: job.noOverlap
     })
   return (
-    <div className={classes.buttons}>
+    <Group gap={8}>
       {mayCancel && job.state !== 'ended' && !isCancelling(job) && (
         <Button disabled={isBusy} onClick={() => (isPending ? undoCancel(job.id) : act(actions.cancelOne(job)))}>
           {isPending ? 'Undo cancel' : 'Cancel'}
@@ -402,13 +409,13 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
         </>
       )}
       <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
-      <span className={classes.id}>
+      <Flex component="span" display="inline-flex" align="center" gap={2} miw={0} maw={260} className="push dim">
         <span className="mono ellipsis" title={job.jobid}>
           {job.jobid === job.id ? shortId(job.id) : job.jobid}
         </span>
         <CopyButton value={job.jobid} what="the job ID" />
-      </span>
-    </div>
+      </Flex>
+    </Group>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Tooltip } from '@mantine/core'
+import { Group, Tooltip } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { type KeyboardEvent, type RefObject, useEffect, useRef, useState, type ReactNode } from 'react'
 import classes from './job-filter-box.module.css'
@@ -76,12 +76,12 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
   }
 
   return (
-    <div className={classes.whole}>
-      <div className={classes.box} onClick={() => inputRef.current?.focus()}>
+    <div className="grow">
+      <Group gap="4px 6px" className={`${classes.box} faint`} onClick={() => inputRef.current?.focus()}>
         <IconFilter size={14} aria-hidden />
         {terms.map((term) => (
           <Tooltip key={term.key} label={formatTerm(term)}>
-            <span className={classes.chip}>
+            <span className={`${classes.chip} small`}>
               <span className="ellipsis">
                 <b>{term.key}</b>:{term.value}
               </span>
@@ -106,9 +106,9 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
           spellCheck={false}
           autoComplete="off"
         />
-      </div>
+      </Group>
       {problems.length > 0 && (
-        <p className={classes.problem} role="alert">
+        <p className={`${classes.problem} small`} role="alert">
           {problems.join(' ')}
         </p>
       )}
@@ -185,7 +185,7 @@ function FacetGroup({ title, options, selected, onToggle }: FacetGroupProps) {
         <button
           key={value}
           type="button"
-          className={facetsClasses.option}
+          className={`${facetsClasses.option} dim`}
           aria-pressed={selected.includes(value)}
           onClick={() => onToggle(value)}
         >

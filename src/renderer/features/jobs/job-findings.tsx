@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import type { JobExpectations as Expectations, JobId, RunMetric } from '../../../shared/contract/index.ts'
@@ -16,11 +17,11 @@ export function JobFindings({ jobId }: { jobId: JobId }) {
   const findings = useExpectations(jobId)?.findings ?? []
   if (findings.length === 0) return null
   return (
-    <div className={classes.unknown}>
+    <Stack gap={8} className={classes.unknown}>
       <p>
         <strong>This run was unusual.</strong> {findings.map(({ words }) => words).join('; ')}.
       </p>
-    </div>
+    </Stack>
   )
 }
 

@@ -1,3 +1,4 @@
+import { Flex, Group, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -9,7 +10,6 @@ import { LinkButton } from '../../ui/link-button.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
-import classes from './job-items.module.css'
 
 const SHOWN = 100
 
@@ -60,19 +60,19 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
   const types = new Map(facts.data.columns.map(({ name, type }) => [name, type]))
   const { columns, minWidthPx } = itemColumns({ names: page.data.columns, types, rows: page.data.rows })
   return (
-    <div className={classes.items}>
-      <div className={classes.head}>
+    <Stack gap={8} mih={320} className="grow">
+      <Group gap="6px 12px" justify="space-between">
         <span className="dim">
           {describeFacts(facts.data)}
           {facts.data.from === 'node' && facts.data.nodeId !== null && ` · on ${nodeName(facts.data.nodeId)}`}
         </span>
-        <span className={classes.acts}>
+        <Flex component="span" display="inline-flex" gap={8}>
           <ExportMenu of={of} engineProblem={facts.data.engineProblem} />
           <LinkButton to="/items" search={{ job: job.id, attempt: of.attemptNumber } as never}>
             Open all items
           </LinkButton>
-        </span>
-      </div>
+        </Flex>
+      </Group>
       <VirtualTable
         label="Items"
         rows={page.data.rows}
@@ -82,8 +82,8 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
         rowPx={28}
         empty={<p className="dim">The file has no items{mayGrow ? ' yet' : ''}.</p>}
       />
-      {page.data.nextOffset !== null && <p className={classes.more}>The first {SHOWN} are shown.</p>}
-    </div>
+      {page.data.nextOffset !== null && <p className="faint">The first {SHOWN} are shown.</p>}
+    </Stack>
   )
 }
 

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, NumberInput, Popover, SegmentedControl } from '@mantine/core'
+import { ActionIcon, Button, Group, Menu, NumberInput, Popover, SegmentedControl } from '@mantine/core'
 import {
   IconArrowBarToDown,
   IconArrowBarToUp,
@@ -58,7 +58,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
     running.length >= MANY_RUNNING ? setAsking(force ? 'force' : 'cancel') : cancel(force)
 
   return (
-    <div className={classes.marks} role="toolbar" aria-label="Selected jobs">
+    <Group gap={8} className={classes.marks} role="toolbar" aria-label="Selected jobs">
       <strong>{plural(marked.length, 'job')} selected</strong>
       {everything !== null && (
         <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>
@@ -148,7 +148,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
           {textOf(asking, groups)}
         </ConfirmDialog>
       )}
-    </div>
+    </Group>
   )
 })
 

@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Job, RunFigures, RunSeries } from '../../../shared/contract/index.ts'
 import { LineChart } from '../../ui/charts/line-chart.tsx'
@@ -32,7 +33,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
     figures.pythonVersion === null ? null : `Python ${figures.pythonVersion}`
   ].filter((words) => words !== null)
   return (
-    <section aria-label="Progress" className={classes.usage}>
+    <Flex aria-label="Progress" component="section" direction="column" gap={12} className={classes.usage}>
       {series !== null && <SeriesCharts series={series} job={job} figures={figures} />}
       {isPartial && <p className="tone-wait">Parts of the log could not be read: these figures may be too low.</p>}
       <div>
@@ -59,11 +60,11 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
         </table>
       </div>
       {job.state !== 'ended' && latest['crawl'] !== undefined && (
-        <p className={`mono ellipsis ${classes.latest}`} title={latest['crawl']}>
+        <p className={`${classes.latest} mono ellipsis dim`} title={latest['crawl']}>
           {latest['crawl']}
         </p>
       )}
-    </section>
+    </Flex>
   )
 }
 

@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import type { JobDetail, Job } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { useRunFigures } from '../../state/use-run-figures.ts'
@@ -113,12 +114,12 @@ function JobErrors({ job }: { job: Job }) {
                   <Link
                     to="/errors"
                     search={{ group: group.id, project: group.project, state: 'all' }}
-                    className={jobErrorsClasses.title}
+                    className={`${jobErrorsClasses.title} break`}
                   >
                     {group.title}
                   </Link>
-                  <span className={`mono faint ${jobErrorsClasses.culprit}`}>{group.culprit}</span>
-                  <span className={jobErrorsClasses.facts}>
+                  <span className={`${jobErrorsClasses.culprit} mono faint break`}>{group.culprit}</span>
+                  <Flex component="span" gap="0 12px" wrap="wrap">
                     {group.state !== 'open' && <ErrorStateText group={group} />}
                     <span>{plural(occurrence.count, 'time')}</span>
                     {group.jobCount > 1 && <span className="dim">in {formatCount(group.jobCount)} jobs</span>}
@@ -129,7 +130,7 @@ function JobErrors({ job }: { job: Job }) {
                     <Link to="/logs" search={logSearchOf(occurrence)}>
                       Line {formatCount(occurrence.line)}
                     </Link>
-                  </span>
+                  </Flex>
                 </li>
               ))}
             </ul>

@@ -42,7 +42,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
       {unknown !== null && (
         <li data-tone="lost">
           <div className={classes.step}>
-            <span className={classes.text}>
+            <span className={`${classes.text} grow break`}>
               {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} is unreachable: state unknown since then
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
@@ -72,7 +72,7 @@ function Step({ step, before, nodeName }: StepProps) {
   const evidence = Object.entries(step.evidence)
   const head = (
     <>
-      <span className={classes.text}>{step.text}</span>
+      <span className={`${classes.text} grow break`}>{step.text}</span>
       <time dateTime={new Date(step.atMs).toISOString()} title={formatInstant(step.atMs)}>
         {formatStepTime(step.atMs, before?.atMs)}
       </time>
@@ -94,7 +94,7 @@ function Step({ step, before, nodeName }: StepProps) {
         <small className={classes.more}>{evidenceLine(step, nodeName)}</small>
       </summary>
       {explained}
-      <dl className={classes.evidence}>
+      <dl className={`${classes.evidence} box small`}>
         {evidence.map(([key, value]) => (
           <div key={key}>
             <dt>{keyWords(key)}</dt>
@@ -109,7 +109,7 @@ function Step({ step, before, nodeName }: StepProps) {
 /** A noticeable wait between being queued and being sent. */
 function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
   if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
-  return <p className={classes.waited}>waited {formatAge(step.atMs - before.atMs)}</p>
+  return <p className={`${classes.waited} small`}>waited {formatAge(step.atMs - before.atMs)}</p>
 }
 
 const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {

@@ -1,3 +1,4 @@
+import { Flex } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Attempt, Job, JobDetail, RunLimits, UsageSample } from '../../../shared/contract/index.ts'
@@ -31,7 +32,7 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   const memoryMegabytes = effectiveLimits(ofProject ?? null, job.limits)?.memoryMegabytes
   const shared = { startedAtMs, tone: isLive ? 'run' : 'off', lookAtMs, onLook: setLookAtMs } as const
   return (
-    <section aria-label="Memory and CPU" className={classes.usage}>
+    <Flex aria-label="Memory and CPU" component="section" direction="column" gap={12} className={classes.usage}>
       {usage.isError && <ErrorState what="memory and CPU" error={usage.error} onRetry={() => void usage.refetch()} />}
       {samples.length > 1 ? (
         <>
@@ -61,7 +62,7 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
       )}
       <Figures attempt={attempt} samples={samples} isLive={isLive} />
       {ofProject !== undefined && <Limits job={job} ofProject={ofProject} />}
-    </section>
+    </Flex>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Popover } from '@mantine/core'
+import { Button, Flex, Popover } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -101,11 +101,11 @@ export function JobsScreen() {
 
   const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
   return (
-    <div className={classes.screen}>
-      <nav className={classes.facets} aria-label="Filters">
+    <div className={`${classes.screen} grow`}>
+      <nav className={`${classes.facets} fixed`} aria-label="Filters">
         {facetList}
       </nav>
-      <section className={classes.list} aria-label="Jobs">
+      <section className={`${classes.list} grow`} aria-label="Jobs">
         <h1 className="visually-hidden">Jobs</h1>
         <div className={classes.toolbar}>
           <Popover position="bottom-start" shadow="md" width={220}>
@@ -125,14 +125,14 @@ export function JobsScreen() {
           />
         </div>
         {isQueue && rows.length > 0 && (
-          <p className={classes.order}>
+          <Flex component="p" align="center" gap="2px 10px" wrap="wrap" className={`${classes.order} dim`}>
             {queue.isOrdered
               ? `Queue order${mayOrder ? ': drag a row, or move it with Alt ↑ and Alt ↓' : ''}.`
               : queue.isReading
                 ? 'Loading the queue order…'
                 : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs are queued. Filter the list to see and change their order.`}
             <Link to="/queue">Limits, weights and pauses</Link>
-          </p>
+          </Flex>
         )}
         {marked.length > 0 && (
           <JobMarksBar

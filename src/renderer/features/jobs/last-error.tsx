@@ -12,7 +12,7 @@ export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; 
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
   const occurrence = occurrenceOf(line, data?.errors ?? [])
   return (
-    <div className={classes.kill}>
+    <div className={`${classes.kill} small`}>
       <span className="visually-hidden">Last error: </span>
       {line}
       {occurrence !== null && (

@@ -1,4 +1,4 @@
-import { Button, CloseButton, Progress } from '@mantine/core'
+import { Button, CloseButton, Group, Progress, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import type { JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
@@ -118,8 +118,8 @@ function BulkActNotice({ id }: { id: string }) {
   }
   const isUnderWay = act.state === 'asked' || (act.state === 'confirmed' && act.count < act.ids.length)
   return (
-    <div className={classes.notice}>
-      <div className={classes.words}>
+    <Group gap={8} wrap="nowrap">
+      <Stack gap={3} className={`${classes.words} grow`}>
         <span id={`${id}-words`} role="status">
           {bulkActWords(act)}
         </span>
@@ -133,13 +133,13 @@ function BulkActNotice({ id }: { id: string }) {
             aria-label="Progress"
           />
         )}
-      </div>
+      </Stack>
       {act.undo !== null && (
         <Button aria-describedby={`${id}-words`} onClick={() => void undo()}>
           Undo
         </Button>
       )}
       <CloseButton size="sm" aria-label="Close (continues in the background)" onClick={() => close(id)} />
-    </div>
+    </Group>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Loader, Popover, TextInput } from '@mantine/core'
+import { Button, Loader, Popover, Stack, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useState } from 'react'
@@ -84,7 +84,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
   }
 
   return (
-    <div className={classes.picker}>
+    <Stack gap={6} className={classes.picker}>
       <TextInput
         data-autofocus
         placeholder="Project, spider or job id"
@@ -120,7 +120,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
       {jobs.length === 0 && !running.isPending && !ended.isPending && (
         <p className="dim">{text === '' ? 'No jobs have run yet.' : 'No matching jobs with a log.'}</p>
       )}
-    </div>
+    </Stack>
   )
 }
 
@@ -148,7 +148,7 @@ function Choice({ job, node, isChosen, onPick }: ChoiceProps) {
         {job.project}/{job.spider}
       </span>
       <span className="faint ellipsis">{node}</span>
-      <span className={classes.choiceAge}>
+      <span className={`${classes.choiceAge} faint push`}>
         <RelativeTime atMs={job.startedAtMs ?? job.queuedAtMs} />
       </span>
     </div>

@@ -1,4 +1,4 @@
-import { ActionIcon, Tooltip } from '@mantine/core'
+import { ActionIcon, Group, Stack, Tooltip } from '@mantine/core'
 import { IconArrowMerge, IconColumns2, IconListDetails, IconSearch, IconTerminal2, IconX } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -85,11 +85,11 @@ export function LogsScreen() {
   )
 
   return (
-    <div className={classes.screen}>
+    <Stack gap={0} className={`${classes.screen} grow`}>
       <h1 className="visually-hidden">Logs</h1>
       {tabs.open.length > 0 && (
-        <div className={classes.tabBar}>
-          <div className={classes.tabs} role="tablist" aria-label="Open logs">
+        <Group gap={10} wrap="nowrap" className={classes.tabBar}>
+          <div className={`${classes.tabs} grow`} role="tablist" aria-label="Open logs">
             {tabs.open.map((id) => (
               <Tab
                 key={id}
@@ -125,7 +125,7 @@ export function LogsScreen() {
             <span className={classes.words}>Search all logs</span>
           </LinkButton>
           {picker}
-        </div>
+        </Group>
       )}
       {tabs.open.length === 0 && (
         <EmptyState
@@ -157,7 +157,7 @@ export function LogsScreen() {
         )}
         {!tabs.isMerged &&
           shown.map((id, index) => (
-            <div key={id} className={classes.panel} role="tabpanel" aria-label={titleOf(id)}>
+            <Stack key={id} gap={0} className={`${classes.panel} grow`} role="tabpanel" aria-label={titleOf(id)}>
               {isSplit && <PaneHead name={titleOf(id)} onClose={() => go(closePane(tabs, id))} />}
               {isKnown(id) && (
                 <LogOfJob
@@ -169,10 +169,10 @@ export function LogsScreen() {
                   onMark={(lines) => index === 0 && mark(lines)}
                 />
               )}
-            </div>
+            </Stack>
           ))}
       </div>
-    </div>
+    </Stack>
   )
 }
 
@@ -186,12 +186,12 @@ function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nod
 
 function PaneHead({ name, onClose }: { name: string; onClose: () => void }) {
   return (
-    <div className={classes.paneHead}>
+    <Group gap={8} justify="space-between" wrap="nowrap" className={`${classes.paneHead} dim`}>
       <span className="ellipsis">{name}</span>
       <ActionIcon size={20} onClick={onClose} aria-label={`Close the pane of ${name}`}>
         <IconX size={12} />
       </ActionIcon>
-    </div>
+    </Group>
   )
 }
 
@@ -206,7 +206,7 @@ interface TabProps {
 function Tab({ job, name, isFront, onShow, onClose }: TabProps) {
   return (
     <span
-      className={classes.tab}
+      className={`${classes.tab} dim`}
       data-front={isFront || undefined}
       onAuxClick={(event) => event.button === 1 && onClose()}
     >

@@ -1,11 +1,13 @@
 import {
   ActionIcon,
   Button,
+  Flex,
   Loader,
   NumberInput,
+  PasswordInput,
   Popover,
   SegmentedControl,
-  PasswordInput,
+  Stack,
   Textarea,
   TextInput,
   Tooltip
@@ -141,11 +143,11 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
       />
       <NewTagsField value={tags} onChange={setTags} />
       {rows.length > 0 && (
-        <ul className={classes.rows} aria-label="Address check">
+        <ul className={`${classes.rows} box`} aria-label="Address check">
           {shown.map(({ address, probe, verdict }) => (
             <li key={address.key} className={classes.row}>
               <VerdictIcon verdict={verdict} />
-              <div className={classes.what}>
+              <Stack gap={0} miw={0} className="small">
                 <span className="mono ellipsis" title={address.url}>
                   {address.url}
                 </span>
@@ -155,7 +157,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
                   failure={failures[address.key]}
                   hasUsername={credentialsOf(address).username !== null}
                 />
-              </div>
+              </Stack>
               <TextInput
                 aria-label={`Name of ${address.url}`}
                 placeholder="Name"
@@ -253,9 +255,9 @@ function Finding({ address, probe, failure, hasUsername }: FindingProps) {
     <span className="dim">
       {facts(result)}
       {result.warnings.map((warning) => (
-        <span key={warning} className={`tone-wait ${classes.warning}`}>
+        <Flex key={warning} component="span" align="center" gap={4} className="tone-wait">
           <IconAlertTriangle size={12} aria-hidden /> {warning}
-        </span>
+        </Flex>
       ))}
     </span>
   )

@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Flex, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useApi } from '../../api/api.tsx'
@@ -19,7 +19,10 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
     return <PullingSetup name={add.data.node.name} token={add.data.token} onDone={onDone} />
   }
   return (
-    <form
+    <Flex
+      component="form"
+      align="flex-end"
+      gap={8}
       className={classes.add}
       onSubmit={(event) => {
         event.preventDefault()
@@ -38,6 +41,6 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
       <Button type="submit" variant="filled" disabled={name.trim() === ''} loading={add.isPending}>
         Create token
       </Button>
-    </form>
+    </Flex>
   )
 }

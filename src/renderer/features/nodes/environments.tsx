@@ -1,4 +1,4 @@
-import { Button, Group, Menu } from '@mantine/core'
+import { Button, Group, Menu, Stack } from '@mantine/core'
 import { IconFileText, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -107,10 +107,10 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
       </header>
       {/* The previous build stays in use during a rebuild, and if it fails. */}
       {version !== null && (
-        <div className={classes.python}>
+        <Group align="stretch" gap="2px 14px">
           <span>{pythonWords(environment)}</span>
           {state === 'ready' && <StartModeText start={start} isBrief />}
-        </div>
+        </Group>
       )}
       {state === 'building' && (
         <div className={classes.building}>
@@ -119,13 +119,13 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
         </div>
       )}
       {problem !== null && (
-        <div className={classes.problem} role="alert">
+        <Stack align="flex-start" gap={6} className={`${classes.problem} notice-bad break`} role="alert">
           {problem}
           <Group gap={8}>
             {hasLog && <Button onClick={onLog}>Build log</Button>}
             <RebuildButton environment={environment} />
           </Group>
-        </div>
+        </Stack>
       )}
       <p className="dim">
         {isUsed ? (

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Menu } from '@mantine/core'
+import { Badge, Button, Flex, Group, Menu } from '@mantine/core'
 import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -70,7 +70,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         <span className={isTroubled(node) ? 'tone-bad' : 'dim'}>{nodeWord(node)}</span>
       </PaneHead>
       {node.problem !== null && (
-        <div className={classes.problem} role="alert">
+        <div className={`${classes.problem} notice-bad`} role="alert">
           <p>{node.problem}</p>
           {may && node.health === 'unauthorized' && !editing && (
             <Button onClick={() => setEditing(true)}>Change password</Button>
@@ -81,7 +81,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         </div>
       )}
       {node.health === 'up' && node.stuckSinceMs !== null && (
-        <div className={classes.problem} role="alert">
+        <div className={`${classes.problem} notice-bad`} role="alert">
           <p>
             This node accepts jobs but has not started any for <RelativeTime atMs={node.stuckSinceMs} />. Its queued
             jobs are withdrawn and it gets no new jobs, except occasional test jobs. Restart Scrapyd on the node, or
@@ -233,9 +233,9 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       {node.kind === 'scrapyd' ? (
         <>
           <FieldRow label="Address">
-            <span className={classes.address}>
+            <Flex component="span" align="flex-start" gap={2} className={`${classes.address} break`}>
               <CopyText value={node.url} what="the address" />
-            </span>
+            </Flex>
           </FieldRow>
           {node.tunnel !== null && <Tunnel node={node} tunnel={node.tunnel} />}
           <FieldRow label="Authentication">
@@ -371,19 +371,19 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
   if (python === null)
     return (
       <FieldRow label="Python">
-        <span className={classes.noPython}>
+        <Flex component="span" direction="column" align="flex-start" gap={8}>
           <span className="tone-wait">No Python with Scrapy was found. Spiders cannot run on this node.</span>
           <CreateEnvironment />
-        </span>
+        </Flex>
       </FieldRow>
     )
   return (
     <>
       <FieldRow label="Python">{pythonWords(python)}</FieldRow>
       <FieldRow label="Path">
-        <span className={classes.address}>
+        <Flex component="span" align="flex-start" gap={2} className={`${classes.address} break`}>
           <CopyText value={python.path} what="the path" />
-        </span>
+        </Flex>
       </FieldRow>
       <FieldRow label="Start mode">
         <StartModeText start={python.start} />

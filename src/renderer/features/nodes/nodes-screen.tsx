@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { IconPlus, IconServer2, IconAlertTriangle, IconRadar2 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -62,7 +62,7 @@ export function NodesScreen() {
         ]}
         bar={
           groups.length > 0 && (
-            <div className={classes.groups} role="toolbar" aria-label="Groups">
+            <Group align="stretch" gap={6} className={classes.groups} role="toolbar" aria-label="Groups">
               {groups.map(({ name, count, troubled }) => (
                 <Button
                   key={name}
@@ -76,7 +76,7 @@ export function NodesScreen() {
                   {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} with problems</span>}
                 </Button>
               ))}
-            </div>
+            </Group>
           )
         }
         query={nodes}

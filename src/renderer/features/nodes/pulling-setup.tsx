@@ -1,4 +1,4 @@
-import { Alert, Button } from '@mantine/core'
+import { Alert, Button, Stack } from '@mantine/core'
 import { pullingSetup } from '../../../shared/pulling-setup.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import classes from './pulling-setup.module.css'
@@ -7,7 +7,7 @@ import classes from './pulling-setup.module.css'
 export function PullingSetup({ name, token, onDone }: { name: string; token: string; onDone: () => void }) {
   const { commands, configuration } = pullingSetup({ address: addressHere(), token })
   return (
-    <div className={classes.setup}>
+    <Stack align="flex-start" gap={12} className={classes.setup}>
       <Alert color="yellow" title="This token is shown only once">
         It lets a Scrapyd take jobs as {name}. If it gets lost, create a new token; the old one is then refused.
       </Alert>
@@ -16,7 +16,7 @@ export function PullingSetup({ name, token, onDone }: { name: string; token: str
       <Button variant="filled" onClick={onDone}>
         Done
       </Button>
-    </div>
+    </Stack>
   )
 }
 
@@ -26,7 +26,7 @@ function Step({ title, text, what }: { title: string; text: string; what: string
       <p className={classes.title}>
         {title} <CopyButton value={text} what={what} />
       </p>
-      <pre className={classes.text}>{text}</pre>
+      <pre className={`${classes.text} box small`}>{text}</pre>
     </section>
   )
 }

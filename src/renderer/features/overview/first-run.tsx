@@ -25,7 +25,7 @@ export function useIsFirstRun(): boolean {
 export function FirstRun({ python }: { python: PythonState }) {
   const { may } = useMay('nodes.change')
   return (
-    <section className={classes.panel} aria-label="Begin">
+    <section className={`${classes.panel} card`} aria-label="Begin">
       <h2 className={classes.title}>Scrapdeck is running with a node on this computer.</h2>
       <p className="dim">Jobs wait in one queue and run on the first node with a free slot. Choose how to start:</p>
       <div className={classes.ways}>
@@ -102,7 +102,7 @@ function GetPython({ python }: { python: PythonState }) {
 
 function Way({ icon, title, text, children }: { icon: ReactNode; title: string; text: string; children?: ReactNode }) {
   return (
-    <div className={classes.way}>
+    <div className={`${classes.way} box`}>
       <span className={classes.icon}>{icon}</span>
       <strong>{title}</strong>
       <p className="dim">{text}</p>

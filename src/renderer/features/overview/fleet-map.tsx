@@ -85,7 +85,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
   const flip = x > window.innerWidth - 280
   return (
     <div
-      className={classes.hint}
+      className={`${classes.hint} small`}
       style={{ top: y + 16, ...(flip ? { right: window.innerWidth - x } : { left: x + 12 }) }}
       aria-hidden
     >

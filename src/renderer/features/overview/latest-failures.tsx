@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Flex } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Job } from '../../../shared/contract/index.ts'
@@ -50,7 +50,7 @@ export function LatestFailures() {
             <span className={`faint ${classes.age}`}>
               <RelativeTime atMs={job.endedAtMs} />
             </span>
-            <span className={classes.acts}>
+            <Flex component="span" gap={4} className={classes.acts}>
               <LinkButton
                 to="/logs"
                 search={{ jobs: [job.id], job: job.id }}
@@ -61,7 +61,7 @@ export function LatestFailures() {
                 Log
               </LinkButton>
               <RetryButton job={job} />
-            </span>
+            </Flex>
           </li>
         ))}
       </ul>

@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import { useConnection } from '../../state/connection.ts'
@@ -29,7 +30,7 @@ export function OverviewScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions())
   const firstRun = useIsFirstRun()
   return (
-    <div className={classes.screen}>
+    <Stack gap={12} className={classes.screen}>
       <ScreenHead title="Overview" note={<AsOf />} />
       {firstRun && status.data && <FirstRun python={status.data.python} />}
       <QueryState query={status} what="the state of the engine" rows={4}>
@@ -47,7 +48,7 @@ export function OverviewScreen() {
       </QueryState>
       <NewErrors />
       <LatestFailures />
-    </div>
+    </Stack>
   )
 }
 
@@ -171,7 +172,7 @@ interface CardProps {
 
 function Card({ title, value, unit, hint, tone, line, search }: CardProps) {
   return (
-    <Link to="/jobs" search={search} className={figureCardsClasses.card} title={hint}>
+    <Link to="/jobs" search={search} className={`${figureCardsClasses.card} card`} title={hint}>
       <h2>{title}</h2>
       <span className={figureCardsClasses.value}>
         {formatCount(value)}

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { NodeId, Problem, SpiderFindings } from '../../../shared/contract/index.ts'
@@ -19,9 +19,9 @@ import classes from './problems.module.css'
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (
-      <div className={classes.none}>
+      <Group gap={8} wrap="nowrap" className={`${classes.none} card dim`}>
         <IconCircleCheck size={16} className="tone-ok" aria-hidden /> No problems
-      </div>
+      </Group>
     )
   }
   return (
@@ -34,15 +34,15 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
             ) : (
               <IconAlertTriangleFilled size={14} className="tone-wait" role="img" aria-label="Warning" />
             )}
-            <span className={classes.words}>
+            <span className={`${classes.words} grow`}>
               <strong>{problem.title}</strong> <span className="dim">{problem.text}</span>
             </span>
             {problem.sinceMs !== null && (
-              <span className={`faint ${classes.since}`}>
+              <span className="faint fixed small">
                 <RelativeTime atMs={problem.sinceMs} />
               </span>
             )}
-            <span className={classes.mend}>
+            <span className={`${classes.mend} fixed`}>
               <Mend problem={problem} />
             </span>
           </li>

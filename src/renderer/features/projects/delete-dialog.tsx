@@ -44,7 +44,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
   if (failedNodes.length > 0)
     return (
       <Dialog opened onClose={onClose} title={`Delete ${what}?`} size={460}>
-        <div className={classes.failure} role="alert">
+        <div className={`${classes.failure} notice-bad`} role="alert">
           <strong>
             {what} was deleted here, but is still on {plural(failedNodes.length, 'node')}
           </strong>

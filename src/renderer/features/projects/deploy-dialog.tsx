@@ -1,4 +1,4 @@
-import { Button, Checkbox } from '@mantine/core'
+import { Button, Checkbox, Flex } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Version } from '../../../shared/contract/index.ts'
@@ -72,9 +72,9 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
 function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
   const word = nodeWord(node)
   return (
-    <span className={classes.nodeLabel}>
+    <Flex component="span" display="inline-flex" align="center" gap={7} className={classes.nodeLabel}>
       <NodeHealthDot node={node} /> {node.name}
       <span className="faint">{[isThere && 'deployed', word !== 'up' && word].filter(Boolean).join(', ')}</span>
-    </span>
+    </Flex>
   )
 }

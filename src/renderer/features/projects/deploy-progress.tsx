@@ -1,4 +1,4 @@
-import { Button, Loader, Progress } from '@mantine/core'
+import { Button, Flex, Group, Loader, Progress } from '@mantine/core'
 import { IconCheck, IconX } from '@tabler/icons-react'
 import type { Deployment } from '../../../shared/contract/index.ts'
 import { ErrorState } from '../../ui/states.tsx'
@@ -17,8 +17,8 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
   const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (
-    <section className={classes.deploy} aria-label="Deploy">
-      <div className={classes.deployHead}>
+    <Flex component="section" direction="column" gap={8} my={8} aria-label="Deploy">
+      <Group gap={8} justify="space-between" wrap="nowrap" mih={28}>
         <strong role="status">
           {isOver
             ? failed.length === 0
@@ -33,7 +33,7 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
               : `Retry ${failed.length} failed nodes`}
           </Button>
         )}
-      </div>
+      </Group>
       <Progress.Root aria-hidden>
         <Progress.Section value={shareOf(done - failed.length)} color="var(--ok)" />
         <Progress.Section value={shareOf(failed.length)} color="var(--bad)" />
@@ -48,10 +48,10 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
               {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
               {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
               <span>{nameOf(nodeId)}</span>
-              {error !== null && <span className={classes.deployError}>{error}</span>}
+              {error !== null && <span className={`${classes.deployError} grow dim`}>{error}</span>}
             </li>
           ))}
       </ul>
-    </section>
+    </Flex>
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Flex, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Environment, Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -56,13 +56,13 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
         {limits.length === 0 ? (
           <span className="dim">none</span>
         ) : (
-          <ul className={classes.limits}>
+          <Flex component="ul" gap="2px 16px" wrap="wrap">
             {limits.map(({ name, label, value }) => (
               <li key={name}>
                 <span className="dim">{label}</span> {value}
               </li>
             ))}
-          </ul>
+          </Flex>
         )}
       </FieldRow>
       {isLogOpen && environment !== undefined && <BuildLogDialog id={environment.id} onClose={() => onLog(false)} />}
@@ -96,18 +96,18 @@ function PythonText({ project, environment }: { project: Project; environment: E
 
 function EnvironmentText({ environment, onLog }: { environment: Environment; onLog: () => void }) {
   return (
-    <div className={classes.environment}>
-      <span className={classes.environmentHead}>
+    <Stack gap={6} className={classes.environment}>
+      <Flex component="span" align="center" gap={10} wrap="wrap">
         <EnvironmentStateText environment={environment} />
         {environment.hasLog && <Button onClick={onLog}>Build log</Button>}
         <RebuildButton environment={environment} />
-      </span>
+      </Flex>
       <StepProgress progress={environment.progress} />
       {environment.problem !== null && (
-        <p className={classes.failure} role="alert">
+        <p className={`${classes.failure} notice-bad`} role="alert">
           {environment.problem}
         </p>
       )}
-    </div>
+    </Stack>
   )
 }

@@ -1,12 +1,13 @@
+import { Flex } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import classes from './projects.module.css'
 
 /** Which version each Scrapyd considers the latest, if they disagree. */
 export function OrderWarning({ text }: { text: string }) {
   return (
-    <p className={classes.warning} role="note">
+    <Flex component="p" align="flex-start" gap={8} className={classes.warning} role="note">
       <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
       <span>{text}</span>
-    </p>
+    </Flex>
   )
 }

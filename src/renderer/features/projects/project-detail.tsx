@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Flex, Tooltip } from '@mantine/core'
 import { IconAdjustments, IconPin, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -36,11 +36,11 @@ export function ProjectDetail({ name, ...props }: { name: string } & Omit<Conten
   const api = useApi()
   const project = useQuery(api.query.projects.get.queryOptions({ input: { project: name } }))
   return (
-    <section className={classes.detail} aria-label={`Project ${name}`}>
+    <Flex component="section" direction="column" gap={14} className={classes.detail} aria-label={`Project ${name}`}>
       <QueryState query={project} what={`the project ${name}`}>
         {(data: Project) => <Content project={data} {...props} />}
       </QueryState>
-    </section>
+    </Flex>
   )
 }
 
@@ -92,10 +92,10 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         </Tooltip>
       </ScreenHead>
       {project.settings.paused && (
-        <p className={classes.warning} role="status">
+        <Flex component="p" align="flex-start" gap={8} className={classes.warning} role="status">
           <IconPlayerPause size={14} className="tone-wait" aria-hidden />
           <span>Paused: queued jobs wait until you resume. Running jobs continue.</span>
-        </p>
+        </Flex>
       )}
       <PinNotice project={project} />
       {latest?.orderWarning != null && <OrderWarning text={latest.orderWarning} />}
@@ -139,9 +139,9 @@ function PinNotice({ project }: { project: Project }) {
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null) return null
   return (
-    <p className={`${classes.warning} ${classes.pinned}`} role="status">
+    <Flex component="p" align="center" gap={8} className={`${classes.warning} ${classes.pinned}`} role="status">
       <IconPin size={14} className={project.activeVersion === null ? 'tone-wait' : undefined} aria-hidden />
-      <span className={classes.pinWords}>
+      <span className="grow">
         {project.activeVersion === null
           ? `Pinned to ${pinnedVersion}, which is missing: jobs that name no version wait until it is uploaded.`
           : `Pinned to ${pinnedVersion}: new jobs run it, also after a newer upload.`}
@@ -151,7 +151,7 @@ function PinNotice({ project }: { project: Project }) {
           Unpin
         </Button>
       )}
-    </p>
+    </Flex>
   )
 }
 

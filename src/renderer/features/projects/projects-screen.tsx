@@ -57,8 +57,8 @@ export function ProjectsScreen() {
     </Button>
   )
   return (
-    <div className={classes.screen}>
-      <section className={classes.list} data-beside={search.project !== undefined || undefined}>
+    <div className={`${classes.screen} grow`}>
+      <section className={`${classes.list} grow`} data-beside={search.project !== undefined || undefined}>
         <div className={classes.listHead}>
           <ScreenHead
             title="Projects"

@@ -1,5 +1,5 @@
 import { Dialog } from '../../ui/dialog.tsx'
-import { Button, Checkbox, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { Button, Checkbox, Flex, Group, SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
@@ -49,7 +49,13 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
       <SchemaForm form={form} className={classes.settings}>
         <VersionSetting fields={form} project={project} />
         <QueueSettings fields={form} />
-        <section className={classes.settingsPart} aria-labelledby="settings-python">
+        <Flex
+          component="section"
+          direction="column"
+          gap={8}
+          className={classes.settingsPart}
+          aria-labelledby="settings-python"
+        >
           <h3 id="settings-python">Python on local nodes</h3>
           <SegmentedControl
             {...python.input('kind')}
@@ -72,8 +78,14 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             />
           )}
           {kind === 'requirements' && <Requirements fields={python} refusal={form.error('python')} />}
-        </section>
-        <section className={classes.settingsPart} aria-labelledby="settings-stop">
+        </Flex>
+        <Flex
+          component="section"
+          direction="column"
+          gap={8}
+          className={classes.settingsPart}
+          aria-labelledby="settings-stop"
+        >
           <h3 id="settings-stop">Stop runs automatically</h3>
           <LimitsFields fields={form.within('limits')} only="everywhere" />
           <p className="dim">
@@ -83,16 +95,22 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           <h4 id="settings-limits">On local nodes</h4>
           <LimitsFields fields={form.within('limits')} only="local" />
           <p className="dim">Only local nodes can enforce these.</p>
-        </section>
+        </Flex>
         <OutcomeSettings fields={form} />
-        <section className={classes.settingsPart} aria-labelledby="settings-items">
+        <Flex
+          component="section"
+          direction="column"
+          gap={8}
+          className={classes.settingsPart}
+          aria-labelledby="settings-items"
+        >
           <h3 id="settings-items">Items</h3>
           <Checkbox
             {...form.input('keepItems', 'checkbox')}
             label="Keep items files"
             description="When a run has ended, its items file is copied to the archive before its node can delete it. Retention applies to the copy. A job ends once its items are copied. At most 4 GB are kept per run."
           />
-        </section>
+        </Flex>
         <FormFoot
           form={form}
           submit={isBuilt ? 'Save and build' : 'Save settings'}
@@ -121,13 +139,19 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
     />
   )
   return (
-    <section className={classes.settingsPart} aria-labelledby="settings-outcome">
+    <Flex
+      component="section"
+      direction="column"
+      gap={8}
+      className={classes.settingsPart}
+      aria-labelledby="settings-outcome"
+    >
       <h3 id="settings-outcome">When a run counts as failed</h3>
-      <div className={classes.rules}>
+      <Group align="stretch" gap="8px 20px">
         {field('maxErrors', 'More errors than')}
         {field('minItems', 'Fewer items than')}
         {field('minPages', 'Fewer pages than')}
-      </div>
+      </Group>
       <Checkbox
         {...outcome.input('requireResponse', 'checkbox')}
         label="No response at all"
@@ -150,7 +174,7 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
         label="Compare with earlier runs"
         description="A run with far fewer items or pages, far more errors or a far longer runtime than the last 30 runs of its spider is reported as a problem, even if it succeeded."
       />
-    </section>
+    </Flex>
   )
 }
 
@@ -159,7 +183,13 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
   const { latestVersion, versions, settings } = project
   const names = [...versions.map(({ version }) => version), ...(settings.pinnedVersion ? [settings.pinnedVersion] : [])]
   return (
-    <section className={classes.settingsPart} aria-labelledby="settings-version">
+    <Flex
+      component="section"
+      direction="column"
+      gap={8}
+      className={classes.settingsPart}
+      aria-labelledby="settings-version"
+    >
       <h3 id="settings-version">Version</h3>
       <Select
         {...fields.input('pinnedVersion')}
@@ -172,7 +202,7 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
         ]}
         classNames={{ wrapper: classes.activeVersion }}
       />
-    </section>
+    </Flex>
   )
 }
 
@@ -181,7 +211,13 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   // Another weight takes slots from other projects.
   const weighs = useMay('projects.change', 'everywhere')
   return (
-    <section className={classes.settingsPart} aria-labelledby="settings-queue">
+    <Flex
+      component="section"
+      direction="column"
+      gap={8}
+      className={classes.settingsPart}
+      aria-labelledby="settings-queue"
+    >
       <h3 id="settings-queue">Queue and deployment</h3>
       <TextInput
         {...fields.input('weight')}
@@ -229,7 +265,7 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
             : 'A node gets a version before its first job that needs it.'}
         </p>
       </div>
-    </section>
+    </Flex>
   )
 }
 
@@ -261,7 +297,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
         spellCheck={false}
         data-autofocus
       />
-      <div className={classes.requirementsFoot}>
+      <Group gap={10} wrap="nowrap">
         <Button leftSection={<IconFile size={14} />} onClick={() => picker.current?.click()}>
           Choose file…
         </Button>
@@ -271,7 +307,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
             : 'or drop a file into the window'}
         </span>
         <FilePicker label="Requirements file" accept=".txt,.in,text/plain" onFiles={readFiles} inputRef={picker} />
-      </div>
+      </Group>
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { Dialog } from '../../ui/dialog.tsx'
-import { TextInput } from '@mantine/core'
+import { Group, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { OutcomeRules, Project } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
@@ -47,7 +47,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
           allowDeselect={false}
         />
         <p className="dim">A run of this spider counts as failed if it has:</p>
-        <div className={classes.rules}>
+        <Group align="stretch" gap="8px 20px">
           {(Object.keys(COUNTS) as (keyof typeof COUNTS)[]).map((name) => (
             <TextInput
               key={name}
@@ -57,7 +57,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
               classNames={{ wrapper: classes.weight }}
             />
           ))}
-        </div>
+        </Group>
         <Select
           {...form.input('requireResponse')}
           label="No response at all"

@@ -37,7 +37,7 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
       </span>
       {unusual !== undefined && <Unusual of={unusual} />}
       <LastRun job={last} />
-      <span className={classes.runButtons}>
+      <span className="inline">
         <MoreMenu label={`More actions for ${spider}`} size={28}>
           <Menu.Item
             leftSection={<IconBug size={14} />}

@@ -1,4 +1,4 @@
-import { Button, Progress, TextInput } from '@mantine/core'
+import { Button, Flex, Progress, Stack, TextInput } from '@mantine/core'
 import { IconAlertTriangle, IconFileZip, IconFolder, IconPin } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import { formatBytes, plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import type { UploadPlan, UploadPlans } from './plan-upload.ts'
+import fields from '../../ui/fields/form.module.css'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 import { usePin } from './use-pin.ts'
@@ -30,19 +31,19 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
       title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy project'}
       size={560}
     >
-      <div className={classes.uploads}>
+      <Stack gap={14}>
         {uploads.plans.map((plan) => (
           <UploadCard key={plan.key} plan={plan} onUploaded={onUploaded} onClose={onClose} />
         ))}
         {uploads.problems.map((problem) => (
-          <p key={problem} className={classes.problem} role="alert">
+          <Flex key={problem} component="p" gap={8} m={0} className={classes.problem} role="alert">
             <IconAlertTriangle size={15} aria-hidden /> {problem}
-          </p>
+          </Flex>
         ))}
         {uploads.plans.length === 0 && (
           <p className="dim">You can drop an .egg, .whl or .zip file, or the folder of a project with scrapy.cfg.</p>
         )}
-      </div>
+      </Stack>
       {uploads.plans.length === 0 && (
         <DialogFoot>
           <Button onClick={onClose}>Close</Button>
@@ -92,7 +93,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   }
 
   return (
-    <section className={classes.upload} aria-label={plan.name}>
+    <Flex component="section" direction="column" gap={12} className={classes.upload} aria-label={plan.name}>
       <header>
         {plan.fileCount === null ? <IconFileZip size={20} aria-hidden /> : <IconFolder size={20} aria-hidden />}
         <strong className="ellipsis">{plan.name}</strong>
@@ -110,7 +111,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
             void upload()
           }}
         >
-          <div className={classes.uploadFields}>
+          <div className={fields.pair}>
             <TextInput
               label="Project"
               placeholder={plan.fileCount === null ? 'from the archive' : 'from scrapy.cfg'}
@@ -131,8 +132,8 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
           </div>
           {step.kind === 'failed' && <FormFailure error={step.error} />}
           {isBusy && <Progress value={100} animated aria-label="Upload" />}
-          <footer className={classes.dialogFoot}>
-            <span className={classes.grow} role="status">
+          <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
+            <span className="grow dim" role="status">
               {step.kind === 'preparing' && plan.fileCount !== null && 'Zipping folder…'}
               {step.kind === 'sending' && 'Uploading, checking, listing spiders…'}
             </span>
@@ -140,10 +141,10 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
             <Button type="submit" variant="filled" loading={isBusy}>
               {step.kind === 'failed' ? 'Retry upload' : 'Upload'}
             </Button>
-          </footer>
+          </Flex>
         </form>
       )}
-    </section>
+    </Flex>
   )
 }
 
@@ -153,15 +154,15 @@ function PinHint({ project, uploaded }: { project: Project; uploaded: Version['v
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null || pinnedVersion === uploaded) return null
   return (
-    <p className={`${classes.warning} ${classes.pinned}`}>
+    <Flex component="p" align="center" gap={8} className={`${classes.warning} ${classes.pinned}`}>
       <IconPin size={14} aria-hidden />
-      <span className={classes.pinWords}>
+      <span className="grow">
         {project.name} stays pinned to {pinnedVersion}: jobs that name no version run that one.
       </span>
       <Button size="compact-xs" loading={isPending} onClick={() => pin(uploaded)}>
         Pin {uploaded}
       </Button>
-    </p>
+    </Flex>
   )
 }
 
@@ -191,12 +192,12 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
           : ` with ${plural(version.spiders.length, 'spider')}:`}
       </p>
       {version.spiders !== null && version.spiders.length > 0 && (
-        <p className={classes.spiderNames}>{version.spiders.join(', ')}</p>
+        <p className={`${classes.spiderNames} dim`}>{version.spiders.join(', ')}</p>
       )}
       {project !== undefined && <PinHint project={project} uploaded={version.version} />}
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
-      <footer className={classes.dialogFoot}>
+      <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
         <Button onClick={onClose} className={classes.first}>
           Close
         </Button>
@@ -208,7 +209,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
         <Button variant="filled" onClick={run}>
           Run…
         </Button>
-      </footer>
+      </Flex>
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconLoader2, IconX } from '@tabler/icons-react'
 import type { Deployment, Node, NodeId, Version } from '../../../shared/contract/index.ts'
 import { plural } from '../../ui/numbers.ts'
@@ -43,7 +43,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
             <li key={deployment.nodeId}>
               <PlaceIcon place={place} />
               <strong>{nameOf(deployment.nodeId)}</strong>
-              <span className={classes.placeWords}>
+              <span className="grow">
                 <PlaceWords deployment={deployment} place={place} />
               </span>
               {canSend && place !== 'sending' && !deploy.hasStarted && (
@@ -63,7 +63,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
         <DeployProgress deploy={deploy} expected={deploy.deployments.size} />
       ) : (
         canSend && (
-          <div className={classes.placeActions}>
+          <Group align="stretch" gap={8}>
             {drifted.length > 1 && (
               <Button onClick={() => deploy.start(drifted.map(({ deployment }) => deployment.nodeId))}>
                 Repair {plural(drifted.length, 'node')}
@@ -74,7 +74,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
                 Deploy to the {without.length === 1 ? 'node' : `${without.length} nodes`} without it
               </Button>
             )}
-          </div>
+          </Group>
         )
       )}
     </>

@@ -1,4 +1,4 @@
-import { ActionIcon, Autocomplete, Button, NumberInput } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Group, NumberInput } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useId } from 'react'
@@ -116,7 +116,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
         </SchemaForm>
       )}
       {form.isDirty && (
-        <div className={classes.save}>
+        <Group gap={8} justify="flex-end" className={classes.save}>
           <FormFailure error={form.failure} />
           <span className="dim" role="status">
             {form.isRefused ? 'Correct the marked fields.' : 'Your changes are not saved.'}
@@ -127,7 +127,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
           <Button variant="filled" loading={form.isSaving} onClick={() => form.submit()}>
             Save limits
           </Button>
-        </div>
+        </Group>
       )}
     </Panel>
   )

@@ -50,7 +50,7 @@ export function ProjectShares() {
                   ))}
                 </tbody>
               </table>
-              <p className={classes.foot}>
+              <p className={`${classes.foot} dim`}>
                 At equal priority, a project with weight 2 gets twice the slots of one with weight 1. The share counts
                 projects with queued jobs that are not paused. Limits can reduce it.
               </p>

@@ -1,3 +1,4 @@
+import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import { formatCount, plural, joinFacts } from '../../ui/numbers.ts'
@@ -37,10 +38,10 @@ export function QueueScreen() {
         }
       />
       <div className={classes.columns}>
-        <div className={classes.column}>
+        <Stack gap={12} miw={0}>
           <LanesPanel queued={figures?.queued ?? null} />
           <LimitsPanel />
-        </div>
+        </Stack>
         <ProjectShares />
       </div>
     </PanelsScreen>

@@ -99,7 +99,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       />
       <WhereFields fields={form} nodes={nodes} inherited={inherited} of={isRepeated ? 'template' : 'run'} />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
-        <p className={fields.hint}>Some of these spiders have defaults of their own, which also apply.</p>
+        <p className="dim small">Some of these spiders have defaults of their own, which also apply.</p>
       )}
       {!isRepeated && <RunEnvironment form={form} inherited={inherited} />}
       <RunWhen fields={form} usualName={output?.schedule?.name} />
@@ -110,7 +110,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         isWrong={form.hasError('limits')}
       >
         <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
-        <p className={fields.hint}>
+        <p className="dim small">
           {isElsewhere
             ? 'The node chosen above enforces only wall time, progress, errors and ban rate. The other limits work on local nodes only.'
             : 'Wall time, progress, errors and ban rate are enforced on every node, the other limits on local nodes only. A run that exceeds a limit is stopped and fails.'}

@@ -1,4 +1,4 @@
-import { TextInput } from '@mantine/core'
+import { Group, Stack, TextInput } from '@mantine/core'
 import { formatMoment } from '../../ui/moment.ts'
 import form from '../../ui/fields/form.module.css'
 import { ChoiceField, optionsOf } from '../../ui/fields/choice-field.tsx'
@@ -27,8 +27,8 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
   const { kind } = when.values
   const problem = when.error('expression')
   return (
-    <div className={classes.when}>
-      <div className={classes.where}>
+    <Stack gap={8}>
+      <Group align="flex-end" gap="10px 12px" className={classes.where}>
         <ChoiceField
           {...when.input('kind')}
           label="When"
@@ -54,7 +54,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
             autoFocus
           />
         )}
-      </div>
+      </Group>
       {kind === 'cron' && (
         <>
           <Ahead when={when.values} problem={problem} />
@@ -68,7 +68,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
           <TextInput {...when.input('name')} label="Schedule name" placeholder={usualName} maxLength={200} />
         </>
       )}
-    </div>
+    </Stack>
   )
 }
 

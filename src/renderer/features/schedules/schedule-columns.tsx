@@ -168,12 +168,12 @@ function Marks({ schedule }: { schedule: Schedule }) {
   const { backfill } = schedule
   return (
     <>
-      {missed > 0 && <span className={`${classes.mark} tone-bad`}>missed {missed}</span>}
+      {missed > 0 && <span className={`${classes.mark} fixed tone-bad`}>missed {missed}</span>}
       {schedule.pausedBy === 'failures' && (
-        <span className={`${classes.mark} tone-bad`}>{plural(schedule.failuresInARow, 'failure')}</span>
+        <span className={`${classes.mark} fixed tone-bad`}>{plural(schedule.failuresInARow, 'failure')}</span>
       )}
       {backfill?.state === 'running' && (
-        <span className={`${classes.mark} tone-run`}>
+        <span className={`${classes.mark} fixed tone-run`}>
           backfill {backfill.ended}/{backfill.total}
         </span>
       )}

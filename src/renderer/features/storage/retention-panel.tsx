@@ -1,4 +1,4 @@
-import { ActionIcon, Autocomplete, Button, NumberInput } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Group, NumberInput, Stack } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -115,7 +115,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
   const change = (index: number, over: Partial<PolicyRow>) =>
     setRows(rows.map((row, at) => (at === index ? { ...row, ...over } : row)))
   return (
-    <div className={classes.usage}>
+    <Stack gap={10}>
       {!isSet && (
         <p className="dim">
           No policy is set, so nothing is deleted. The recommended policy is below: preview what it would delete, then
@@ -193,7 +193,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
         An empty field means no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider
         and outcome are never deleted. A job is kept as long as its log.
       </p>
-      <div className={classes.actions}>
+      <Group gap={8} justify="flex-end">
         {isDirty && (
           <>
             <span className="dim" role="status">
@@ -214,7 +214,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
         <Button variant={isDirty || !isSet ? 'filled' : 'default'} onClick={() => setPreviewing(true)}>
           {isDirty ? 'Preview and save' : isSet ? 'Preview' : 'Preview and turn on'}
         </Button>
-      </div>
+      </Group>
       {isPreviewing && (
         <PreviewDialog
           policy={policy}
@@ -223,7 +223,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
           onClose={() => setPreviewing(false)}
         />
       )}
-    </div>
+    </Stack>
   )
 }
 

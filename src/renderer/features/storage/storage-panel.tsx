@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Flex, Group, Stack } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { ProjectUsage, StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -46,22 +46,22 @@ function Usage({ usage }: { usage: StorageUsage }) {
   }))
   const all = totals.reduce((sum, { bytes }) => sum + bytes, 0)
   return (
-    <div className={classes.usage}>
+    <Stack gap={10}>
       {all > 0 && (
         <div>
-          <div className={classes.bar} aria-hidden>
+          <Group align="stretch" gap={2} wrap="nowrap" className={classes.bar} aria-hidden>
             {totals.map(({ kind, bytes }) => (
               <span key={kind} data-kind={kind} style={{ flexGrow: bytes / all }} />
             ))}
-          </div>
-          <ul className={classes.legend}>
+          </Group>
+          <Flex component="ul" gap="4px 16px" wrap="wrap" className={classes.legend}>
             {totals.map(({ kind, bytes }) => (
               <li key={kind}>
                 <span className={classes.swatch} data-kind={kind} aria-hidden />
                 {KINDS[kind]} {formatBytes(bytes)}
               </li>
             ))}
-          </ul>
+          </Flex>
         </div>
       )}
       <div>
@@ -111,7 +111,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
       {projects.length > PROJECTS_SHOWN && (
         <p className="dim">and {plural(projects.length - PROJECTS_SHOWN, 'smaller project')}</p>
       )}
-    </div>
+    </Stack>
   )
 }
 

@@ -1,5 +1,5 @@
 import { Dialog } from '../../ui/dialog.tsx'
-import { Button, SegmentedControl } from '@mantine/core'
+import { Button, Flex, Group, SegmentedControl } from '@mantine/core'
 import { IconCheck, IconClock, IconRefresh, IconX } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -51,7 +51,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   )
   return (
     <Dialog opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
-      <div className={classes.deliveriesBar}>
+      <Group align="stretch" gap={8} justify="space-between" mb={10}>
         <SegmentedControl
           aria-label="Delivery filter"
           value={shown}
@@ -72,13 +72,13 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             Send all {webhook.dead} again
           </Button>
         )}
-      </div>
+      </Group>
       <QueryState query={deliveries} what="the deliveries" rows={6}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.deliveries)
           if (rows.length === 0)
             return (
-              <p className={classes.none}>
+              <p className={`${classes.none} dim`}>
                 {shown === 'all'
                   ? 'No deliveries yet.'
                   : `None is ${LOOKS[shown].word === 'waits' ? 'waiting' : LOOKS[shown].word}.`}
@@ -86,7 +86,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             )
           return (
             <>
-              <ul className={classes.deliveries}>
+              <ul className="box">
                 {rows.map((delivery) => (
                   <DeliveryRow
                     key={delivery.id}
@@ -114,7 +114,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
   const { tone, Icon, word } = LOOKS[state]
   return (
     <li className={classes.delivery}>
-      <span className={`tone-${tone} ${classes.state}`}>
+      <span className={`${tone} tone- inline`}>
         <Icon size={14} stroke={2.2} aria-hidden />
         {word}
       </span>
@@ -126,7 +126,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
         {plural(tries, 'try', 'tries')}
         {nextTryAtMs !== null && <NextTry atMs={nextTryAtMs} />}
       </span>
-      <span className={classes.deliveryActs}>
+      <Flex component="span" align="center" gap={6} justify="flex-end">
         <CopyButton value={id} what={`ID: ${id}`} />
         {state !== 'waiting' && (
           <Button
@@ -138,7 +138,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
             Send again
           </Button>
         )}
-      </span>
+      </Flex>
       {answer !== null && state !== 'delivered' && (
         <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
           {/^\d{3}\b/.test(answer) ? `response ${answer}` : answer}

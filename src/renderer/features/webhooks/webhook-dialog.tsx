@@ -6,6 +6,7 @@ import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { EVENT_GROUPS, startWebhook, WebhookForm, type WebhookTexts } from './webhook-form.ts'
+import fields from '../../ui/fields/form.module.css'
 import classes from './webhooks.module.css'
 import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
@@ -37,7 +38,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
   const projectNames = [...new Set([...projects.map(({ name }) => name), ...(project ? [project] : [])])]
   return (
     <Dialog opened onClose={onClose} title={webhook === null ? 'Add webhook' : `Edit ${webhook.name}`} size={520}>
-      <SchemaForm form={form} className={classes.form}>
+      <SchemaForm form={form} className={fields.form}>
         <TextInput
           {...form.input('url')}
           label="URL"
@@ -46,7 +47,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
           {...CODE_INPUT}
           autoFocus={webhook === null}
         />
-        <div className={classes.pair}>
+        <div className={fields.pair}>
           <TextInput
             {...form.input('name')}
             label="Name"
@@ -79,7 +80,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
             </div>
           ))}
           {form.error('events') !== undefined && (
-            <p id="webhook-events" className={classes.eventsError}>
+            <p id="webhook-events" className={`${classes.eventsError} small`}>
               {form.error('events')}
             </p>
           )}

@@ -1,4 +1,4 @@
-import { Button, Menu, Switch } from '@mantine/core'
+import { Button, Flex, Group, Menu, Stack, Switch } from '@mantine/core'
 import { IconKey, IconPencil, IconSend, IconTrash } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -35,7 +35,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
   const { id, name, url, enabled, problem, dead, waiting, lastDeliveredAtMs } = webhook
   return (
     <li className={classes.row} data-off={!enabled || undefined} aria-label={`Webhook ${name}`}>
-      <div className={classes.rowHead}>
+      <Group gap={10} wrap="nowrap" miw={0} className={classes.rowHead}>
         <Switch
           size="xs"
           checked={enabled}
@@ -45,7 +45,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           title={enabled ? 'On. Click to turn off' : 'Off. Events are not sent later'}
         />
         <strong className="ellipsis">{name}</strong>
-        <span className={classes.rowActs}>
+        <Flex component="span" align="center" gap={6} className={`${classes.rowActs} fixed push`}>
           <Button
             size="compact-xs"
             leftSection={<IconSend size={12} />}
@@ -68,10 +68,10 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
               Remove…
             </Menu.Item>
           </MoreMenu>
-        </span>
-      </div>
-      <div className={classes.rowFacts}>
-        <span className={`mono ${classes.url}`}>{url}</span>
+        </Flex>
+      </Group>
+      <Stack gap={1} className={classes.rowFacts}>
+        <span className={`${classes.url} mono break`}>{url}</span>
         <span className="dim">{eventWords(webhook)}</span>
         <span className="dim">
           {!enabled ? (
@@ -86,7 +86,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           {waiting > 0 && <span className="tone-wait"> · {formatCount(waiting)} waiting</span>}
           {dead > 0 && <span className="tone-bad"> · {formatCount(dead)} given up</span>}
         </span>
-      </div>
+      </Stack>
       {problem !== null && (
         <div className={classes.outcome}>
           <OutcomeLine tone="wait" role="alert">

@@ -34,7 +34,7 @@ export function WebhooksPanel() {
       <QueryState query={webhooks} what="the webhooks" rows={3}>
         {(data) =>
           data.webhooks.length === 0 ? (
-            <p className={classes.none}>
+            <p className={`${classes.none} dim`}>
               No webhooks yet. Scrapdeck sends events to the URL of a webhook as signed POST requests and retries until
               they are accepted.
             </p>

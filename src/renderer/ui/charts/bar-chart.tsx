@@ -39,7 +39,7 @@ export function BarChart({ title, bars, fromMs, untilMs, caption }: BarChartProp
           />
         ))}
       </svg>
-      <div className={classes.ends} aria-hidden>
+      <div className={`${classes.ends} faint`} aria-hidden>
         <span>{formatInstant(fromMs)}</span>
         <span>{formatInstant(untilMs)}</span>
       </div>

@@ -64,7 +64,7 @@ export function LineChart(props: LineChartProps) {
     <figure className={classes.chart} ref={ref}>
       <figcaption>
         <strong>{title}</strong>
-        <span className={classes.readout}>
+        <span className="dim">
           {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? `limit ${format(limit)}` : ''}
         </span>
       </figcaption>

@@ -15,7 +15,7 @@ export function ChoiceField<Value extends string>({
         {label}
       </span>
       <SegmentedControl {...props} aria-labelledby={id} />
-      {note != null && <p className={classes.hint}>{note}</p>}
+      {note != null && <p className="dim small">{note}</p>}
     </div>
   )
 }

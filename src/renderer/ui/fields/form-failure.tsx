@@ -8,7 +8,7 @@ export function FormFailure({ error }: { error: unknown }) {
   // The title and code of BAD_INPUT do not help someone filling in a form; the text names the field.
   const isOfField = code === 'BAD_INPUT'
   return (
-    <div className={classes.failure} role="alert" ref={bringIntoSight}>
+    <div className={`${classes.failure} notice-bad break`} role="alert" ref={bringIntoSight}>
       {!isOfField && <strong>{title}</strong>}
       <p>{text}</p>
       {!isOfField && code !== null && <span className="faint mono">{code}</span>}

@@ -32,7 +32,7 @@ export function InheritedRows<Kind extends RowKind>({
   return notReplaced(inherited[kind], rows).map(({ name, value, isSecret, origin }) => {
     const isLeft = left.includes(name)
     return (
-      <div key={name} className={classes.inherited} data-left={isLeft || undefined}>
+      <div key={name} className={`${classes.inherited} dim`} data-left={isLeft || undefined}>
         <span className="mono ellipsis" title={name}>
           {name}
         </span>
@@ -40,7 +40,7 @@ export function InheritedRows<Kind extends RowKind>({
           <span className="mono ellipsis" title={value}>
             {value}
           </span>
-          <span className={classes.origin}>{isLeft ? 'left out' : origin}</span>
+          <span className={`${classes.origin} fixed push small`}>{isLeft ? 'left out' : origin}</span>
         </span>
         {isLeft ? (
           <span />

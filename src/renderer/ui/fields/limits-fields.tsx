@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useId, useState } from 'react'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
@@ -23,12 +23,12 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
   const all = LIMITS.filter(({ name }) => only === undefined || LIMITS_EVERYWHERE.has(name) === (only === 'everywhere'))
   const shown = all.filter(isShown)
   return (
-    <div className={classes.fields}>
+    <Stack gap={6}>
       {shown.map(({ name, label, text, example }) => {
         const problem = fields.problem(name)
         const fromProject = inherited?.[name]
         return (
-          <div key={name} className={classes.field}>
+          <div key={name} className={`${classes.field} small`}>
             <label htmlFor={`${id}-${name}`}>{label}</label>
             <TextInput
               {...fields.input(name)}
@@ -58,6 +58,6 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
           Open files, address space…
         </Button>
       )}
-    </div>
+    </Stack>
   )
 }

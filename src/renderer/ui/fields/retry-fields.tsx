@@ -26,7 +26,7 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
   const read = RetryForm.safeParse(fields.values)
   const fromProject = describeRetry(inherited)
   return (
-    <div className={classes.fields}>
+    <div className={`${classes.fields} small`}>
       <TextInput
         {...fields.input('attempts')}
         error={fields.problem('attempts')}

@@ -89,8 +89,8 @@ export function ValueRows<Name extends string>({
           </ActionIcon>
         </div>
       ))}
-      {rows.some(({ isSecret }) => isSecret) && <p className={form.hint}>{SECRET_TEXT}</p>}
-      {hint !== undefined && <p className={form.hint}>{hint}</p>}
+      {rows.some(({ isSecret }) => isSecret) && <p className="dim small">{SECRET_TEXT}</p>}
+      {hint !== undefined && <p className="dim small">{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
         Add {what}
       </Button>

@@ -1,5 +1,5 @@
 import { Select } from './select.tsx'
-import { NumberInput, TextInput } from '@mantine/core'
+import { Group, NumberInput, Stack, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { Node, Placement } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
@@ -11,7 +11,6 @@ import { usePriorityLimit } from './priority-limit.ts'
 import { CODE_INPUT } from './code-input.ts'
 import { matchWords, parseTagExpression } from './tag-expression.ts'
 import form from './form.module.css'
-import tagCheckClasses from './tag-check.module.css'
 
 type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 
@@ -49,7 +48,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
   const shown = where === 'any' && !isAnyOffered ? 'default' : where
   return (
     <>
-      <div className={classes.where}>
+      <Group align="flex-start" gap="10px 12px">
         <ChoiceField
           {...fields.input('where')}
           label="Nodes"
@@ -81,7 +80,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
         )}
         <NumberInput
           {...fields.input('priority')}
-          className={classes.priority}
+          className={`${classes.priority} push`}
           data-limited={limit.max !== undefined || undefined}
           label="Priority"
           placeholder={String(usual?.value ?? 0)}
@@ -91,7 +90,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
           inputWrapperOrder={['label', 'input', 'description', 'error']}
           title={limit.title ?? `Higher runs first. Default: ${usual?.value ?? 0}`}
         />
-      </div>
+      </Group>
       {where === 'tags' && (
         <TagCheck
           id={`${id}-tags`}
@@ -128,7 +127,7 @@ function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   const known = [...new Set(nodes.flatMap(({ tags }) => tags))].sort().slice(0, TAGS_SHOWN)
   const match = 'terms' in read && read.terms.length > 0 ? matchWords(read.terms, nodes) : null
   return (
-    <div className={tagCheckClasses.tagCheck}>
+    <Stack gap={6} mt={-4}>
       <span id={id} role="status" className={problem !== undefined ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
         {problem ??
           match?.text ??
@@ -147,6 +146,6 @@ function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
           ))}
         </span>
       )}
-    </div>
+    </Stack>
   )
 }

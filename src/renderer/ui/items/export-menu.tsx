@@ -41,7 +41,7 @@ export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) 
 
   if (share !== null) {
     return (
-      <span className={classes.exporting} role="status">
+      <span className="inline" role="status">
         Exporting… {Math.floor(100 * share)} %
         <ActionIcon aria-label="Cancel export" onClick={cancel}>
           <IconX size={14} />
@@ -61,7 +61,7 @@ export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) 
           return (
             <Menu.Item key={format} disabled={problem !== null} onClick={() => void exportAs(format)}>
               {label}
-              {(problem ?? hint) !== undefined && <span className={classes.hint}>{problem ?? hint}</span>}
+              {(problem ?? hint) !== undefined && <span className={`${classes.hint} dim`}>{problem ?? hint}</span>}
             </Menu.Item>
           )
         })}

@@ -62,6 +62,6 @@ function Cell({ cell }: { cell: ItemCell }) {
   if (cell === null) return <span className={classes.absent} title="This item does not have the field" />
   if (cell.type === 'null') return <span className="faint">null</span>
   const text = cell.isCut ? `${cell.text}…` : cell.text
-  if (cell.type === 'nested') return <span className={classes.nested}>{text}</span>
+  if (cell.type === 'nested') return <span className={`${classes.nested} dim`}>{text}</span>
   return <span title={cell.text.length > 30 ? text : undefined}>{text}</span>
 }

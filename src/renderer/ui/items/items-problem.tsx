@@ -1,4 +1,4 @@
-import { Progress } from '@mantine/core'
+import { Progress, Stack } from '@mantine/core'
 import { IconTable } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
 import { explainError } from '../../api/explain-error.ts'
@@ -62,12 +62,12 @@ function Copying({ error }: { error: unknown }) {
   const { copiedBytes = 0, sizeBytes = 0 } = ((error as { data?: object }).data ?? {}) as Record<string, number>
   const share = sizeBytes === 0 ? 0 : (100 * copiedBytes) / sizeBytes
   return (
-    <div className={classes.copying} role="status">
+    <Stack gap={8} maw={420} py={18} className={classes.copying} role="status">
       <strong>Copying the items from the node</strong>
       <Progress value={share} aria-label="Copied" />
       <p>
         {formatBytes(copiedBytes)} of {formatBytes(sizeBytes)}
       </p>
-    </div>
+    </Stack>
   )
 }

@@ -161,7 +161,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const allMarked = marks !== undefined && rows.length > 0 && ids.every((each) => marks.has(each))
   return (
     <div
-      className={classes.table}
+      className={`${classes.table} grow`}
       style={rowPx === ROW_PX ? undefined : ({ '--row': `${rowPx}px` } as CSSProperties)}
       ref={scroller}
       role="grid"

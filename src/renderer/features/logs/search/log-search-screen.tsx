@@ -1,4 +1,4 @@
-import { ActionIcon, Button, NativeSelect, TextInput, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Flex, Group, NativeSelect, Stack, TextInput, Tooltip } from '@mantine/core'
 import { IconLetterCase, IconPlayerStop, IconRegex, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -27,7 +27,7 @@ export function LogSearchScreen() {
   const query = useMemo(() => queryOf(search), [search])
   const state = useFleetSearch(query)
   return (
-    <div className={classes.screen}>
+    <Stack gap={10} className={`${classes.screen} grow`}>
       <ScreenHead title="Search logs" note={<SearchNote state={state} />}>
         <LinkButton to="/logs" variant="default">
           Open logs
@@ -46,7 +46,7 @@ export function LogSearchScreen() {
         </p>
       )}
       <SearchResults state={state} hasQuery={query !== null} onMore={state.goOn} />
-    </div>
+    </Stack>
   )
 }
 
@@ -91,8 +91,8 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
   }
   const textOf = (value: string) => (value === '' ? undefined : value)
   return (
-    <form className={classes.form} onSubmit={submit} role="search">
-      <div className={classes.query}>
+    <Flex component="form" direction="column" gap={8} onSubmit={submit} role="search">
+      <Group gap={6} wrap="nowrap">
         <TextInput
           className={classes.text}
           aria-label="Search text"
@@ -122,8 +122,8 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
             Search
           </Button>
         )}
-      </div>
-      <div className={classes.facets}>
+      </Group>
+      <Group align="stretch" gap={8} className={classes.facets}>
         <TextInput
           aria-label="Project"
           placeholder="Project (* is a wildcard)"
@@ -165,8 +165,8 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
             ...LOG_SEARCH_HOURS.map((hours) => ({ value: String(hours), label: HOURS_WORDS[hours] }))
           ]}
         />
-      </div>
-    </form>
+      </Group>
+    </Flex>
   )
 }
 
@@ -264,8 +264,8 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
         {shown.map((hit) => (
           <li key={hit.offset}>
             <Link to="/logs" search={{ jobs: [jobId], job: jobId, line: hit.line } as never} className={classes.hit}>
-              <span className={classes.line}>{formatCount(hit.line)}</span>
-              <span className={classes.level} data-level={hit.level ?? undefined}>
+              <span className={`${classes.line} fixed faint`}>{formatCount(hit.line)}</span>
+              <span className={`${classes.level} fixed dim`} data-level={hit.level ?? undefined}>
                 {hit.level ?? ''}
               </span>
               <HitText hit={hit} />

@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Badge, Button, Flex, Group, Tooltip } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconPlus, IconRadar2, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -47,7 +47,7 @@ export function SourcesScreen() {
               watched file, or a list. Nodes that it no longer lists are cordoned, never deleted.
             </EmptyState>
           ) : (
-            <ul className={classes.sources}>
+            <Flex component="ul" direction="column" gap={10}>
               {data.sources.map((source) => (
                 <SourceRow
                   key={source.id}
@@ -56,7 +56,7 @@ export function SourcesScreen() {
                   onRemove={() => setRemoving(source)}
                 />
               ))}
-            </ul>
+            </Flex>
           )
         }
       </QueryState>
@@ -84,15 +84,15 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   )
   const { id, problem, refreshedAtMs, found, isFromConfiguration } = source
   return (
-    <li className={classes.source} aria-label={`Source ${id}`}>
-      <div className={classes.sourceHead}>
+    <li className={`${classes.source} card`} aria-label={`Source ${id}`}>
+      <Group gap={8} miw={0}>
         {problem === null ? (
           <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
         ) : (
           <IconAlertTriangle size={16} className="tone-wait" role="img" aria-label="has a problem" />
         )}
         <strong>{id}</strong>
-        <span className={`dim ${classes.words}`}>{sourceWords(source.source)}</span>
+        <span className={`${classes.words} dim break`}>{sourceWords(source.source)}</span>
         {isFromConfiguration && (
           <Badge size="xs" variant="default" title="Set in the configuration file. Changes apply after a restart.">
             configuration
@@ -121,8 +121,8 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
             </Tooltip>
           </>
         )}
-      </div>
-      <p className={classes.facts}>
+      </Group>
+      <p className={`${classes.facts} dim small`}>
         {plural(found, 'node')} found · {factsOf(source)} ·{' '}
         {refreshedAtMs === null ? (
           'not refreshed yet'
@@ -133,7 +133,7 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
         )}
       </p>
       {problem !== null && (
-        <p className={classes.problem} role="alert">
+        <p className={`${classes.problem} break`} role="alert">
           {problem}
         </p>
       )}
@@ -156,7 +156,7 @@ function Vanished({ source }: { source: SourceState }) {
   const nodeName = useNodeName()
   if (source.vanishedNodes.length === 0) return null
   return (
-    <ul className={classes.vanished} aria-label={`Nodes no longer listed by ${source.id}`}>
+    <ul className={`${classes.vanished} small`} aria-label={`Nodes no longer listed by ${source.id}`}>
       {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
         <li key={nodeId}>
           <Link to="/nodes" search={{ node: nodeId } as never}>

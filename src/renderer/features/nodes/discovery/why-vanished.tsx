@@ -13,7 +13,7 @@ export function WhyVanished({ node }: { node: Node }) {
   const vanished = source?.vanishedNodes.find(({ nodeId }) => nodeId === node.id)
   if (source === undefined || vanished === undefined) return null
   return (
-    <p className={classes.why} role="note" aria-label="No longer listed">
+    <p className={`${classes.why} notice-wait`} role="note" aria-label="No longer listed">
       <Link to="/nodes/sources">{source.id}</Link> has not listed this node for <RelativeTime atMs={vanished.sinceMs} />
       {vanished.isCordonedForIt
         ? ', so it is cordoned. It becomes active when it is listed again.'

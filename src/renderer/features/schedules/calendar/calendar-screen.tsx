@@ -64,8 +64,8 @@ export function CalendarScreen() {
   const nameOf = (id: string) => schedules.get(id)?.name ?? null
   const View = isNarrow ? Agenda : WeekGrid
   return (
-    <div className={classes.layout}>
-      <div className={classes.screen}>
+    <div className={`${classes.layout} grow`}>
+      <div className={`${classes.screen} grow`}>
         <ScreenHead
           title="Schedules"
           views={<SchedulesTabs />}
@@ -215,7 +215,7 @@ function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) 
           <section
             key={day.date}
             ref={day.date === today ? todayBox : undefined}
-            className={classes.agendaDay}
+            className={`${classes.agendaDay} card`}
             data-today={day.date === today || undefined}
           >
             <h2>
@@ -252,7 +252,7 @@ function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) 
                     .map((run) => (
                       <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.agendaRun}>
                         <RunIcon look={run.look} size={14} />
-                        <span className={classes.time}>{timeWords(run.atMs, utc)}</span>
+                        <span className="fixed dim">{timeWords(run.atMs, utc)}</span>
                         <span className="ellipsis">
                           {nameOf(run.scheduleId) ?? '…'}
                           {run.count > 1 && ` ×${run.count}`}
@@ -322,7 +322,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
       <RunIcon look={look} size={15} />
       <div>
         <p>
-          <span className={classes.time}>{here}</span>{' '}
+          <span className="fixed dim">{here}</span>{' '}
           <Link to="/schedules" search={{ schedule: scheduleId }}>
             {schedule?.name ?? `schedule ${shortId(scheduleId)}`}
           </Link>

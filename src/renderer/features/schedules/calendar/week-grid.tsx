@@ -30,7 +30,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
   const [areAllShown, setAllShown] = useState(false)
   return (
     <div className={classes.gridBox}>
-      <table className={classes.grid}>
+      <table className={`${classes.grid} card`}>
         <thead>
           <tr>
             <th aria-label="Hour" />
@@ -61,7 +61,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
             {often.length > OFTEN_ROWS && (
               <tr>
                 <th aria-label="More" />
-                <td colSpan={7} className={classes.oftenMore}>
+                <td colSpan={7} className={`${classes.oftenMore} small`}>
                   <button type="button" onClick={() => setAllShown(!areAllShown)} aria-expanded={areAllShown}>
                     {areAllShown
                       ? 'Show fewer'
@@ -141,7 +141,7 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
         <span key={`${run.scheduleId} ${run.atMs} ${run.firing?.id}`} className={classes.run} data-look={run.look}>
           <RunIcon look={run.look} />
           {/* The row already shows the hour. */}
-          <span className={classes.time} title={timeWords(run.atMs, utc)}>
+          <span className="fixed dim" title={timeWords(run.atMs, utc)}>
             {timeWords(run.atMs, utc).slice(2)}
           </span>
           <span className="ellipsis" title={nameOf(run.scheduleId) ?? undefined}>

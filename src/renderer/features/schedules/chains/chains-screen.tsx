@@ -1,4 +1,4 @@
-import { Button, Autocomplete, SegmentedControl, TextInput, ActionIcon, Switch, Tooltip } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Flex, SegmentedControl, Switch, TextInput, Tooltip } from '@mantine/core'
 import { IconArrowsJoin2, IconPlus, IconRefreshAlert, IconAlertTriangle, IconTrash } from '@tabler/icons-react'
 import { useQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi, useNavigate, Link } from '@tanstack/react-router'
@@ -12,6 +12,7 @@ import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import { ChainGraph } from './chain-graph-view.tsx'
 import { layOutChains } from './chain-graph.ts'
+import fields from '../../../ui/fields/form.module.css'
 import classes from './chains.module.css'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { type Chain, ChainSettings, type ChainId } from '../../../../shared/contract/index.ts'
@@ -105,10 +106,10 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
   const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
     <Dialog opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
-      <SchemaForm form={form} className={classes.form}>
-        <fieldset className={classes.part}>
+      <SchemaForm form={form} className={fields.form}>
+        <fieldset className={`${classes.part} box`}>
           <legend>When a job of</legend>
-          <div className={classes.pair}>
+          <div className={fields.pair}>
             <Autocomplete
               {...form.input('project')}
               label="Project"
@@ -131,7 +132,7 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
             data={Object.entries(ENDINGS).map(([value, { sentence }]) => ({ value, label: sentence }))}
           />
         </fieldset>
-        <fieldset className={classes.part}>
+        <fieldset className={`${classes.part} box`}>
           <legend>Run</legend>
           <TemplateFields fields={form.within('run')} place="chain" />
         </fieldset>
@@ -208,7 +209,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
         onChange={(event) => update.mutate({ ...ChainSettings.parse(chain), id, enabled: event.currentTarget.checked })}
         aria-label={`${name} is on`}
       />
-      <div className={classes.rowWords}>
+      <div className={`${classes.rowWords} grow`}>
         <strong>{name}</strong>
         <p>
           when <span className={classes.what}>{spiderWords(project, spider)}</span>{' '}
@@ -223,7 +224,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
           </p>
         )}
       </div>
-      <span className={`dim ${classes.fired}`}>
+      <span className={`${classes.fired} dim fixed`}>
         {firedCount === 0 ? (
           'never run'
         ) : (
@@ -237,9 +238,9 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
           </>
         )}
       </span>
-      <span className={classes.rowActs}>
+      <Flex component="span" align="center" gap={8} justify="flex-end" className={`${classes.rowActs} fixed`}>
         {!spider.includes('*') && !project.includes('*') && (
-          <Link to="/jobs" search={{ project, spider }} className={classes.jobsLink}>
+          <Link to="/jobs" search={{ project, spider }} className="small">
             Show jobs
           </Link>
         )}
@@ -260,7 +261,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
             </Tooltip>
           </>
         )}
-      </span>
+      </Flex>
     </li>
   )
 }

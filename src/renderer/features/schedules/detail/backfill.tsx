@@ -1,5 +1,5 @@
 import { Dialog } from '../../../ui/dialog.tsx'
-import { Button, NumberInput, TextInput, Checkbox, Progress } from '@mantine/core'
+import { Button, Checkbox, Group, NumberInput, Progress, Stack, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery, useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -15,6 +15,7 @@ import { numberText } from '../../../ui/fields/texts.ts'
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import { missedSinceMs } from '../schedule-words.ts'
 import { formatMoment, fromLocalInput, toLocalInput } from '../zoned-time.ts'
+import fields from '../../../ui/fields/form.module.css'
 import classes from './schedule-detail.module.css'
 import { Link } from '@tanstack/react-router'
 import { cancelSoon, undoCancel, usePendingCancels } from '../../../ui/cancel-grace.tsx'
@@ -62,18 +63,18 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   return (
     <Dialog opened onClose={onClose} title={`Backfill ${schedule.name}`} size={540}>
       <SchemaForm form={form} className={classes.form}>
-        <div className={classes.pair}>
+        <div className={fields.pair}>
           <TextInput {...form.input('fromMs')} type="datetime-local" label="From" description={schedule.zone} />
           <TextInput {...form.input('untilMs')} type="datetime-local" label="Until" description={schedule.zone} />
         </div>
-        <div className={classes.quick}>
+        <Group align="stretch" gap={6}>
           {[1, 7, 30].map((days) => (
             <Button key={days} size="compact-xs" onClick={() => ago(days)}>
               {days === 1 ? 'Last 24 h' : `Last ${days} days`}
             </Button>
           ))}
-        </div>
-        <div className={classes.plan} role="status" aria-label="Preview">
+        </Group>
+        <Stack gap={4} className={`${classes.plan} box`} role="status" aria-label="Preview">
           {form.output === null ? (
             <span className="faint">Choose a time range in the past.</span>
           ) : plan.isError ? (
@@ -83,8 +84,8 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
           ) : (
             <Plan schedule={schedule} plan={plan.data} nowMs={nowMs} />
           )}
-        </div>
-        <div className={classes.pair}>
+        </Stack>
+        <div className={fields.pair}>
           <ChoiceField
             {...form.input('order')}
             label="Order"
@@ -213,7 +214,7 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const isPending = usePendingCancels(({ byId }) => byId.has(id))
   const word = { running: 'Backfill', done: 'Backfill done', cancelled: 'Backfill cancelled' }[state]
   return (
-    <section className={classes.progress} aria-label="Backfill">
+    <section className={`${classes.progress} box`} aria-label="Backfill">
       <header>
         <strong>{word}</strong>
         {state === 'running' && (

@@ -95,7 +95,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
       <time dateTime={new Date(firing.nominalMs).toISOString()} title={`Fired ${formatInstant(firing.atMs)}`}>
         {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>
-      <span className={classes.outcome}>
+      <span className={`${classes.outcome} ellipsis`}>
         {first === undefined ? (
           <span className="dim">{text}</span>
         ) : (

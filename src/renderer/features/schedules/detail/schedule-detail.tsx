@@ -1,4 +1,4 @@
-import { Button, Group, Menu, Switch } from '@mantine/core'
+import { Button, Flex, Group, Menu, Switch } from '@mantine/core'
 import { IconCopy, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -123,7 +123,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       <section className={classes.section}>
         <h2>When</h2>
         <p className={classes.words}>{timingWords(schedule)}</p>
-        <div className={classes.rules}>
+        <Group align="stretch" gap={4} mb={6} className={classes.rules}>
           {schedule.rules.map(
             (rule, index) =>
               // For the other kinds the text above says it all.
@@ -133,18 +133,18 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
                 </code>
               )
           )}
-        </div>
+        </Group>
         <Upcoming schedule={schedule} />
       </section>
       <What schedule={schedule} />
       <Policies schedule={schedule} />
       <section className={classes.section}>
-        <header className={classes.sectionHead}>
+        <Flex component="header" justify="space-between" className={classes.sectionHead}>
           <h2>History</h2>
           <Link to="/jobs" search={{ schedule: schedule.id }}>
             All jobs
           </Link>
-        </header>
+        </Flex>
         <RunBars firings={schedule.recent} />
         <FiringList scheduleId={schedule.id} zone={schedule.zone} />
       </section>
@@ -214,7 +214,7 @@ function What({ schedule }: { schedule: Schedule }) {
         const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority, userId } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
         return (
-          <div key={index} className={classes.template}>
+          <div key={index} className={`${classes.template} break`}>
             <div>
               <strong>
                 <Link to="/projects" search={{ project }}>

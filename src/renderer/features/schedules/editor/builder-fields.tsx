@@ -1,4 +1,4 @@
-import { NumberInput, SegmentedControl, TextInput } from '@mantine/core'
+import { NumberInput, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Builder, readBuilder, writeBuilder } from '../../../../shared/calendar/index.ts'
 import classes from './editor.module.css'
@@ -25,7 +25,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))
   return (
-    <div className={classes.builder}>
+    <Stack align="flex-start" gap={8} miw={0}>
       <SegmentedControl
         aria-label={`How often${of}`}
         className={classes.kinds}
@@ -94,7 +94,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           </div>
         </>
       )}
-    </div>
+    </Stack>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, Stack, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Fields } from '../../../ui/fields/form-of-schema.ts'
 import { joinFacts } from '../../../ui/numbers.ts'
@@ -16,7 +16,7 @@ interface PolicyFieldsProps {
 export function PolicyFields({ fields }: PolicyFieldsProps) {
   const { values, change } = fields
   return (
-    <div className={classes.policies}>
+    <Stack gap={12}>
       <Choice
         label="If the previous run is still live"
         choices={OVERLAP_WORDS}
@@ -62,7 +62,7 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
       >
         <LimitFields fields={fields} />
       </Fold>
-    </div>
+    </Stack>
   )
 }
 
@@ -87,14 +87,14 @@ function Choice<Value extends string>({ label, choices, value, onChange, childre
   return (
     <fieldset className={classes.choice}>
       <legend>{label}</legend>
-      <div className={classes.chips}>
+      <Group gap={6} className={classes.chips}>
         {(Object.entries(choices) as [Value, { word: string; text: string }][]).map(([each, { word, text }]) => (
           <button key={each} type="button" aria-pressed={each === value} title={text} onClick={() => onChange(each)}>
             {word}
           </button>
         ))}
         {children}
-      </div>
+      </Group>
       <p className="dim">{choices[value].text}</p>
     </fieldset>
   )

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, SegmentedControl, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Group, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import type { Fields } from '../../../ui/fields/form-of-schema.ts'
 import classes from './editor.module.css'
@@ -15,13 +15,13 @@ const RULES_MAX = 20
 export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
   const { rules, zone } = fields.values
   return (
-    <div className={classes.rules}>
+    <Stack gap={12} className={classes.rules}>
       {rules.map((rule, index) => {
         const of = rules.length > 1 ? ` of rule ${index + 1}` : ''
         const its = fields.within('rules').within(index)
         return (
           <section key={rule.key} className={classes.rule} aria-label={`Rule ${index + 1}`}>
-            <div className={classes.ruleHead}>
+            <Group gap={8} justify="space-between" wrap="nowrap">
               <SegmentedControl
                 {...its.input('kind')}
                 aria-label={`Kind${of}`}
@@ -35,7 +35,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                   <IconX size={14} />
                 </ActionIcon>
               )}
-            </div>
+            </Group>
             {rule.kind === 'cron' && (
               <CronEditor
                 expression={rule.expression}
@@ -87,7 +87,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
           Add rule
         </Button>
       )}
-    </div>
+    </Stack>
   )
 }
 
@@ -110,7 +110,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const misunderstood = read !== null && 'problem' in read ? read.problem : null
   const problemOfWords = draft !== null && draft.trim() !== '' ? misunderstood : null
   return (
-    <div className={classes.cron}>
+    <Stack gap={10}>
       <TextInput
         label="Expression"
         aria-label={`Cron expression${of}`}
@@ -121,7 +121,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
         }}
         error={problem}
         classNames={{ input: classes.expression }}
-        rightSection={<span className={classes.zone}>{zone}</span>}
+        rightSection={<span className={`${classes.zone} faint small`}>{zone}</span>}
         rightSectionWidth="auto"
         spellCheck={false}
         autoComplete="off"
@@ -153,7 +153,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
       {/* Always rendered: a line that appears and disappears would move the buttons below away from the pointer. */}
       <p
         id={`${id}-words`}
-        className={classes.wordsHint}
+        className={`${classes.wordsHint} faint small`}
         data-wrong={problemOfWords !== null || undefined}
         role="status"
       >
@@ -167,6 +167,6 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
           onChange(next)
         }}
       />
-    </div>
+    </Stack>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useQuery, keepPreviousData } from '@tanstack/react-query'
 import { getRouteApi, useBlocker } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useRef, useState, type RefObject } from 'react'
@@ -122,12 +122,12 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
   return (
     <SchemaForm form={form} className={classes.editor} label={saved === null ? 'New schedule' : `Edit ${saved.name}`}>
       <LeaveGuard unsaved={isDirty ? unsavedWords(saved) : null} isLeaving={isLeaving} />
-      <div className={classes.head}>
+      <Stack gap={8} className={classes.head}>
         <ScreenHead
           title={saved === null ? 'New schedule' : values.name.trim() || saved.name}
           note={saved?.paused ? 'paused' : undefined}
         >
-          <span className={classes.missing} role="status">
+          <span className={`${classes.missing} dim`} role="status">
             {form.isRefused ? 'Correct the marked fields.' : ''}
           </span>
           <span className={classes.acts}>
@@ -157,9 +157,9 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
             </Button>
           </div>
         )}
-      </div>
+      </Stack>
       <div className={classes.columns}>
-        <div className={classes.column}>
+        <Stack gap={12} miw={0} className={classes.column}>
           <Panel title="When">
             <div className={classes.top}>
               <TextInput
@@ -179,10 +179,10 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
           <Panel title="Rules">
             <PolicyFields fields={form} />
           </Panel>
-        </div>
-        <div className={classes.column} data-sticky>
+        </Stack>
+        <Stack gap={12} miw={0} className={classes.column} data-sticky>
           <Outcome form={values} timing={timing} saved={saved} onSpread={spread} />
-        </div>
+        </Stack>
       </div>
     </SchemaForm>
   )
@@ -302,7 +302,7 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
     )
   const clock = (atMs: number) => formatMoment(atMs, timing.zone, atMs).split(' ').at(-1)
   return (
-    <div className={classes.load} data-crowded={isCrowded || undefined} role="status" aria-label="Load">
+    <div className={`${classes.load} box`} data-crowded={isCrowded || undefined} role="status" aria-label="Load">
       {isCrowded && <IconAlertTriangle size={15} aria-hidden />}
       <span>
         <strong>

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Textarea } from '@mantine/core'
+import { ActionIcon, Button, Group, Stack, Textarea } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../../api/api.tsx'
@@ -26,11 +26,11 @@ const TEMPLATES_MAX = 50
 export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
   const { jobs } = fields.values
   return (
-    <div className={classes.rules}>
+    <Stack gap={12} className={classes.rules}>
       {jobs.map((template, index) => (
         <section key={template.key} className={classes.rule} aria-label={`Jobs ${index + 1}`}>
           {jobs.length > 1 && (
-            <div className={classes.ruleHead}>
+            <Group gap={8} justify="space-between" wrap="nowrap">
               <span className="dim">{template.project ?? `Jobs ${index + 1}`}</span>
               <ActionIcon
                 aria-label={`Remove jobs ${index + 1}`}
@@ -38,7 +38,7 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
               >
                 <IconX size={14} />
               </ActionIcon>
-            </div>
+            </Group>
           )}
           <TemplateFields fields={fields.within('jobs').within(index)} />
         </section>
@@ -54,7 +54,7 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
           Add jobs
         </Button>
       )}
-    </div>
+    </Stack>
   )
 }
 
@@ -78,7 +78,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
   const limits = LimitsForm.safeParse(values.limits)
   const retry = RetryForm.safeParse(values.retry)
   return (
-    <div className={classes.template}>
+    <Stack gap={12} miw={0}>
       <JobTarget fields={fields} projects={projects} />
       <ValueRows
         fields={fields}
@@ -154,6 +154,6 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
         </fieldset>
       </Fold>
-    </div>
+    </Stack>
   )
 }

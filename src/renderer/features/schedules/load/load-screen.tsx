@@ -46,7 +46,7 @@ export function LoadScreen() {
   })
   useKeys('Load', [{ key: 'Escape', label: 'Close minute', run: () => go({ at: undefined }) }])
   return (
-    <div className={classes.layout}>
+    <div className={`${classes.layout} grow`}>
       <PanelsScreen>
         <ScreenHead
           title="Schedules"
@@ -130,7 +130,7 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   return (
     <Panel title="Busiest minutes" note="minutes with several schedules" flush>
       {crowded.length === 0 ? (
-        <p className={classes.none}>No schedules run in the same minute.</p>
+        <p className={`${classes.none} dim`}>No schedules run in the same minute.</p>
       ) : (
         <ul className={classes.crowded}>
           {crowded.map((minute) => (

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Flex } from '@mantine/core'
 import { IconArrowsSplit2 } from '@tabler/icons-react'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -76,7 +76,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
             </p>
             {crowd.length > 1 && (
               <Button
-                className={classes.spreadButton}
+                className={`${classes.spreadButton} fixed`}
                 variant="filled"
                 leftSection={<IconArrowsSplit2 size={14} />}
                 onClick={() => setSpreading(true)}
@@ -84,19 +84,19 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                 Spread…
               </Button>
             )}
-            <ul className={classes.paneRows}>
+            <Flex component="ul" direction="column" gap={10} className={classes.paneRows}>
               {crowd.map((schedule) => (
                 <li key={schedule.id}>
                   <p>
                     <Link to="/schedules" search={{ schedule: schedule.id }}>
                       {schedule.name}
                     </Link>
-                    <span className={classes.paneJobs}>{plural(jobsOf(schedule.jobs), 'job')}</span>
+                    <span className="fixed push dim">{plural(jobsOf(schedule.jobs), 'job')}</span>
                   </p>
                   <p className="dim">{schedule.rules.map((rule) => describeRule(rule, schedule.zone)).join('; ')}</p>
                 </li>
               ))}
-            </ul>
+            </Flex>
             {unnamed > 0 && <p className="dim">and {plural(unnamed, 'schedule')} more</p>}
           </>
         )}

@@ -1,4 +1,4 @@
-import { Button, NumberInput } from '@mantine/core'
+import { Button, Flex, Group, NumberInput, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
@@ -56,8 +56,8 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
 
   return (
     <Dialog opened onClose={onClose} title={`Spread ${minuteWords(atMs)}`} size={620}>
-      <div className={classes.dialog}>
-        <div className={classes.choices}>
+      <Stack gap={12}>
+        <Group align="flex-end" gap="12px 18px">
           <NumberInput
             label="Maximum jobs per minute"
             min={1}
@@ -72,7 +72,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             onChange={(value) => setWindowMinutes(Number(value))}
             data={WINDOWS.map((each) => ({ value: String(each), label: `${each} min` }))}
           />
-        </div>
+        </Group>
         <BeforeAfter plan={plan} slots={load.slots} />
         <p role="status">
           {plan.moves.length === 0
@@ -82,7 +82,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
         </p>
         <PlanRows plan={plan} atMs={atMs} />
         {failed.length > 0 && (
-          <div className={classes.failed} role="alert">
+          <div className={`${classes.failed} notice-bad`} role="alert">
             <strong>{plural(failed.length, 'schedule')} could not be moved</strong>
             {failed.map(({ name, text }) => (
               <p key={name}>
@@ -100,7 +100,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             {plan.moves.length === 0 ? 'Move' : `Move ${plural(plan.moves.length, 'schedule')}`}
           </Button>
         </DialogFoot>
-      </div>
+      </Stack>
     </Dialog>
   )
 }
@@ -113,11 +113,11 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
     { word: 'then', jobs: plan.after }
   ]
   return (
-    <div className={classes.beforeAfter}>
+    <Stack gap={8} className={`${classes.beforeAfter} box`}>
       {rows.map(({ word, jobs }) => (
         <div key={word} role="img" aria-label={`${word}: at most ${plural(Math.max(...jobs), 'job')} in one minute`}>
           <span className="dim">{word}</span>
-          <span className={classes.minis}>
+          <Flex component="span" align="flex-end" gap={2} h={44} className={classes.minis}>
             {jobs.map((count, minute) => (
               <i
                 key={minute}
@@ -127,11 +127,11 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
                 title={`+${minute} min: ${plural(count, 'job')}`}
               />
             ))}
-          </span>
+          </Flex>
           <b>{Math.max(...jobs)}</b>
         </div>
       ))}
-    </div>
+    </Stack>
   )
 }
 
@@ -139,7 +139,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   const time = (minutes: number) =>
     new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   return (
-    <ul className={classes.plan} aria-label="Moved schedules">
+    <ul className={`${classes.plan} box`} aria-label="Moved schedules">
       {plan.moves.map(({ schedule, minutes, settings }) => (
         <li key={schedule.id}>
           <span className="ellipsis">{schedule.name}</span>

@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@mantine/core'
+import { Flex, SegmentedControl } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconChecks } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
@@ -108,19 +108,19 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       header: 'Missed runs and reasons',
       width: 'minmax(0, 1fr)',
       cell: (firing) => (
-        <span className={classes.missed}>
+        <Flex component="span" direction="column" gap={3} className={classes.missed}>
           <span className={classes.name}>
             <span title={firingWords(firing)}>
               <RunIcon look={lookOf(firing)} size={14} />
             </span>
             <strong className="ellipsis">{nameOf(firing.scheduleId)}</strong>
             {firing.count > 1 && <span className="dim">× {firing.count}</span>}
-            <time className={classes.missedAt} title={zoneOf(firing.scheduleId)}>
+            <time className="fixed push dim" title={zoneOf(firing.scheduleId)}>
               {formatMoment(firing.nominalMs, zoneOf(firing.scheduleId), Date.now())}
             </time>
           </span>
           <span className={`dim ${classes.twoLines}`}>{whyWords(firing)}</span>
-        </span>
+        </Flex>
       )
     }
   ]
