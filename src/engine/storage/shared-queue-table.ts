@@ -6,7 +6,7 @@ import { explainPostgresError } from './postgres/postgres-error.ts'
 /** Columns by their names: input from outside, of types that are not known here. A bytea is text like `\x8004`. */
 export type SharedQueueRow = Record<string, unknown>
 
-/** Of more, the terminated ones are left out that ended first. */
+/** Beyond this limit, the terminated jobs that ended first are left out. */
 const ROWS_MAX = 100_000
 
 /**
@@ -23,7 +23,7 @@ export function readSharedQueueTable(
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${address.name} ${what}`)
   try {
     ask('SET default_transaction_read_only TO on')
-    // A view would run what its owner wrote, as us.
+    // A view would run its owner's code with our rights.
     const tables =
       ask(`SELECT format('%I.spider_job', nspname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
       WHERE relname = 'spider_job' AND relkind IN ('r', 'p')`)

@@ -59,7 +59,7 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
   return { ...store, ...(Object.fromEntries(audited) as Partial<Kind>) }
 }
 
-/** Hands the entry of an operation to the write that `withAudit` begins at once, for whatever stands before a store. */
+/** Passes the audit entry of an operation to the write that `withAudit` begins synchronously. */
 export function createNextEntry() {
   let next: NewAuditEntry | null = null
   return {

@@ -4,7 +4,7 @@ import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from
 
 /** Before the first entry. */
 export const NO_HASH = '0'.repeat(64)
-/** Of an entry as text, so that a few entries cannot fill the disk. */
+/** Limits the text of one entry, so that a few entries cannot fill the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
 /** SHA-256 over the hash of the entry before it and the text of this one. */

@@ -1,14 +1,14 @@
 import { maskField } from '../../../shared/audit-mask.ts'
 import type { AuditChange, AuditField } from '../../../shared/contract/index.ts'
 
-/** Something that people change, as the store has it. */
+/** Something that users change, as it is stored. */
 export interface Thing {
   id: string
   name: string
   value: object
 }
 
-/** What a write is about: read before it and after it, in its transaction. */
+/** What a write changes: read before and after it, in its transaction. */
 export interface Watched {
   noun: string
   read: () => Thing[]
@@ -17,13 +17,13 @@ export interface Watched {
 const FIELD_MAX = 300
 /** The settings of a thing are fields of their own. */
 const OPENED = new Set(['settings', 'policy'])
-/** They change by themselves, or tell nothing that others do not. */
+/** Fields that change by themselves, or repeat others. */
 const LEFT_OUT = new Set([
   ...['id', 'revision', 'createdAtMs', 'lastSeenAtMs', 'lastUsedAtMs', 'sessionsSinceMs', 'doneUntilMs', 'runCount'],
   ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow']
 ])
 
-/** The things that are not the same any more, field by field. Pure. */
+/** What differs between before and after, field by field. Pure. */
 export function differencesOf(noun: string, before: readonly Thing[], after: readonly Thing[]): AuditChange[] {
   const ids = new Set([...before, ...after].map(({ id }) => id))
   const find = (things: readonly Thing[], wanted: string) => things.find(({ id }) => id === wanted)

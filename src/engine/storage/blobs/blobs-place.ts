@@ -32,11 +32,11 @@ export async function placeOfBlobs(
   return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
 
-/** Without a word from one of them, nothing is said against it. Pure. */
+/** An unknown place is assumed to be the same. Pure. */
 export const isSamePlace = (one: string, other: string): boolean =>
   one === '' || other === '' || partsOf(one).what === partsOf(other).what
 
-/** Each can open what the other seals. Pure. */
+/** Whether each engine can decrypt what the other encrypts. Pure. */
 export function canReadEachOther(one: string, other: string): boolean {
   const [ours, theirs] = [partsOf(one).keyIds, partsOf(other).keyIds]
   return one === '' || other === '' || (isIn(ours[0], theirs) && isIn(theirs[0], ours))
@@ -52,7 +52,7 @@ function partsOf(place: string): { what: string; keyIds: string[] } {
 
 export const nameOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1)
 
-/** In its data directory: nothing was chosen that another engine could have too. */
+/** Whether the blobs are in the data directory, which no other engine shares. */
 export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
 
 /** Of the setting blobs.directory (store/settings.ts): the mark of the directory that was at this path; null: none. */

@@ -4,7 +4,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** Of all files together: without a limit, a few clients could fill the disk. */
+/** The limit for all files together: without one, a few clients could fill the disk. */
 const MAX_TOTAL_BYTES = 4 * 1024 ** 3
 const RETRY_AFTER_SECONDS = 30
 
@@ -15,7 +15,7 @@ export interface IncomingWriter {
   abort(): Promise<void>
 }
 
-/** A file that is removed once everybody who holds it has released it. Who made it holds it first. */
+/** A file that is removed once every holder has released it. Its creator is the first holder. */
 export class IncomingFile implements AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
@@ -30,7 +30,7 @@ export class IncomingFile implements AsyncDisposable {
     this.#remove = remove
   }
 
-  /** Another holder, for `await using`: the end of the block releases it. */
+  /** Adds a holder, for `await using`: the end of the block releases it. */
   hold(): this {
     this.#holders++
     return this
@@ -69,7 +69,7 @@ export class IncomingFiles {
     return new IncomingFiles(directory, maxTotalBytes)
   }
 
-  /** A path for a file that the caller makes, and removes. */
+  /** A path for a file that the caller creates and removes. */
   draftPath(): string {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
@@ -123,7 +123,7 @@ export class IncomingFiles {
     return file
   }
 
-  /** What is behind a file of the contract; one that came over another wire is written to disk now. Held for you. */
+  /** The file on disk behind a file of the contract, written now if it is not there yet. The caller holds it. */
   async fromFile(file: File): Promise<IncomingFile> {
     const known = this.#behind.get(file)
     return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)

@@ -14,13 +14,13 @@ import type { Cell } from '../sql/database.ts'
 import { COPY_OF, COPYING } from './side.ts'
 import { requireNewestSchema } from '../schema-versions.ts'
 
-/** Tables that SQLite needs none of. */
+/** Tables that only PostgreSQL has. */
 const ENGINES = ['engine_lease', 'engine_terms', 'engines', 'engine_common']
 const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGINES]
 
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
-/** Of an engine that does not write: with one, the namespace is not locked for this connection. */
+/** For an engine that does not write: with a lease, this connection does not lock the namespace. */
 const NO_LEASE = { holder: '', epoch: 0 }
 
 /**

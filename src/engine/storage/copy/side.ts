@@ -11,7 +11,7 @@ export interface Table {
 
 /** The tables of a store, without those that only one kind of database needs. */
 export interface Shape {
-  /** Of SQLite: with their keys, and each after those that it refers to. */
+  /** From SQLite, they have their keys, and each comes after those that it refers to. */
   tables: Table[]
 }
 
@@ -32,7 +32,7 @@ export interface Side {
   count(table: Table): number
   /** The rows after the one with these key values, in the order of the key. */
   read(table: Table, after: Cell[] | null, limits: BatchLimits): Cell[][]
-  /** Of its last row. */
+  /** The key of its last row. */
   lastKey(table: Table): Cell[] | null
   close(): void
 }
@@ -43,7 +43,7 @@ export interface Source extends Side {
 
 /** Written under another name, which no engine opens, until `finish`. */
 export interface Target extends Side {
-  /** Of the source that an interrupted copy was from; null: it is new. */
+  /** The source of the interrupted copy; null: it is new. */
   readonly begunFrom: string | null
   /** Deletes the rows that every new store has, and remembers the source. */
   begin(source: string): void
@@ -53,9 +53,9 @@ export interface Target extends Side {
   finish(counters: Counters): void
 }
 
-/** What a half-written store is called until it is whole: no namespace and no file of a store has such a name. */
+/** The name of a half-written store: no finished namespace and no file of a store has it. */
 export const COPYING = 'copying'
-/** In a half-written store: what it is a copy of. */
+/** The table of a half-written store that names its source. */
 export const COPY_OF = 'store_copy'
 
 export const keyOf = (table: Table, row: readonly Cell[]): Cell[] =>

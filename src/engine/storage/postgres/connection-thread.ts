@@ -7,17 +7,17 @@ import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } fr
 
 const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
 
-/** Of all there are; bounds that no row has may be beyond. */
+/** The largest value that is sent; bounds may be larger than that of any row. */
 const LARGEST = 2 ** 62
 const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
 const asNumber = (text: string): number => Number(text)
-/** What the rows of SQLite have: numbers for all numbers, and 0 and 1 for what is false and true. */
+/** Values as SQLite returns them: numbers for all numbers, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound may be a part of a millisecond: among whole numbers, `<` and `>=` say the same of the next whole one.
+  // A bound may have fractions of a millisecond: for whole numbers, `<` and `>=` mean the same with the next whole one.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
-  /** Never used as a time: text as it is. */
+  /** Kept as text. */
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
@@ -48,7 +48,7 @@ let last: Client | null = null
 /** The newest connection is lost. */
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
-/** Nothing is open here (any more): what belongs to a transaction must not run outside of it. */
+/** No transaction is open on this connection: its remaining queries must not run outside of it. */
 let isTransactionLost = true
 let waiting: Promise<Outcome>[] = []
 

@@ -7,13 +7,13 @@ import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** After so many rows were written, after ten times as many, and so on. */
+/** Rows written before tables are analyzed first; then ten times as many, and so on. */
 const COUNTED_FIRST = 1_000
-/** Only of tables that the server takes for smaller: those of a large database are not read after each restart. */
+/** Analyzes the tables that the server believes to be smaller, so not those of a large database after each restart. */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
-/** Each has a name of its own: several walks may be under way at once. */
+/** For the names of cursors: several may be open at once. */
 let cursors = 0
 
 /** What a row is given as. */
@@ -98,7 +98,7 @@ export class PostgresDatabase implements Database {
     this.#connection.settle()
   }
 
-  /** As they come from group-commit.ts. */
+  /** The statements with which group-commit.ts controls transactions. */
   readonly #controls: Record<string, () => void> = {
     'BEGIN IMMEDIATE': () => {
       this.#begin('BEGIN')
@@ -112,7 +112,7 @@ export class PostgresDatabase implements Database {
         this.#connection.settle()
       } catch (error) {
         const explained = explainCommitError(error)
-        // Whether or not it was committed, it is over.
+        // Committed or not, the transaction is over.
         if (explained !== error) this.#inTransaction = this.#isOpen = false
         throw explained
       }
@@ -286,7 +286,7 @@ class PostgresStatement implements Statement {
     return this.#connection.send({ text, values: this.#given(values), isInTransaction: isInTransaction() })
   }
 
-  /** The server would keep the plan of a text that never comes again. */
+  /** For a text that never comes again, whose plan the server would otherwise keep. */
   #sendOnce(text: string, values: Value[]): Sent {
     return this.#connection.send({ text, values, isInTransaction: true, isOnce: true })
   }
@@ -307,6 +307,6 @@ class PostgresStatement implements Statement {
 
 const toValue = (value: unknown): Value => (typeof value === 'string' ? withoutNul(value) : (value as Value))
 
-/** Bytes lose their class between threads. */
+/** A Buffer arrives from another thread as a Uint8Array. */
 const toCell = (cell: unknown): unknown =>
   cell instanceof Uint8Array ? Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength) : cell

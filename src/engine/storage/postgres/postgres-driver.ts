@@ -8,9 +8,9 @@ import { migrate } from './migrate.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { explainPostgresError, IN_USE } from './postgres-error.ts'
 
-/** The server ends a statement that takes longer: nothing that the store asks for does, on a server that works. */
+/** The server ends a statement that takes longer. On a working server, none of the store's statements does. */
 const STATEMENT_SECONDS = 60
-/** Half of a network is gone if the server did not answer by then. */
+/** After this time without an answer, the network is considered lost. */
 const ANSWER_SECONDS = STATEMENT_SECONDS + 15
 /** An engine that stopped in a transaction lets go of the lock after this time. */
 const IDLE_IN_TRANSACTION_SECONDS = 5
@@ -27,7 +27,7 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
     answerSeconds: ANSWER_SECONDS,
     setUp: [
       `SET search_path TO "${schema}"`,
-      // I1, whatever the database's own setting.
+      // Invariant I1, whatever the setting of the database.
       'SET synchronous_commit TO on',
       `SET statement_timeout TO '${STATEMENT_SECONDS}s'`,
       `SET idle_in_transaction_session_timeout TO '${IDLE_IN_TRANSACTION_SECONDS}s'`,
@@ -37,9 +37,9 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
       // A plan lasts until the server next counts the rows, and a young database has many more by then. All hot
       // statements have their indexes, and run on SQLite, which has no other plans than these.
       ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
-      // What must be read from end to end costs so much by the line above that it would be compiled each time.
+      // By the settings above, each full scan seems so expensive that PostgreSQL would compile it.
       'SET jit TO off',
-      // Nearly all that is asked for by key is in memory: with the costs of a disk, small tables would be read whole.
+      // Nearly all pages are in memory: with the costs of a disk, PostgreSQL would scan small tables.
       'SET random_page_cost TO 1.1'
     ]
   })
@@ -47,7 +47,7 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 
 /**
  * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
- * nothing. `connection`: of a caller that goes on using it; absent: it makes one.
+ * nothing. `connection`: one that the caller keeps; absent: it opens its own.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }

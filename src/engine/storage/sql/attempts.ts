@@ -83,14 +83,14 @@ interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'ove
   atMs: number
 }
 
-/** What a write will read, asked together: each look is a round trip to a server. */
+/** What a write will read, sent together: each separate read is a round trip to a server. */
 interface Asked {
   live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
   waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null
   logged: { of: Set<JobId>; rows: () => Map<string, LoggedRow> } | null
 }
 
-/** Of an attempt: whether its log is archived, and how large it is; null: no log was. */
+/** Whether the log of an attempt is archived, and how large it is; null: no log was archived. */
 interface LoggedRow {
   jobId: JobId
   number: AttemptNumber
@@ -153,7 +153,7 @@ export function createAttempts({
   let asked: Asked | null = null
   /** Jobs that have left their run in this write, and have not freed others yet. */
   let left: JobThatLeft[] = []
-  /** Marked as archived in this write: the last one of each attempt counts. */
+  /** Logs archived in this write: the last one of each attempt counts. */
   const logs = new Map<string, Cell[]>()
   const updates = createAttemptUpdates(database)
 
@@ -164,7 +164,7 @@ export function createAttempts({
     }
   }
 
-  /** Asks for what all changes and logs of a write will read. */
+  /** Sends the queries for all that the changes and logs of a write will read. */
   function ask(): void {
     if (wanted.size > 0) outbox.readAhead()
     const ids = JSON.stringify([...wanted.keys()])
@@ -270,7 +270,7 @@ export function createAttempts({
     }
   }
 
-  /** Returns it as it is then. */
+  /** Returns the job as it is then. */
   function writeJob(id: JobId, before: JobBefore, after: JobBefore): JobBefore {
     if (before === after) return before
     const { killingLine, pages, items, errors } = after

@@ -25,12 +25,12 @@ export const auditSql = ({ like }: Fragments) => ({
   prune: 'DELETE FROM audit WHERE seq <= ?'
 })
 
-/** Entries that one page looks at. */
+/** The most entries that one page examines. */
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
 /**
- * Who did or tried what, each entry chained to the one before it by its hash. A write that is rolled back leaves the
+ * Who did or tried what: each entry is chained to the one before it by its hash. A write that is rolled back leaves the
  * chain as it was. Writes run inside the caller's transaction; no two are at the same time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
@@ -53,7 +53,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const timeOf = database.prepare<[number], number>(statements.timeOf).pluck()
   const prune = database.prepare<[number]>(statements.prune)
 
-  /** As it is in this transaction; null: read it. There is no other writer. */
+  /** The chain in this transaction; null: not read yet. There is no other writer. */
   let known: AuditChain | null = null
   let isRecorded = true
 

@@ -9,7 +9,7 @@ const oldOf = (sql: Fragments, table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
-/** SQL, of the job of a row: whether it may end, or end again. */
+/** SQL: whether the job may still end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
 /** SQL: whether a chain answers the end in `given`. Not the chains that the job came from. */

@@ -40,7 +40,7 @@ export function createChangeLog(database: Database) {
     },
 
     job(id: string): void {
-      // One above the maximum is enough to know that there are too many.
+      // One more than the maximum is enough to detect too many.
       if (jobs.size <= JOBS_LOGGED_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
@@ -64,7 +64,7 @@ export function createChangeLog(database: Database) {
       }
     },
 
-    /** Asks for the position after this write, which `cursorAsked` gives: no round trip of its own. */
+    /** Sends the query for the position after this write, for `cursorAsked`: no round trip of its own. */
     askCursor(): void {
       askedCursor = newest.ahead()
     },

@@ -143,10 +143,10 @@ export function createCounters(database: Database, changes: ChangeLog) {
 /** Live jobs: these values are both states and statuses. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
-/** Ended jobs are counted by stretches of so long, somewhat more than a day, of the times in their ids. */
+/** Ended jobs are counted by stretches of this length, a little more than a day, of the times in their ids. */
 export const STRETCH_MS = 2 ** 27
 
-/** The lowest id of the stretch that the job is in: all after its first digits is left out. */
+/** The lowest id of the stretch of the job: only the first digits of its id matter. */
 export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }

@@ -15,8 +15,8 @@ export interface Database {
   /** Writes many rows: PostgreSQL all of them with `sql`, SQLite each with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * One statement for many rows. The function asks; what it returns gives the rows of RETURNING as lists, in any order.
-   * Absent where a statement for each row is faster.
+   * One statement for many rows. The function sends it, and returns a function that waits for the rows of RETURNING, as
+   * lists in any order. Absent where a statement for each row is faster.
    */
   prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** A statement that failed may have ended it. */
@@ -32,7 +32,7 @@ export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLO
 export interface ManySql {
   /** For PostgreSQL: reads the rows from the table `given`. */
   sql: string
-  /** For one row, with its cells as parameters. Of several statements, the first that changes a row is the last. */
+  /** For one row, with its cells as parameters. Several statements are tried in order, until one changes a row. */
   each?: string | readonly string[]
   /** Another table that `sql` reads, as in WITH. */
   with?: string
@@ -47,7 +47,7 @@ export interface Statement<Values extends unknown[] = unknown[], Row = unknown> 
   run(...values: Values): { readonly changes: number }
   get(...values: Values): Row | undefined
   all(...values: Values): Row[]
-  /** Asks as `get` does, and gives the row when called: what is asked together takes one round trip to a server. */
+  /** Sends the query, and returns a function that waits for the row: several take one round trip to a server. */
   ahead(...values: Values): () => Row | undefined
   /** The same for `all`. */
   aheadAll(...values: Values): () => Row[]

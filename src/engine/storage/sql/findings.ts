@@ -40,7 +40,7 @@ interface FindingsRow extends Omit<StoredFindings, 'findings' | 'isDismissed'> {
   dismissed: number
 }
 
-/** Past runs of spiders, and what is unusual about their newest. Writes run inside the caller's transaction. */
+/** Past runs of spiders, and what is unusual about the newest. Writes run inside the caller's transaction. */
 export function createFindings(database: Database) {
   const statements = findingsSql(database.fragments)
   const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)

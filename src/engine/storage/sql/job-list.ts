@@ -35,7 +35,7 @@ const AFTER_EVERY_ID = 'g'
 const ID_PREFIX_MIN = 10
 /** Most jobs examined whose id begins with the text, and as many whose client jobid does. */
 const NAMED_MAX = 10_000
-/** No index leads from the end of an id to the job: of so many of the newest, which takes some 30 ms. */
+/** No index covers the ends of ids: the search covers this many of the newest jobs, which takes some 30 ms. */
 const ENDS_SEARCHED = 250_000
 /** On such nodes, live jobs are shown as `unknown`. */
 const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
@@ -109,7 +109,7 @@ export const jobListSql = (sql: Fragments) => ({
     WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
   endedFrom: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
-  /** In an index of their own: few of many jobs, and what operators look for. */
+  /** These few jobs have their own index, as operators look for them. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
@@ -505,7 +505,7 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
     .slice(0, FACET_LIMIT)
 }
 
-/** What the filter says of a row of job_counts, or of a job, which has more to say: a time and names of its own. */
+/** The filter as SQL, for a row of job_counts or for a job, which also has a time and names of its own. */
 function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
   const { like, glob } = fragments
   const listed = among(fragments, '?')
@@ -541,7 +541,7 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
     const part = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     const found = `project ${like} ? ESCAPE '\\' OR spider ${like} ? ESCAPE '\\'`
     const jobid = [text, endOfPrefix(text)]
-    // Of no job, where the text cannot be the beginning of an id.
+    // A text that no id can begin with matches none.
     const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
     if (of === 'kind') add(`(${found})`, part, part)
     else

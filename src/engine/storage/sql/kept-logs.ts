@@ -16,7 +16,7 @@ import type {
 } from '../../model/records.ts'
 import { insertMany, replaceRow } from './table.ts'
 
-/** In the table, for a block that is not closed yet. */
+/** The value in the table for a block that is not closed yet. */
 const OPEN = -1
 /** Greater than every job id: they are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
@@ -47,7 +47,7 @@ const KEPT = 'packed, archived_logs.raw_bytes AS "rawBytes", archived_logs.store
 const RUN = `attempts.job_id AS "jobId", attempts.number, attempts.jobid, jobs.project, jobs.spider,
   attempts.node_id AS "nodeId", attempts.started_at_ms AS "startedAtMs"`
 
-/** SQL, of a log: a column of its blocks. */
+/** SQL: a column of the blocks of a log. */
 function ofBlocks(column: string): string {
   return `(SELECT ${column} FROM log_blocks WHERE log_blocks.job_id = archived_logs.job_id
     AND log_blocks.attempt_number = archived_logs.attempt_number)`
@@ -258,7 +258,7 @@ export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' 
   return { packed: packed.length > 0 ? packed : null, sizes }
 }
 
-/** A log that is not in the table itself says how large it is elsewhere. */
+/** For a log that is a blob, the row has its size. */
 function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
   const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
@@ -296,7 +296,7 @@ interface LogSum {
 
 export type LogSums = ReturnType<typeof createLogSums>
 
-/** The number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
+/** Number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
 export function createLogSums(database: Database) {
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO log_sums VALUES (?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET

@@ -13,9 +13,9 @@ import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
-/** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
+/** Limit per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
-/** Most channels got fewer messages lately. */
+/** Most channels have fewer recent messages. */
 const TIMES_AT_ONCE = 250
 
 const DELIVERY = `sequence, webhook_id AS "webhookId", event, body, state, tries, made_at_ms AS "madeAtMs",
@@ -194,7 +194,7 @@ export function createOutbox(database: Database) {
   return {
     record,
     tell,
-    /** Asks for the subscriptions together with what else is asked. */
+    /** Sends the query for subscriptions together with others. */
     readAhead(): void {
       if (wanting === null) asked ??= enabled.aheadAll()
     },

@@ -25,7 +25,7 @@ export const queueSql = (sql: Fragments) => ({
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
-  /** Whatever brings a job into its lane is in its timeline. */
+  /** Everything that puts a job into its lane is in its timeline. */
   cameAfter: `SELECT 1 FROM jobs WHERE id = :id AND (queued_at_ms > :atMs
     OR EXISTS (SELECT 1 FROM transitions WHERE job_id = :id AND at_ms > :atMs))`,
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
@@ -108,7 +108,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Those starts that may begin, in their order; both kinds of database give the same. */
+  /** The starts that may begin, in their order; the same on both databases. */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
@@ -130,7 +130,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return asked.map((found) => found())
   }
 
-  /** Inserts the attempts that are not there yet; gives the jobid of each on its node. */
+  /** Inserts the attempts that do not exist yet; returns the jobid of each on its node. */
   function writeAttempts(begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[]): string[] {
     const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
       [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const

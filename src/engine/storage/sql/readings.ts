@@ -28,7 +28,7 @@ interface RunRow {
   nodeId: string
 }
 
-/** What the logs of runs said, and their errors by group. */
+/** Figures read from the logs of runs, and their errors by group. */
 export function createReadings({
   database,
   errorGroups
@@ -42,7 +42,7 @@ export function createReadings({
   const run = database.prepare<[string, number], RunRow>(statements.run)
   const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(statements.runsOf)
 
-  /** Runs about to be recorded, whose rows never change in this. */
+  /** Runs about to be recorded; this write does not change their rows. */
   const wanted = new Set<JobId>()
   let asked: (() => Map<string, RunRow>) | null = null
   /** The last figures of each attempt count. */
@@ -67,7 +67,7 @@ export function createReadings({
     readAhead(readings: RunReading[]): void {
       for (const { jobId } of readings) wanted.add(jobId)
     },
-    /** Asks for all that they will read. */
+    /** Sends the queries for all that they will read. */
     ask,
     flush(): void {
       keep([...kept.values()])

@@ -21,7 +21,7 @@ import type { LogSums } from './kept-logs.ts'
 import { requireNextRevision } from './table.ts'
 import type { Timeline } from './timeline.ts'
 
-/** Jobs of so many firings of a schedule stay: its run bars, and what its overlap and failure rules look at. */
+/** Jobs of this many firings of a schedule stay: for its run bars, and for its overlap and failure rules. */
 const FIRINGS_SHOWN = 30
 
 const LOG_BYTES = 'coalesce(stored_bytes, length(packed))'
@@ -90,7 +90,7 @@ interface LogRow {
   packedBytes: number
 }
 
-/** Walks over ended jobs, oldest end first, and deletes what retention lets go, inside the caller's transaction. */
+/** Walks over ended jobs, oldest end first, and deletes what retention allows, inside the caller's transaction. */
 export function createRetention({
   database,
   changes,
@@ -145,7 +145,7 @@ export function createRetention({
     'SELECT project, count AS logs, bytes, packed_bytes AS packed FROM log_sums'
   )
 
-  /** Of an amount as of this transaction, each is read once per step. */
+  /** Amounts in this transaction; each is read once per step. */
   function amountsNow() {
     const [spiders, projects, bytes] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()]
     return {

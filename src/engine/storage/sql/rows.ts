@@ -16,7 +16,7 @@ export type NamedRow<Thing, Json extends keyof Thing = never> = {
 type Column<Value, IsJson> = IsJson extends true ? AsText<Value> : Value extends boolean ? number : Value
 type AsText<Value> = null extends Value ? string | null : string
 
-/** What these columns mostly are, in SQL; rows have null instead, which costs less to read and to send than a text. */
+/** Usual values of columns, in SQL; rows have null instead, which costs less to read and to send than a text. */
 const USUAL = {
   jobid: 'jobs.id',
   settings: `'{}'`,
@@ -43,7 +43,7 @@ const JOB_COLUMNS = [
 export const JOB = JOB_COLUMNS.map((column) =>
   column in USUAL ? `nullif(jobs.${column}, ${USUAL[column as keyof typeof USUAL]})` : `jobs.${column}`
 ).join(', ')
-/** Their names, for a statement that gives them on. */
+/** Their names, for a statement that passes them on. */
 export const JOB_NAMES = JOB_COLUMNS.join(', ')
 export type JobRow = ValuesOf<typeof JOB_COLUMNS>
 type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
@@ -106,14 +106,14 @@ export function toJob(row: JobRow): StoredJob {
   }
 }
 
-/** As largeBytesOf, without a look into the texts. */
+/** Like largeBytesOf, without parsing the texts. */
 export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
   return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
 }
 
 export type AttemptRow = Row<Attempt, 'stats'>
 
-/** Of an attempt, in a Map. */
+/** The key of an attempt in a Map. */
 export const attemptKey = (jobId: JobId, number: AttemptNumber): string => `${jobId} ${number}`
 
 export function toAttempt(row: AttemptRow): Attempt {

@@ -6,7 +6,7 @@ import type { Store } from '../store.ts'
 
 /** Messages between the engine's thread and the store's. */
 
-/** Lists of jobs are sent as rows, and become jobs in the engine's thread: that costs half as much there. */
+/** Lists of jobs are sent as rows and become jobs in the engine's thread, which halves the cost there. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>

@@ -6,7 +6,7 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
 import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
 
-/** A directory says by it that it is the same one, wherever it is mounted. */
+/** The file that identifies a directory, wherever it is mounted. */
 export const MARK = 'owner/place'
 const OWNER = 'owner/store'
 /** What a data directory has; its blobs are one level below. */
@@ -56,11 +56,11 @@ export async function readMark(path: string): Promise<string | null> {
   return readText(join(path, MARK))
 }
 
-/** Whose blobs are in it: `owner`, unless another was recorded before. */
+/** Returns whose blobs are in it: `owner`, unless another owner was recorded before. */
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
-/** Whether it was missing. Never makes what is above it: below a mount point, that would be this machine's disk. */
+/** Returns whether it was missing. Never creates parents: below a mount point, they would be on the local disk. */
 export async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 })
@@ -84,7 +84,7 @@ async function writeOnce(root: string, name: string, text: string, random: Pick<
     await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return
       if (!NO_LINKS.includes(error.code ?? '')) throw error
-      // Without links, two who come at the same moment may both be first; the last of them is read below.
+      // Without links, two engines may both seem to be first; the file that the later one wrote is read below.
       if ((await readText(path)) === null) await rename(draft, path)
     })
   } finally {
@@ -122,7 +122,7 @@ const PERMISSION =
   'permission denied. Give the user that runs Scrapdeck read and write permission there, on every machine.'
 const AWAY = 'its file system does not respond or has failed. Check the mount and the file server.'
 
-/** What an operator can do, by the system's name of the error. Others are not the directory's. */
+/** What an operator can do, by the system's error code. Other codes are not about the directory. */
 const REMEDIES: Record<string, string> = {
   ENOSPC: 'it is full. Free some space there.',
   EDQUOT: 'the disk quota is used up. Free some space there, or raise the quota.',

@@ -13,9 +13,9 @@ interface CachedFile {
   usedAtMs: number
 }
 
-/** The newest stay whatever their size: threads that were given their paths may not have opened them yet. */
+/** The newest files stay whatever their size: threads that got their paths may not have opened them yet. */
 const NEWEST_KEPT = 8
-/** How exactly the order of use survives a restart. */
+/** The precision with which the order of use survives a restart. */
 const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 

@@ -60,7 +60,7 @@ export class CredentialChain {
     return this.#from
   }
 
-  /** Rejects with S3Error NO_CREDENTIALS, which says where was looked. */
+  /** Rejects with S3Error NO_CREDENTIALS, which names all sources that were tried. */
   async get(): Promise<Credentials> {
     const current = (this.#current ??= this.#read())
     const credentials = await current.catch((error: unknown) => {

@@ -31,7 +31,7 @@ export async function download(
   for (let breaks = 0; at < sizeBytes; ) {
     const before = at
     try {
-      // Never of another content: it may be replaced between two pieces.
+      // The object may be replaced between two pieces.
       const headers = { 'if-match': etag, ...(at > 0 ? { range: `bytes=${at}-` } : {}) }
       const answer = await client.stream({ operation: 'get', method: 'GET', key, headers })
       if (at > 0 && answer.status !== 206) {
@@ -96,7 +96,7 @@ export async function readRange(
 export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'>): string | null =>
   /^eggs\/([0-9a-f]{64})$/.exec(name)?.[1] ?? sha256
 
-/** It was replaced or deleted since it was looked at. */
+/** The object was replaced or deleted meanwhile. */
 export const isAnotherByNow = (error: unknown): boolean => isGone(error) || hasStatus(error, 412)
 
 export function damaged(name: string, what: string): ScrapdeckError {

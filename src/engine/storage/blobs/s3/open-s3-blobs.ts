@@ -89,7 +89,7 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** With an object of its own, which is deleted again. Resolves to whether the server knows conditional writes. */
+/** Tries all rights on a temporary object. Resolves to whether the server supports conditional writes. */
 async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')

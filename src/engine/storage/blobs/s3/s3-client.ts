@@ -57,7 +57,7 @@ const CONNECTIONS = 32
 const TEXT_MAX_BYTES = 8 * 1024 * 1024
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** How long to wait before try `count + 1`: full jitter, so that many who failed together do not come back together. */
+/** The delay before try `count + 1`: full jitter, so that clients that failed together do not retry together. */
 export const retryDelayMs = (count: number, random: Pick<Random, 'next'>): number =>
   Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** count) * random.next()
 
@@ -114,7 +114,7 @@ export class S3Client {
     })
   }
 
-  /** Its body must be read or destroyed. It is not retried: who reads it knows how far it came. */
+  /** The body must be read or destroyed. The body is not retried: its reader knows how far it came. */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }
@@ -225,7 +225,7 @@ export class S3Client {
     const { clock } = this.#parts
     const serverMs = Date.parse(headers['date'] ?? '')
     const code = textOf(text, 'Code')
-    // An answer to HEAD has no body; any other says what S3 says, or is not S3's.
+    // An answer to HEAD has no body; any other has S3's XML, or comes from another server.
     const isForeign = code === null && request.method !== 'HEAD' && ![301, 307, 304, 404, 412, 416].includes(status)
     const isBusy = status >= 500
     return {

@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
-/** Why a request was not answered as wanted. */
+/** Why a request failed. */
 export interface S3Failure {
   /** For people: `listing the bucket`. */
   operation: string
@@ -16,7 +16,7 @@ export interface S3Failure {
   clockOffsetMs: number | null
 }
 
-/** Thrown by the client; never leaves the room. */
+/** Thrown by the client; never leaves this folder. */
 export class S3Error extends Error {
   readonly failure: S3Failure
 
@@ -30,7 +30,7 @@ export class S3Error extends Error {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3Error && error.failure.status !== null && statuses.includes(error.failure.status)
 
-/** Of one object or upload, not of the bucket; an answer to HEAD says no more than 404. */
+/** One object or upload is missing, not the bucket; an answer to HEAD says no more than 404. */
 export const isGone = (error: unknown): boolean =>
   error instanceof S3Error &&
   error.failure.status === 404 &&
@@ -55,7 +55,7 @@ const ABOUT_CREDENTIALS = new Set([
   ...['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired']
 ])
 
-/** Of the storage as a whole, or our access to it, and not of one object. Pure. */
+/** Whether it is about the storage as a whole, or our access to it, and not about one object. Pure. */
 export const isOfStorage = (failure: S3Failure): boolean =>
   failure.code !== 'ABORTED' &&
   (failure.status === null ||

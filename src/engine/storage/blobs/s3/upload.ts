@@ -138,7 +138,7 @@ async function uploadParts(
   }
 }
 
-/** One that is left is aborted once the grace is over. */
+/** If this fails, the upload is aborted once the grace is over. */
 async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
   await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
@@ -164,9 +164,9 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
   }
 }
 
-/** Another engine or an earlier try was first, or the object is no longer what it was. */
+/** Another engine or an earlier try was first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
-/** Servers that do not know conditional writes. */
+/** The server does not support conditional writes. */
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')
 

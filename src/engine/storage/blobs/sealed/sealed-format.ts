@@ -21,7 +21,7 @@ const SALT_BYTES = HEADER_BYTES - MAGIC.length - KEY_ID_BYTES
 const NONCE_BYTES = 12
 const CIPHER = 'aes-256-gcm'
 
-/** What opens one sealed file: for threads too, which are not given the operator's keys. */
+/** The key of one encrypted file: also for threads, which do not get the operator's keys. */
 export interface FileSeal {
   key: Uint8Array
   /** For messages. */

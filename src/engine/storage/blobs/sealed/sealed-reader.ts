@@ -27,13 +27,13 @@ export async function openSealedReader(keys: EncryptionKeys, name: string, store
   )
 }
 
-/** What opens a sealed file on this machine, for those who read it themselves. */
+/** The key of an encrypted file on this machine, for callers that read the file themselves. */
 export async function readFileSeal(keys: EncryptionKeys, name: string, path: string): Promise<FileSeal> {
   await using file = await openFileReader(path)
   return openHeader(keys, name, await file.read(0, HEADER_BYTES))
 }
 
-/** The same, with what opens it. */
+/** The same, with the key. */
 export const openSealedFile = (seal: FileSeal, stored: BlobReader): Promise<BlobReader> =>
   orDispose(stored, () => readerOfSealed(seal, stored))
 
@@ -55,7 +55,7 @@ async function readerOfSealed(seal: FileSeal, stored: BlobReader): Promise<BlobR
       const end = Math.min(offset + length, plan.plainBytes)
       if (end <= offset) return new Uint8Array(0)
       const lastAt = (plan.frames - 1) * FRAME_BYTES
-      // Often asked for first, as the end of a log says where the rest is.
+      // Often needed first, as the end of a log says where the rest is.
       if (offset >= lastAt) return last.subarray(offset - lastAt, end - lastAt)
       const result = Buffer.allocUnsafe(end - offset)
       const [first, until] = [Math.floor(offset / FRAME_BYTES), Math.ceil(end / FRAME_BYTES)]
