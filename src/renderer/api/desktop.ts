@@ -5,7 +5,7 @@ import { type DesktopClient, engineOfPage } from './wire.ts'
 
 let desktop: DesktopClient | null = null
 
-/** The desktop app, for what concerns no engine. Throws in a browser. */
+/** The desktop app, for operations that need no engine. Throws in a browser. */
 export function desktopApp(): DesktopClient {
   if (desktop === null) throw new Error('Only the desktop has a list of engines')
   return desktop
@@ -31,7 +31,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
   }
 }
 
-/** Shows another engine, in a new page: nothing of this one is left in its view. */
+/** Shows another engine in a new page, so that no data of this one remains in view. */
 export function openEngine(id: string, view = '#/'): void {
   const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
   url.hash = view

@@ -8,7 +8,7 @@ export interface Explanation {
   text: string
 }
 
-/** Text for any error a call can end with: ours (by code), a lost connection, or a bug. */
+/** Text for any error of a call: ours (by code), a lost connection, or a bug. */
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)

@@ -38,7 +38,7 @@ export function useMe(): UseQueryResult<Me> {
 
 const VIEWER = { name: 'viewer', permissions: namesOf(READ) }
 
-/** An older engine says only built-in roles. */
+/** An older engine reports only built-in roles. */
 function withPermissions(me: Me): Me {
   if ((me as Partial<Me>).permissions !== undefined) return me
   const named = (role: string) => namesOf(permissionsOfRole(role))
@@ -54,8 +54,8 @@ export interface May {
 }
 
 /**
- * Whether the user of this page has this permission. Yes until that is known, so that nothing
- * appears late on the screen of an owner: the engine decides anyway, and says why.
+ * Whether the user of this page has this permission. Yes until it is known, so that nothing appears late for an
+ * owner: the engine decides anyway, and says why.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()

@@ -25,8 +25,8 @@ declare global {
 }
 
 /**
- * The engine that this page shows, in the desktop: a page shows one from its start to its end, so that nothing of one
- * engine is left in the view of another.
+ * The engine that this page shows in the desktop. A page never changes its engine, so no data of one engine remains
+ * in the view of another.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
 

@@ -46,7 +46,7 @@ const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 /** Keys that were typed while the screen that they are for was loading. null: no screen is. */
 let held: { event: KeyboardEvent; atMs: number }[] | null = null
 let holders = 0
-/** A screen that takes longer comes after its keys were given up. */
+/** Keys held for longer than this are dropped. */
 const HELD_MAX_MS = 5_000
 const HELD_MAX = 50
 
@@ -57,14 +57,14 @@ export function HoldKeys(): null {
     held ??= []
     return () => {
       holders -= 1
-      // The effects of what has come run after those of what goes.
+      // The effects of the new screen run after the clean-up of the old one.
       setTimeout(replayNext, 0)
     }
   }, [])
   return null
 }
 
-/** One by one: each may lead to another screen, for which the rest waits. */
+/** One by one: each may open another screen, for which the rest must wait. */
 function replayNext(): void {
   if (holders > 0 || held === null) return
   const next = held.shift()
@@ -97,10 +97,10 @@ export function listenForKeys(): () => void {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing) return
     const mod = event.ctrlKey || event.metaKey
-    // On many keyboards both together type a character (AltGr).
+    // On many keyboards Ctrl and Alt together type a character (AltGr).
     if (mod && event.altKey) return
     if (!mod && (isDialogOpen || isTyping(event.target))) return
-    // Only what a screen binds waits for it: F5 and Tab go on working.
+    // Only keys that a screen can bind wait for it: F5 and Tab keep working.
     const isForScreen = event.key.length === 1 || /^(Enter|Escape|Backspace|Arrow)/.test(event.key)
     if (held === null || mod || !isForScreen || keepsEnter(event)) return runBinding(event)
     event.preventDefault()

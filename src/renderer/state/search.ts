@@ -85,7 +85,7 @@ export const parseLogsSearch = (raw: Raw) => ({
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),
   /** Shown beside it. */
   beside: listOf(raw['beside'], (value): value is JobId => textOf(value, JOB_ID_PATTERN) !== undefined),
-  /** Those that are shown are one log. */
+  /** Whether the logs shown are merged into one. */
   merged: flagOf(raw['merged']),
   /** Marked lines of the tab in front: `120` or `120-135`. */
   line: textOf(String(raw['line'] ?? ''), LINES_PATTERN)
@@ -124,7 +124,7 @@ export const parseAlertRulesSearch = (raw: Raw) => ({
 
 export type AlertSilencesSearch = Partial<ReturnType<typeof parseAlertSilencesSearch>>
 export const parseAlertSilencesSearch = (raw: Raw) => ({
-  /** What is being added; a window is one that repeats. */
+  /** What is being added; a window repeats. */
   add: (['silence', 'window'] as const).find((add) => add === raw['add'])
 })
 
@@ -157,7 +157,7 @@ export const parseAuditSearch = (raw: Raw) => ({
   text: textOf(raw['text'])
 })
 
-/** As a program writes it that signs in (shared/sign-in.ts); the page checks all of it. */
+/** Written by a program that signs in (shared/sign-in.ts); the page checks all of it. */
 export type AuthorizeSearch = Partial<ReturnType<typeof parseAuthorizeSearch>>
 export const parseAuthorizeSearch = (raw: Raw) => ({
   client: textOf(raw['client']),
@@ -189,7 +189,7 @@ export const LOG_SEARCH_HOURS = [1, 24, 168, 720] as const
 
 export type LogSearchSearch = Partial<ReturnType<typeof parseLogSearchSearch>>
 export const parseLogSearchSearch = (raw: Raw) => ({
-  /** What is searched for; absent: nothing yet. */
+  /** The text to search for; absent: none yet. */
   q: textOf(raw['q']),
   regex: flagOf(raw['regex']),
   case: flagOf(raw['case']),
@@ -229,7 +229,7 @@ export const parseChainsSearch = (raw: Raw) => ({
 
 const flagOf = (value: unknown): true | undefined => (String(value) === 'true' ? true : undefined)
 
-/** Only this century and the next: any other value was not written by us. */
+/** Only this century and the next: this app writes no other value. */
 const instantOf = (value: unknown): number | undefined =>
   Number.isInteger(Number(value)) && Number(value) > 9e11 && Number(value) < 7e12 ? Number(value) : undefined
 

@@ -8,8 +8,7 @@ export interface SeenRole {
 }
 
 /**
- * The role with which an owner looks at the pages, to see what others see; null: the own role. What the engine
- * allows does not change.
+ * The role as which an owner previews the pages; null: their own role. The engine's permissions do not change.
  */
 export const useSeenAs = create<{ role: SeenRole | null }>(() => ({ role: null }))
 

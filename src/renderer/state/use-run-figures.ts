@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import type { AttemptNumber, JobId, RunFigures } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 
-/** What the log of a run says: so far while it runs. Without an attempt, of the newest one. */
+/** Figures from the log of a run, live while it runs. Without an attempt: of the newest one. */
 export function useRunFigures(id: JobId, attemptNumber?: AttemptNumber): RunFigures | undefined {
   const { query } = useApi()
   const input = attemptNumber === undefined ? { id } : { id, attemptNumber }
-  // A log that was not read yet is no error: its first progress fetches this again.
+  // A log that was not read yet is not an error: its first progress event refetches this.
   return useQuery(query.jobs.figures.queryOptions({ input, retry: false })).data
 }

@@ -16,7 +16,7 @@ export interface FeedOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: (change: FeedChange) => void
   readonly onError: (title: string, error: unknown) => void
-  /** Resolves when what was appended has been painted, if too much was not; the next piece is pulled then. */
+  /** If too much is unpainted, resolves when it has been painted; the next piece is pulled then. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
   /** The first lines held must stay: the user is reading them. */
   readonly needsStart: () => boolean
@@ -27,7 +27,7 @@ const FIRST_BYTES = 262_144
 /** Around a place that is jumped to, on each side. */
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
-/** A view that is further behind than this goes on near the end, and says what it left out. */
+/** A view that is further behind than this skips to near the end, and says how much it skipped. */
 const MAX_LAG_BYTES = 4_194_304
 const MOST_LINES = 50_000
 
@@ -54,12 +54,12 @@ export class LogFeed {
     return this.#state
   }
 
-  /** Of the whole log, as last heard. */
+  /** The last known size of the whole log. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
 
-  /** Left out since the view follows, because it came faster than it could be shown. */
+  /** Bytes skipped since the view began to follow, because they arrived faster than it could show them. */
   get skippedBytes(): number {
     return this.#skippedBytes
   }
@@ -165,7 +165,7 @@ export class LogFeed {
     this.#sizeBytes = chunk.sizeBytes
     const wouldDrop = this.window.lines.length > MOST_LINES * 0.9
     if (wouldDrop && this.#options.needsStart()) {
-      // What is being read stays; the end is fetched again when it is wanted.
+      // The lines that the user is reading stay; the end is fetched again on demand.
       this.#detach()
       this.#options.onChange({ kind: 'other' })
       return
@@ -193,7 +193,7 @@ export class LogFeed {
     return piece
   }
 
-  /** One at a time; a jump overtakes the others. */
+  /** Runs one load at a time; a jump overtakes the others. */
   async #load(
     what: 'older' | 'newer' | 'jump',
     title: string,

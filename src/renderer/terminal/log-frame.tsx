@@ -85,7 +85,7 @@ interface LogFrameProps {
   status: ReactNode
 }
 
-/** What stands around the lines of any log: levels, search, buttons, Follow, and the status line. */
+/** The frame of every log: levels, search, buttons, Follow, and the status line. */
 export function LogFrame(props: LogFrameProps) {
   const { view, snapshot } = props
   const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot

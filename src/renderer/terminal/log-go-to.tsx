@@ -13,7 +13,7 @@ interface LogGoToProps {
   hasKeys: boolean
 }
 
-/** Says which line is at the top; opened, it goes to a line by its number or to a time, as the log writes it. */
+/** Shows the number of the top line; when opened, goes to a line number or to a time as written in the log. */
 export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   const [isOpen, { open, close, toggle }] = useDisclosure()
   const [wanted, setWanted] = useState('')

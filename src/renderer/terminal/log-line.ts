@@ -27,7 +27,7 @@ export function readLine(raw: string, offset: number, above: LogLevel, format?: 
 
 /** null: the line belongs to the record above. */
 export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
-  // A record in JSON is known by all of it.
+  // A JSON record must be parsed whole.
   if (format?.kind === 'json' && raw.startsWith('{')) return parseRecordHead(raw.slice(0, MAX_JSON_CHARS), format)
   const isPattern = format?.kind === 'pattern'
   return isPattern || mayBeHead(raw) ? parseRecordHead(plainText(raw.slice(0, MAX_HEAD_CHARS)), format) : null
@@ -36,7 +36,7 @@ export function readHead(raw: string, format?: HeadFormat): RecordHead | null {
 const MAX_HEAD_CHARS = 600
 const MAX_JSON_CHARS = 131_072
 
-/** The first character decides for most lines, without trying an expression. */
+/** Rules out most lines by their first character, without a regular expression. */
 function mayBeHead(raw: string): boolean {
   const first = raw.charCodeAt(0)
   return (first >= 0x30 && first <= 0x39) || first === 0x1b
@@ -48,12 +48,12 @@ export interface LineLook {
   showsTimes: boolean
 }
 
-/** The line as the terminal shows it, in columns and colours, without anything that a terminal would obey. */
+/** The line as the terminal shows it, in columns and colours, without control sequences. */
 export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsTimes }: LineLook): StyledText {
   const styled = parseColours(sanitiseLine(cut(raw)).replaceAll('\t', '    '))
   if (continues) return styleContinuation(styled, level, { isNarrow, showsTimes })
   const head = parseRecordHead(styled.text)
-  // In a format of its own: as it is.
+  // Shows a custom format as it is.
   if (head === null) return styled.runs.length === 0 ? joinStyled([{ ...styled, codes: LEVEL_COLOUR[level] }]) : styled
   const { time, logger, messageAt } = head
   const message = {

@@ -15,8 +15,8 @@ export interface ScreenRow extends ViewRow {
 }
 
 /**
- * The terminal as a screen: it only ever holds the visible rows, so that it costs the same however long the log is and
- * however fast it grows. A frame writes the rows that differ from the last, and is done when xterm has parsed them.
+ * The terminal as a screen: it holds only the visible rows, so its cost does not depend on the log's length or growth.
+ * A frame writes the rows that differ from the last one, and is done when xterm has parsed them.
  */
 export class LogScreen {
   readonly #terminal: Terminal

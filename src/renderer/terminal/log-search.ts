@@ -9,7 +9,7 @@ export interface SearchQuery {
 
 export interface SearchState {
   readonly query: SearchQuery
-  /** In order; the first MOST_LINES. */
+  /** The first MOST_LINES matching lines, in order. */
   readonly found: readonly FoundLogLine[]
   /** Lines with a match in what was searched. */
   readonly matches: number
@@ -28,7 +28,7 @@ interface SearchOptions {
 
 const MOST_LINES = 5_000
 
-/** A search of the whole log, wherever it is, whose results arrive while it goes on. */
+/** A search of the whole log, also of what is not loaded. Results arrive while it runs. */
 export class LogSearch {
   readonly #options: SearchOptions
   #running: AbortController | null = null
@@ -42,7 +42,7 @@ export class LogSearch {
     return this.#now
   }
 
-  /** Ends the search before it. Resolves when it is over; never rejects. */
+  /** Ends the previous search. Resolves when this one is over; never rejects. */
   async start(query: SearchQuery): Promise<void> {
     this.stop()
     const running = new AbortController()
@@ -87,8 +87,8 @@ export class LogSearch {
 }
 
 /**
- * What to highlight in a line. An expression of the user is never tried here, where it could stop the window: of its
- * matches the text that the engine found is looked for.
+ * What to highlight in a line. The user's regular expression never runs here, where it could freeze the window;
+ * instead, the text that the engine matched is highlighted.
  */
 export function highlightsIn(shown: string, query: SearchQuery, found: FoundLogLine | undefined): Match[] {
   const text = query.isRegex ? found?.text.slice(found.matchAt, found.matchAt + found.matchLength) : query.text

@@ -22,7 +22,7 @@ export interface LogTerminalProps {
   jobId: JobId
   /** Absent: the newest attempt. */
   attemptNumber?: AttemptNumber
-  /** Whose log it is, for its accessible name: `shop/prices on eu-1`. */
+  /** The run, for the accessible name: `shop/prices on eu-1`. */
   title: string
   /** The name of the downloaded file. */
   fileName: string
@@ -36,7 +36,7 @@ export interface LogTerminalProps {
   hasSearchKey?: boolean
   /** Per level in the whole log (RunFigures); undefined: not known. */
   records?: Readonly<Record<string, number>> | undefined
-  /** Its node deleted the rest, or is gone: what is shown is what had been copied. */
+  /** The node deleted the rest of the log, or is gone: only the part copied before is shown. */
   isCut?: boolean
   /** Lines to begin with. Absent: the end of the log. */
   line?: LineRange | undefined
@@ -250,7 +250,7 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
 const MIN_THUMB_PX = 24
 const MOST_TICKS = 200
 
-/** The place of what is visible in the whole log, by bytes, and of the matches. Dragging it goes anywhere at once. */
+/** Shows which part of the whole log is visible, by bytes, and where matches are. Dragging scrolls there at once. */
 function LogScrollbar({ view, snapshot }: { view: LogView | null; snapshot: LogSnapshot }) {
   const track = useRef<HTMLDivElement>(null)
   const { visible, search, sizeBytes } = snapshot

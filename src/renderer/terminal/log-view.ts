@@ -69,16 +69,16 @@ export interface LogViewOptions {
   readonly onMark: (lines: LineRange | null) => void
 }
 
-/** So much may be appended before it must have been painted: xterm's parser and the engine wait for each other here. */
+/** How much may be appended before it must be painted: this couples the engine's pace to xterm's parser. */
 const UNPAINTED_BYTES = 4_194_304
-/** More than this since the last frame is a flood. */
+/** More bytes than this since the last frame are a flood. */
 const FLOOD_BYTES = 262_144
-/** This close to an end of the lines held, more are read. */
+/** How close to an end of the held lines more are loaded. */
 const NEAR_ROWS = 60
-/** A level that is hidden may leave few lines of those held. */
+/** Hidden levels may leave few of the held lines. */
 const FEW_LINES = 200
 
-/** One log in one terminal: what of it is visible, and what the reader does with it. */
+/** One log in one terminal, with random access to all of it. */
 export class LogView extends TerminalView<LogSnapshot> {
   readonly #options: LogViewOptions
   readonly #feed: LogFeed
@@ -220,7 +220,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     await this.#locate({ line: lines.from })
   }
 
-  /** Goes to the lines of the address, unless they got there because the reader marked them here. */
+  /** Goes to the lines in the address, unless the address has them because the reader marked them here. */
   showAddress(lines: LineRange): void {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
@@ -328,7 +328,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#fillScreen()
   }
 
-  /** Reads more where the lines held end, before the reader gets there. */
+  /** Loads more lines before the reader reaches an end of the held ones. */
   #fillScreen(): void {
     const top = this.viewport.topIndex ?? 0
     const isFew = this.viewport.shownCount < FEW_LINES
@@ -369,7 +369,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return (this.viewport.rows().at(-1)?.line.offset ?? this.#feed.window.nextOffset) + 1
   }
 
-  /** Resolves when so much has been painted that more may come. */
+  /** Resolves when enough has been painted to accept more. */
   #whenShown(bytes: number): void | Promise<void> {
     this.#unpaintedBytes += bytes
     if (!this.isVisible || this.isClosed || this.#unpaintedBytes < UNPAINTED_BYTES) return
@@ -407,7 +407,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     return { gutter, highlights }
   }
 
-  /** Asks for the number of a line once; those of its neighbours follow from it. */
+  /** Asks for the number of one line; all others follow from it. */
   #numberLines(): void {
     const { window } = this.#feed
     const first = window.lines[0]
@@ -420,7 +420,7 @@ export class LogView extends TerminalView<LogSnapshot> {
       // Without numbers the log can still be read.
       .catch(() => {})
       .finally(() => {
-        // In a flood the first line changes all the time: not more often than it can be read.
+        // In a flood the first line changes constantly: do not ask more often than a reader can follow.
         setTimeout(() => {
           this.#isNumbering = false
           this.invalidate()
@@ -462,7 +462,7 @@ interface Place {
   shownLevels: ReadonlySet<LogLevel>
 }
 
-/** How a log was left: a tab that is hidden holds nothing else, and goes on from there. */
+/** How a log was left. A hidden tab keeps nothing else, and resumes from here. */
 const placesLeft = new Map<string, Place>()
 const MOST_PLACES = 500
 

@@ -31,8 +31,8 @@ interface Layout {
 const MAX_ROWS_OF_LINE = 200
 
 /**
- * Which rows of which lines are visible: the shown levels, wrapped or scrolled sideways, from the top on. Nothing is
- * laid out that is not near the screen.
+ * Which rows of which lines are visible: the shown levels, wrapped or scrolled sideways, from the top on. Lays out
+ * only lines near the screen.
  */
 export class LogViewport {
   readonly #lines: () => readonly LogLine[]
@@ -190,7 +190,7 @@ export class LogViewport {
     return rows
   }
 
-  /** Of the further rows of a wrapped line. */
+  /** Of the second and later rows of a wrapped line. */
   get #indent(): number {
     return Math.min(indentOf(this.#look), Math.floor(this.#size.columns / 3))
   }

@@ -179,8 +179,8 @@ export class MergedView extends TerminalView<MergedSnapshot> {
 }
 
 /**
- * The lines of several logs in one order: those that are there when the view opens by the time that they state, later
- * ones as they arrive. A record stays together with the lines that belong to it.
+ * The lines of several logs in one order: lines that exist when the view opens by their time, later ones as they
+ * arrive. A record stays together with its continuation lines.
  */
 class MergedLines {
   readonly #maxLines: number
@@ -239,7 +239,7 @@ class MergedLines {
 
 const NOTHING: Appended = { added: 0, dropped: 0, skippedBytes: 0 }
 
-/** Sortable; empty: it states none. */
+/** A sortable time; empty: the line states none. */
 function timeOf({ raw }: LogLine, format: HeadFormat | undefined): string {
   const head = readHead(raw, format)
   return head === null ? '' : `${head.date} ${head.time}.${head.fraction.padEnd(9, '0')}`

@@ -66,7 +66,7 @@ const TERMINAL_THEME = {
   scrollbarSliderActiveBackground: '#ffffff55'
 }
 
-/** SGR codes: of line numbers, marked lines, matches, and the match that was gone to. */
+/** SGR codes of line numbers, marked lines, matches, and the current match. */
 export const GUTTER = '38;2;84;98;117'
 export const MARKED = '48;2;40;52;84'
 export const MATCH = '48;2;92;74;28'

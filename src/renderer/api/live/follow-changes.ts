@@ -4,7 +4,7 @@
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
  * What must stay true: after a drop the stream resumes at the cursor of the last batch received, so nothing is lost or
- * sent again as a whole; a fresh or expired cursor makes everything cached be fetched again; a fetch that was in flight
+ * sent again as a whole; a fresh or expired cursor causes a refetch of the whole cache; a fetch that was in flight
  * while changes arrived does not undo them.
  */
 import { matchQuery, type Query, type QueryClient } from '@tanstack/react-query'
@@ -80,7 +80,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           onConnection('live')
         }
       } catch (error) {
-        // Whatever broke the stream, the reaction is the same: report it and reconnect.
+        // The reaction to any failure is the same: report it and reconnect.
         if (abort.signal.aborted) return
         console.warn('The stream of changes was interrupted', error)
       }

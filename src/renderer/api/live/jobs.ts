@@ -50,7 +50,7 @@ export const jobs: NounUpdates<'jobs'> = {
       patch(
         running,
         (data) => ({ ...data, jobs: data.jobs.flatMap((job) => stillRunning(job, byId.get(job.id))) }),
-        // Its process is the engine's to tell.
+        // Only the engine knows its process.
         ({ jobs }) => startedIn(byId, jobs)
       ),
       // The end of a run completes what its log says.
@@ -73,7 +73,7 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      // Also what could not be read so far.
+      // Also results that are errors so far.
       refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
@@ -91,7 +91,7 @@ function withWaiting(job: Job, byLane: ByLane): Job {
   return waiting === undefined ? job : { ...job, waiting }
 }
 
-/** What the log of a running job says by now. */
+/** Figures from the log of a running job so far. */
 function withProgress<One extends Job | RunningJob>(job: One, progress: ReadonlyMap<string, LiveFigures>): One {
   const now = job.state === 'ended' ? undefined : progress.get(job.id)
   return now === undefined ? job : { ...job, ...now }
@@ -132,7 +132,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // Left open for days, the list would grow without bound: rows far down are fetched again on scrolling.
+  // A list left open for days would grow without bound: rows far down are refetched on scrolling.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }

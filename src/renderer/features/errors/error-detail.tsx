@@ -152,7 +152,7 @@ interface SpreadProps {
   onPick: (value: string) => void
 }
 
-/** How often each of them logged it, the most first. */
+/** How often each of them logged the error, highest count first. */
 function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadProps) {
   const most = rows[0]?.count ?? 1
   return (
@@ -241,11 +241,11 @@ function Occurrences({
   )
 }
 
-/** A traceback through Scrapy's middlewares has a hundred lines and more. */
+/** A traceback through Scrapy's middlewares has more than a hundred lines. */
 const READ_BYTES = 65_536
 const MOST_LINES = 400
 
-/** The record as its log has it, with its traceback; its message alone if the log is gone. */
+/** The record from the log, with its traceback; only its message if the log is gone. */
 function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   const api = useApi()
   const { jobId, attemptNumber, offset, message } = occurrence
@@ -280,7 +280,7 @@ export function recordAt(text: string): string[] {
 const FRAME = /^\s*File "/
 const OF_LIBRARY = /[\\/](?:site|dist)-packages[\\/]|[\\/]lib[\\/]python\d|File "<frozen /
 
-/** Frames of libraries in a row become one line: what the project did is then in sight, and the exception below it. */
+/** Collapses consecutive library frames into one line, so that the project's frames and the exception are visible. */
 export function foldLibraries(lines: readonly string[]): string[] {
   const shown: string[] = []
   let frames = 0

@@ -33,7 +33,7 @@ const STATE_LABELS: Record<ErrorState | 'all', string> = {
   all: 'All'
 }
 
-/** The errors that runs logged, the same ones together; filters and the open error are in the address. */
+/** The errors that runs logged, in groups of equal errors; filters and the open error are in the address. */
 export function ErrorsScreen() {
   const { query } = useApi()
   const search: ErrorsSearch = route.useSearch()

@@ -7,7 +7,7 @@ const DONE: Record<ErrorState, string> = { open: 'Reopened', resolved: 'Resolved
 
 export type SetErrorState = (group: ErrorGroup, state: ErrorState) => Promise<void>
 
-/** Sets the state of an error at once, with an undo; what changes on the screen comes back as an event. */
+/** Sets the state of an error at once and offers Undo; the screen changes when the engine's event arrives. */
 export function useSetErrorState(): SetErrorState {
   const { client } = useApi()
   return useMemo(

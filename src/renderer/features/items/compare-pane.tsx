@@ -12,7 +12,7 @@ import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
 
 const WHOLE = 'whole items'
-/** Names that are keys more often than not. */
+/** Names that usually are keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
 interface ComparePaneProps {
@@ -22,7 +22,7 @@ interface ComparePaneProps {
   onClose: () => void
 }
 
-/** What changed since another run of the spider: by default the one before. */
+/** What changed since another run of the spider, by default the previous one. */
 export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const { query } = useApi()
   const runs = useQuery(
@@ -36,7 +36,7 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   const [key, setKey] = useState<string>(
     () => LIKELY_KEYS.find((name) => columns.some((column) => column.name.toLowerCase() === name)) ?? WHOLE
   )
-  // Newest first: the first one that is older is the run before.
+  // Newest first: the first older one is the previous run.
   const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
   return (
     <DetailPane label="Comparison">

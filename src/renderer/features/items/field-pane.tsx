@@ -24,7 +24,7 @@ interface FieldPaneProps {
   onClose: () => void
 }
 
-/** What the values of one field are like, in all items of the run. */
+/** Statistics of one field over all items of the run. */
 export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
   const { query } = useApi()
   const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { ...of, field }, retry: false }))
@@ -103,7 +103,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
 interface FieldHeaderProps {
   name: string
   sort: ItemsSort | undefined
-  /** Why there is neither sorting nor statistics; null: there is. */
+  /** Why sorting and statistics are unavailable; null: they are available. */
   engineProblem: string | null
   onSort: (sort: ItemsSort | undefined) => void
   onStatistics: () => void
@@ -111,7 +111,7 @@ interface FieldHeaderProps {
   onHide: () => void
 }
 
-/** A column's name, with what can be done with its field. */
+/** A column's name, with a menu of actions on its field. */
 export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderProps) {
   const isSorted = sort?.field === name
   const isMissing = engineProblem !== null

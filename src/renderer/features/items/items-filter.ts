@@ -3,14 +3,14 @@ import { ItemCondition } from '../../../shared/contract/index.ts'
 export const OPERATORS = ItemCondition.shape.operator.options
 export const MOST_CONDITIONS = 10
 
-/** Conditions as the address has them; anything else in it is dropped. */
+/** Reads conditions from the address; drops anything invalid. */
 export function parseWhere(where: string | undefined): ItemCondition[] {
   if (where === undefined) return []
   try {
     const parsed = ItemCondition.array().max(MOST_CONDITIONS).safeParse(JSON.parse(where))
     return parsed.success ? parsed.data : []
   } catch {
-    // Not JSON, so not written by us.
+    // Not JSON, so this app did not write it.
     return []
   }
 }

@@ -35,7 +35,7 @@ import { useStable } from '../../ui/use-stable.ts'
 const route = getRouteApi('/items')
 
 const PAGE_ROWS = 200
-/** More are slow to look at; the menu has the others. */
+/** More columns render slowly; the menu has the others. */
 const COLUMNS_SHOWN = 50
 
 /** All items of one run, as a table; filter, sort and the open pane are in the address. */
@@ -110,7 +110,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
   const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
-  // A describe that found nothing new loads no page again.
+  // Stable, so that a describe that found nothing new reloads no page.
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({
@@ -141,7 +141,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const addCondition = (one: ItemCondition) => setConditions([...conditions, one].slice(-MOST_CONDITIONS))
   const setSort = (next: ItemsSort | undefined) => change({ sort: next && formatSort(next) })
   const types = new Map(facts.columns.map(({ name, type }) => [name, type]))
-  // While other columns are loading, the cells are still those of the page before.
+  // While other columns are loading, the cells are still those of the previous page.
   const namesOfPage = pages.data?.pages[0]?.columns ?? names
   const { columns, minWidthPx } = itemColumns({
     names: namesOfPage,
@@ -228,7 +228,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             of={of}
             field={search.field}
             onValue={(value) =>
-              // Longer ones are cut there.
+              // The engine truncates longer values.
               addCondition({ field: search.field!, operator: value.length < 200 ? 'is' : 'starts with', value })
             }
             onClose={closePane}

@@ -8,7 +8,7 @@ interface AttemptSelectProps {
   nodeName: (id: string) => string
 }
 
-/** Whose log or items are shown, for a job that ran several times. */
+/** Selects the attempt whose log or items are shown, for a job that ran several times. */
 export function AttemptSelect({ attempts, number, onAttempt, nodeName }: AttemptSelectProps) {
   return (
     <Select

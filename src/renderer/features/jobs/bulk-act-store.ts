@@ -2,7 +2,7 @@ import { create } from 'zustand'
 
 /**
  * Bulk actions on marked jobs that are in progress. An action is *asked* when the user clicks, *confirmed* when the
- * engine has responded, and *over* when all its jobs are where it should bring them (a running spider takes time to
+ * engine has responded, and *over* when all its jobs have reached the intended state (a running spider takes time to
  * stop). If the engine refuses, the action is dropped and an error is shown.
  *
  *   asked ──response──▶ confirmed ──all there──▶ over
@@ -17,7 +17,7 @@ export interface BulkAct {
   /** Shown in the rows of these jobs until the engine has responded. */
   rowWord: string
   state: 'asked' | 'confirmed' | 'over'
-  /** How many jobs are where the action should bring them. */
+  /** How many jobs have reached the intended state. */
   count: number
   /** Shown after the count: `12 are still stopping`. */
   note: string | null

@@ -10,7 +10,7 @@ import { STOP_WORDS, timeOfDay } from './evidence-words.ts'
 export interface CancelStep {
   text: string
   state: 'sent' | 'next' | 'later'
-  /** null: after the step before it. */
+  /** null: after the previous step. */
   atMs: number | null
 }
 
@@ -28,7 +28,7 @@ export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
 const asTitle = (words: string) => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
 const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
 
-/** How the run is being stopped: each step with its time of day, and a clock to the next one. */
+/** How the run is being stopped: each step with its time of day, and a countdown to the next one. */
 export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   const steps = listCancelSteps(timeline)
   if (steps.length === 0) {
@@ -62,7 +62,7 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   )
 }
 
-/** `in 1:47`, each second. */
+/** `in 1:47`, updated every second. */
 function Countdown({ atMs }: { atMs: number }) {
   const leftMs = atMs - useNow()
   return (

@@ -8,7 +8,7 @@ import type { Client } from '../../api/wire.ts'
 import { bytesOf } from '../../ui/base64.ts'
 import { saveFile } from '../../ui/save-file.ts'
 
-/** Downloads the logs of these jobs as one zip archive, and shows how far it is. */
+/** Downloads the logs of these jobs as one zip archive, and shows the progress. */
 export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   const { client } = useApi()
   const { progress: done, start, cancel } = useDownload('Could not download the logs')
@@ -56,7 +56,7 @@ interface DownloadLogsOptions {
   readonly onProgress: (logs: number) => void
 }
 
-/** Hands the logs of these jobs to the browser as one zip archive. In pieces: the desktop's wire knows no downloads. */
+/** Saves the logs of these jobs as one zip archive. In pieces, because the desktop's transport has no downloads. */
 async function downloadLogs({ logs, jobIds, signal, onProgress }: DownloadLogsOptions): Promise<void> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const piece of await logs.zip({ jobIds }, { signal })) {

@@ -6,7 +6,7 @@ type NodeName = (id: string) => string
 
 const SHORT = 60
 
-/** The evidence of a step in one line: facts as words, and as sentences what an operator must understand. */
+/** The evidence of a step on one line: facts as words; what an operator must understand as sentences. */
 export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   const { kind, text, evidence } = entry
   const sentences = kind === 'cancel_sent' ? stopSentences(entry) : []
@@ -23,7 +23,7 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   return [...(line === '' ? [] : [sentences.length > 0 ? `${line}.` : line]), ...sentences].join(' ')
 }
 
-/** What is noted about a run (dispatch/placing/sender.ts, dispatch/ending/finisher.ts). */
+/** Notes that the engine records about a run (dispatch/placing/sender.ts, dispatch/ending/finisher.ts). */
 const RUN_NOTES: Record<string, string> = {
   env: 'The environment variables of the job were left out: remote nodes cannot set them.',
   secrets: 'Its secret values are visible in the process list and the logs of the node.',
@@ -47,7 +47,7 @@ function stopSentences(entry: Transition): string[] {
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
-/** The steps of a stop that are still to come. */
+/** The remaining steps of a stop. */
 export const STOP_WORDS = { stop_now: 'stop immediately (INT)', kill: 'kill (KILL)', kill_again: 'kill again (KILL)' }
 
 /** `19:41:43`, in the machine's time zone. */

@@ -182,11 +182,11 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   )
 }
 
-/** One that never ran has none, and the log of one that runs may not have been read yet. */
+/** A job that never ran has none; the log of a running job may not have been read yet. */
 const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
   (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 
-/** What ran, or will: a job that names no version gets the active one when it is sent. */
+/** The version that ran or will run: a job that names none gets the active version when it is sent. */
 function versionWords({ version, sentVersion, state }: Job): string {
   // The node reports no version of an adopted run.
   return (version ?? (state === 'queued' ? 'active version' : sentVersion)) || '–'

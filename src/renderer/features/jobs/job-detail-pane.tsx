@@ -295,7 +295,7 @@ const WAITING_LINKS: Partial<Record<WaitingCode, { to: '/queue' | '/projects' | 
   nodes_cordoned: { to: '/nodes', word: 'Show nodes' }
 }
 
-/** Links to where the wait can be ended. */
+/** Links to the screen where the user can end the wait. */
 function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
   const link = WAITING_LINKS[code]
   if (link === undefined) return null

@@ -130,7 +130,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
     value: status,
     icon: <StatusIcon status={status} size={13} />,
     count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
-    // A word for trouble is there while there is any, or while it is chosen.
+    // A status for trouble is listed only while some job has it, or while it is selected.
   })).filter(({ value, count }) => value !== UNKNOWN_STATUS || count || search.status?.includes(value))
   return (
     <>

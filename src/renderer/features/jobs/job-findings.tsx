@@ -12,7 +12,7 @@ const useExpectations = (jobId: JobId) => {
   return useQuery(api.query.findings.ofJob.queryOptions({ input: { id: jobId } })).data
 }
 
-/** What is unusual about a run that succeeded; nothing if nothing is. */
+/** What is unusual about a run that succeeded; renders nothing if nothing is unusual. */
 export function JobFindings({ jobId }: { jobId: JobId }) {
   const findings = useExpectations(jobId)?.findings ?? []
   if (findings.length === 0) return null
@@ -34,7 +34,7 @@ const LABELS: Record<RunMetric, string> = {
 }
 const WEEKDAYS = ['Sundays', 'Mondays', 'Tuesdays', 'Wednesdays', 'Thursdays', 'Fridays', 'Saturdays']
 
-/** The run beside the earlier ones of its spider. */
+/** Compares the run with earlier runs of its spider. */
 export function JobExpectations({ jobId }: { jobId: JobId }) {
   const data = useExpectations(jobId)
   if (data === undefined || data.state === 'off' || data.state === 'not_succeeded') return null

@@ -74,7 +74,7 @@ function waitingText(job: Job): string {
 
 const READ_BYTES = 65_536
 
-/** What a run printed beside its log, loaded on request. What a failed run printed is in its log. */
+/** Output of a run that is not in its log, loaded on request. The output of a failed run is in its log. */
 function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
   const { query } = useApi()
   const [isOpen, setOpen] = useState(false)

@@ -17,7 +17,7 @@ import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import jobErrorsClasses from './job-errors.module.css'
 
-/** What the run did, as its log says, live while it runs; its errors, its usage, and Scrapy's own stats at its end. */
+/** What the run did according to its log, live; its errors, its resource usage, and Scrapy's closing stats. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()
@@ -25,7 +25,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
   const figures = useRunFigures(job.id)
   if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job runs.</EmptyState>
-  // While it runs, the rate is that of its last minute; then, the mean.
+  // The rate of the last minute while it runs; afterwards the mean.
   const perMinute = (count: number | null, now: number | null | undefined) => {
     if (figures?.isLive === true && now != null) return Math.round(now)
     return count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)

@@ -15,7 +15,7 @@ interface JobTimelineProps {
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
-/** Every transition with its time and evidence, then the current waiting reason, or that the state is unknown. */
+/** Every transition with its time and evidence, then the current waiting reason or a note that the state is unknown. */
 export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
   const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
   return (
@@ -58,7 +58,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
   )
 }
 
-/** Taking over a run begins and confirms an attempt at the same moment: the second entry would add nothing. */
+/** Adopting a run begins and confirms an attempt at the same moment, so the second entry would add nothing. */
 const isSaidAgain = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 

@@ -117,7 +117,7 @@ function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   }, 0)
 }
 
-/** The job's limits over those of its project, and where each comes from. */
+/** The limits that apply to the job, each with its origin: the job itself or its project. */
 function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
   return (

@@ -47,7 +47,7 @@ export function JobsScreen() {
   }
   const clearFilter = () => setFilter({})
 
-  // The filter changes only with its content, and the time it counts back from stays the same.
+  // Stable, so that the start of the time range stays the same until the filter changes.
   const filterSearch = useStable<FilterSearch>({ ...search, job: undefined, tab: undefined } as FilterSearch)
   const filter = useMemo(() => filterOfSearch(filterSearch, Math.floor(Date.now() / 60_000) * 60_000), [filterSearch])
   const list = useInfiniteQuery(
@@ -189,7 +189,7 @@ export function JobsScreen() {
 const rowId = (job: Job) => job.id
 const NO_NODES: [] = []
 
-/** How many jobs match the filter, of the statuses that it names. */
+/** How many jobs match the filter. */
 function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']

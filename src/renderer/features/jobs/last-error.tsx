@@ -6,7 +6,7 @@ import { logSearchOf } from '../../ui/errors/error-group.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import classes from './job-detail-pane.module.css'
 
-/** The line that says why a job failed, and where its log has it, if that is known. */
+/** The log line that says why a job failed, with a link to it if its place is known. */
 export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; line: string }) {
   const { query } = useApi()
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
@@ -33,8 +33,8 @@ interface LoggedError {
 }
 
 /**
- * Where a job logged the line that killed it: an error with this text, else the newest with the exception that the line
- * names (`KeyError: 'price'`), of its last attempt. null: not known.
+ * Where the last attempt of a job logged the line that killed it: an error with this text, otherwise the newest error
+ * with the exception that the line names (`KeyError: 'price'`). null: unknown.
  */
 export function occurrenceOf(killingLine: string, errors: readonly LoggedError[]): ErrorOccurrence | null {
   const last = Math.max(0, ...errors.map(({ occurrence }) => occurrence.attemptNumber))

@@ -21,13 +21,13 @@ export interface BulkActPlan {
   /** Defaults to `asked…`. */
   rowWord?: string
   ids: readonly JobId[]
-  /** Requests the action for up to 10,000 of them; returns those it applies to, now or soon. */
+  /** Requests the action for up to 10,000 jobs; returns those to which it applies, now or soon. */
   ask: (ids: JobId[]) => Promise<readonly JobId[]>
   /** Reverts it for the jobs that were changed. */
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
   /** The action is over for jobs with one of these statuses; absent: over with the response. */
   until?: readonly JobStatus[]
-  /** For jobs that are not there yet: `still stopping`. */
+  /** For jobs that have not reached the intended state: `still stopping`. */
   pendingWord?: string
   /** For jobs it did not apply to: `had ended already`. */
   skippedWord: string
@@ -37,7 +37,7 @@ export interface BulkActPlan {
 
 const newestOfSeries = new Map<string, string>()
 
-/** Shows the request at once, sends it, and follows until all jobs are where they should be. Never throws. */
+/** Shows the request at once, sends it, and follows it until all jobs have reached the intended state. Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
   if (plan.series !== undefined) {

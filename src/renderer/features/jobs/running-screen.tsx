@@ -22,7 +22,7 @@ import classes from './running-screen.module.css'
 import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
 
-/** Everything that runs on the fleet, as processes. */
+/** Every process that runs on the fleet. */
 export function RunningScreen() {
   const { client, query } = useApi()
   const navigate = useNavigate()
@@ -289,7 +289,7 @@ const UNKNOWN = {
   ...{ pages: null, items: null, errors: null, pagesPerMinute: null, itemsPerMinute: null }
 } as const
 
-/** What others run on the nodes, as the nodes listed it last. */
+/** External jobs, as the nodes last listed them. */
 function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): ExternalRow[] {
   return nodes.flatMap(({ id: nodeId, runs }) =>
     runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {

@@ -4,11 +4,11 @@ import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
 
 /**
- * Which live jobs have a node with problems. Taken from the nodes if they are loaded, because a node that responds
+ * Which live jobs have a node with problems. Read from the nodes once they are loaded, because a node that responds
  * again changes before its jobs do; otherwise from the job.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, which of them are away hardly ever: only that may render every row again.
+  // Nodes change every second, but rarely go away: only the latter may render every row again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {

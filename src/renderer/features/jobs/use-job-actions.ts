@@ -11,20 +11,20 @@ import { runBulkAct } from './run-bulk-act.tsx'
 
 export type JobActions = ReturnType<typeof jobActions>
 
-/** Actions on jobs, with messages about the result. What changes on the screen comes back as events, not from here. */
+/** Actions on jobs, with notices about the result. The screen changes when the engine's events arrive. */
 export function useJobActions(): JobActions {
   const { client } = useApi()
   const mayGoFirst = useMay('queue.order', 'everywhere').may
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
-/** A page that closes can still send 64 KiB. More is sent at once: a dialog has asked before. */
+/** A closing page can still send 64 KiB. Larger requests are sent at once, because a dialog has confirmed them. */
 const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
 const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
 
-/** `mayGoFirst`: a priority above 0 may be given, so also given back. */
+/** `mayGoFirst`: the user may set a priority above 0, so Undo may restore one. */
 function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
@@ -93,7 +93,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       cancelSoon({
         ids: running,
         others: queued.length,
-        // One that was not queued any more is running by now.
+        // A job that was no longer queued is running by now.
         send: (ids) =>
           send([...queued, ...ids], async (asked) => {
             const isGone = new Set(await gone)

@@ -5,7 +5,7 @@ import { showNotice } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import type { JobActions } from './use-job-actions.ts'
 
-/** Up to this many queued jobs are read to show them in queue order; with more, the list stays newest first. */
+/** With more queued jobs than this, the list stays newest first instead of in queue order. */
 export const ORDERED_MAX = 5_000
 
 interface Place {
@@ -77,13 +77,13 @@ export function useQueueOrder({
   return { ordered, isOrdered, isReading, reorder }
 }
 
-/** The job behind those that are moved; Undo puts them in front of it again. */
+/** The job that follows the moved ones; Undo puts them back in front of it. */
 function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first: Job): Job | null {
   const from = ordered.indexOf(first)
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null
 }
 
-/** Evenly between two neighbours, with the priority of the one they go in front of, as the engine assigns them. */
+/** Evenly spaced between two neighbours, with the priority of the following one, as the engine assigns them. */
 export function placesBetween(above: Place | undefined, below: Place | null, count: number): Place[] {
   const priority = below?.priority ?? above?.priority ?? 0
   const high = below?.rank ?? (above?.rank ?? 0) + count + 1

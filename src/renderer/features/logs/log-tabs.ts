@@ -8,9 +8,9 @@ export interface LogTabs {
   readonly open: JobId[]
   /** Always one of the open ones; null: none is open. */
   readonly front: JobId | null
-  /** Shown beside the one in front; open too. */
+  /** Shown beside the log in front; these are open too. */
   readonly beside: JobId[]
-  /** Those that are shown are one log. */
+  /** Whether the logs shown are merged into one. */
   readonly isMerged: boolean
 }
 
@@ -25,7 +25,7 @@ export function tabsOf({ jobs, job, beside, merged }: LogsSearch): LogTabs {
   return { open, front, beside: others, isMerged: (merged ?? false) && others.length > 0 }
 }
 
-/** As it goes into the address; lines belong to one log only. */
+/** The search parameters of the address; lines belong to one log only. */
 export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch {
   return {
     jobs: open,

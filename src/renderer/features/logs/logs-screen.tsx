@@ -50,7 +50,7 @@ export function LogsScreen() {
   const detailOf = (id: JobId) => details[tabs.open.indexOf(id)]?.data
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
-  /** Or that it will not be. A log opened before its attempt and its name are known would have to be opened again. */
+  /** Whether the job is loaded, or failed to. A log opened before its attempt is known would have to be reopened. */
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? 'unknown job' : names[tabs.open.indexOf(id)]!)

@@ -37,7 +37,7 @@ export function cornerOf(layout: FleetLayout, index: number): { x: number; y: nu
   }
 }
 
-/** A node shows at least its slots, and more cells if more than that runs there (external jobs). */
+/** A node shows at least its slots, and more cells if more jobs run there (external jobs). */
 export const cellCount = (node: Node): number => Math.max(node.slots, node.runs.length)
 
 /** Width of one cell with its gap: narrower if the node has many slots. */

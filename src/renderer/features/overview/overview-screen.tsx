@@ -66,10 +66,10 @@ function AsOf() {
 
 const DAY_MS = 86_400_000
 const SHOWN = 4
-/** Last seen first: what is new is among them, unless more than so many were logged meanwhile. */
+/** Most recently seen first: new errors are among these, unless more groups than this were seen since. */
 const LOOKED_AT = 100
 
-/** Open errors of spiders that were not there a day ago, or are back: each points to a recent change. */
+/** Open errors that are new within a day, or are back: each points to a recent change. */
 function NewErrors() {
   const { query } = useApi()
   const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))

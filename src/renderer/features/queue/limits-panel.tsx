@@ -21,7 +21,7 @@ import { plural } from '../../ui/numbers.ts'
 
 type LiveRule = LimitRule & { live: number }
 
-/** The limits as an editable table, each with how many runs count against it now. Nothing applies until it is saved. */
+/** The limits as an editable table, each with its current number of runs. Nothing applies until it is saved. */
 export function LimitsPanel() {
   const { query } = useApi()
   // Rules arrive as changes; the numbers of live runs do not, so they are polled while this is open.

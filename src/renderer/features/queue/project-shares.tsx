@@ -68,7 +68,7 @@ function useCounts(status: ('queued' | 'starting' | 'running')[]): ReadonlyMap<s
   return new Map(data?.project.map(({ value, count }) => [value, count]))
 }
 
-/** Its share of the slots if all waiting projects are served by weight; null if nothing of it waits or it is paused. */
+/** Its share of the slots by weight among all waiting projects; null: it is paused or has no waiting job. */
 export function shareOf(
   { name, settings }: Project,
   projects: readonly Project[],
@@ -102,7 +102,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   }
   const change = useMutation({
     mutationFn: (next: number) => client.projects.changeSettings({ project: name, settings: { weight: next } }),
-    // It may be shown as changed before the answer is here.
+    // The new weight is shown before the engine responds.
     onMutate: () => ({ before: settings.weight }),
     onSuccess: (_project, next, { before }) =>
       notifyUndo(

@@ -36,7 +36,7 @@ import { RunMore } from './run-more.tsx'
 import { RunWhen } from './run-when.tsx'
 import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
 
-/** Asks what to run and where, and queues it. Open it with `openRunDialog(prefill)`. */
+/** The dialog that queues a run. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
   const prefill = useRunDialog((state) => state.prefill)
   const api = useApi()
@@ -166,7 +166,7 @@ function InheritedOf({ form, kind, inherited }: InheritedProps) {
   )
 }
 
-/** Collapsed unless there is something in it: most runs have no variables. */
+/** Collapsed unless it has entries: most runs have no variables. */
 function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
   const { env, withoutDefaults } = form.values
   const left = stillInherited(withoutDefaults, inherited)
@@ -253,7 +253,7 @@ function withKnownProject(form: RunTexts, projects: readonly Project[]): RunText
   return { ...form, project: projects.length === 1 ? projects[0]!.name : null, spiders: [], version: null }
 }
 
-/** Another project or spider may have been chosen since a default was left out: it has no row here any more. */
+/** After a change of project or spider, a default that the user left out may no longer have a row. */
 function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: Inherited): RunInput {
   const left = stillInherited(withoutDefaults, inherited)
   return left.length === 0 ? run : { ...run, withoutDefaults: left }

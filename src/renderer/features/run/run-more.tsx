@@ -21,11 +21,11 @@ interface RunMoreProps {
   fields: Fields<RunTexts>
   /** The request; null while something is invalid. */
   run: RunInput | null
-  /** The values that apply to what is left empty here. */
+  /** The values that apply to fields left empty here. */
   ofProject: ProjectSettings | null
 }
 
-/** How often, until when and after what. Collapsed, it summarises the request; most runs never open it. */
+/** Retries, deadlines and dependencies. Collapsed, it summarises the request; most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule is being created: what belongs to one run is left out.

@@ -17,7 +17,7 @@ export function runCommand(run: RunInput, door: Door): { command: string; isSche
     : { command: postCommand('/api/v1/jobs', shown, door), isSchedule: false }
 }
 
-/** What schedule.json has no parameter for, in words. */
+/** In words: the settings for which schedule.json has no parameter. */
 export function beyondSchedule(run: RunInput): string[] {
   return [
     ...(run.nodeId || run.tags?.length ? ['placement'] : []),

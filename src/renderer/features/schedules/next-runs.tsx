@@ -18,7 +18,7 @@ interface NextRunsProps {
   changes: readonly ClockChange[]
 }
 
-/** Run times in the schedule's zone, in this machine's zone, and from now; those affected by a clock change say so. */
+/** Run times in the schedule's zone and in the local zone, with the time until then and notes about clock changes. */
 export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const nowMs = useNow()
   const here = localZone()

@@ -9,7 +9,7 @@ const BARS = 30
 const BAR_PX = 4
 const STEP_PX = 5
 const HEIGHT_PX = 20
-/** Below the line failed runs have a mark, because colour must not be the only signal. */
+/** Failed runs have a mark below the line, because colour must not be the only signal. */
 const FOOT_PX = 4
 
 /** The last runs of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */

@@ -193,7 +193,7 @@ function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
   )
 }
 
-/** How far it is, and what was not searched. */
+/** The progress of the search, and what was not searched. */
 function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
   if (progress === null) return isSearching ? 'Searching…' : null
   const { scanned, ruledOut, unreadable, stoppedBy } = progress
@@ -245,7 +245,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
 
 const STOPPED_WORDS = 'The search reached its time or size limit. Older logs have not been searched.'
 
-/** Of each run, until all are wanted: a common text is in thousands of lines of one log. */
+/** Per run, until the user asks for all: a common text is in thousands of lines of one log. */
 const LINES_SHOWN = 10
 
 function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {
@@ -298,7 +298,7 @@ interface HitsOfRun {
   hits: FleetLogHit[]
 }
 
-/** Lines of one log are together already. */
+/** Groups hits by log. The hits of one log arrive in sequence. */
 function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
   const groups: HitsOfRun[] = []
   for (const hit of hits) {
@@ -312,7 +312,7 @@ function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
 
 interface FleetSearchState {
   hits: readonly FleetLogHit[]
-  /** Of this search; null before the first message. */
+  /** null before the first message of the search. */
   progress: FleetLogSearchProgress | null
   isSearching: boolean
   error: unknown
@@ -323,7 +323,7 @@ type FleetQuery = Omit<FleetLogSearchInput, 'maxSeconds' | 'maxBytes' | 'mostHit
 const NOTHING: FleetSearchState = { hits: [], progress: null, isSearching: false, error: null }
 const MOST_HITS = 500
 
-/** Searches while the query is not null; a new one, or leaving, ends the search before it. */
+/** Searches while the query is not null; a new query, or leaving the screen, ends the previous search. */
 function useFleetSearch(query: FleetQuery | null) {
   const { client } = useApi()
   const [state, setState] = useState<FleetSearchState>(NOTHING)

@@ -38,7 +38,7 @@ import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import { jitterMsOf } from '../load/spread.ts'
 
 const MINUTE_MS = 60_000
-/** Then there is no choice to offer. */
+/** In UTC there is no choice of zone to offer. */
 const IS_UTC_HERE = localZone() === 'UTC'
 
 /** A week of runs: past ones with their outcome, and upcoming ones. */
@@ -197,7 +197,7 @@ function useWeekRuns(days: readonly Day[], nowMs: number) {
 
 const SHOWN_PER_HOUR = 6
 
-/** The week on a phone: one day below the other, and only what runs. */
+/** The week on a phone: days as a list, without empty hours. */
 function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) {
   const today = dateOf(nowMs, utc)
   const todayBox = useRef<HTMLElement>(null)

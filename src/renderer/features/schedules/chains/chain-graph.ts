@@ -25,7 +25,7 @@ export interface GraphChain {
   readonly to: readonly string[]
   readonly x: number
   readonly y: number
-  /** It leads back to the left: part of a circle. */
+  /** The link leads back to the left: part of a cycle. */
   readonly isBack: boolean
 }
 export interface Graph {
@@ -33,7 +33,7 @@ export interface Graph {
   readonly chains: readonly GraphChain[]
   /** A spider that matches a pattern: its runs start the chains of the pattern. */
   readonly matches: readonly { readonly from: string; readonly to: string }[]
-  /** Each as the spiders it goes through; only enabled chains count. */
+  /** Each as the spiders on it; only enabled chains count. */
   readonly circles: readonly (readonly string[])[]
   readonly width: number
   readonly height: number

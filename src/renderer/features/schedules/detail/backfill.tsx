@@ -26,7 +26,7 @@ const CONCURRENCY_MAX = 1_000
 /** This many of the first and last runs are listed; those in between are counted. */
 const MOMENTS_SHOWN = 3
 
-/** Runs the scheduled times of a past period, each as if it were then. The runs are counted before any is created. */
+/** Runs the scheduled times of a past period as if it were then. Shows how many runs that is before creating any. */
 export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const { client, query } = useApi()
   const [nowMs] = useState(() => Date.now())

@@ -16,7 +16,7 @@ import classes from './firing-list.module.css'
 const PAGE_ROWS = 30
 const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as const
 
-/** Why something ran at another time than scheduled. */
+/** Why a run started at another time than scheduled. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   caught_up: 'caught up',
   run_now: 'manual',
@@ -85,7 +85,7 @@ const wholeMinute = (atMs: number) => Math.floor(atMs / 60_000) * 60_000
 function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowMs: number }) {
   const [first] = firing.jobIds
   const word = REASON_WORDS[firing.reason]
-  // If it ran as scheduled, the text above says it all.
+  // If it ran as scheduled, the text above is enough.
   const isLate = firing.reason === 'caught_up' || firing.reason === 'buffered'
   const showsText = firing.text !== '' && (firing.state !== 'fired' || isLate)
   const text = firingWords(firing)

@@ -181,7 +181,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
 }
 
 function Upcoming({ schedule }: { schedule: Schedule }) {
-  // Computed here with the engine's own code, so that it is there at once.
+  // Computed here with the engine's own code, so that it appears at once.
   const { occurrences, changes } = useMemo(() => {
     const nowMs = Date.now()
     try {
@@ -300,7 +300,7 @@ function Policies({ schedule }: { schedule: Schedule }) {
   )
 }
 
-/** Of a schedule that runs spiders of several projects, null. */
+/** null: it runs spiders of several projects. */
 function onlyProjectOf({ jobs }: Schedule): ProjectName | null {
   const [first, ...others] = new Set(jobs.map(({ project }) => project))
   return first !== undefined && others.length === 0 ? first : null

@@ -12,7 +12,7 @@ interface PolicyFieldsProps {
   fields: Fields<ScheduleTexts>
 }
 
-/** What happens when a run meets the previous one, when the engine was off, and when the schedule ends. */
+/** Overlap, catch-up, and the end of the schedule. */
 export function PolicyFields({ fields }: PolicyFieldsProps) {
   const { values, change } = fields
   return (

@@ -99,7 +99,7 @@ interface CronEditorProps {
   onChange: (expression: string) => void
 }
 
-/** The expression, its words and the builder: whichever is changed, the others follow at once. */
+/** The expression, its words and the builder: a change of one updates the others at once. */
 function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   const id = useId()
   // Words stay as typed while the field has the focus; then the calendar's description replaces them.

@@ -22,7 +22,7 @@ import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 const TEMPLATES_MAX = 50
 
-/** What is run each time: of one project or several. */
+/** What each run starts: jobs of one project or several. */
 export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
   const { jobs } = fields.values
   return (

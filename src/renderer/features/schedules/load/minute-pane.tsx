@@ -15,7 +15,7 @@ import { jobsOf } from '../schedule-words.ts'
 import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
 
-/** How many schedules that are not in the list yet are read one by one. */
+/** How many schedules missing from the list are loaded one by one. */
 const READ_MAX = 200
 
 interface MinutePaneProps {
@@ -26,7 +26,7 @@ interface MinutePaneProps {
   onClose: () => void
 }
 
-/** Which schedules meet in a minute, and what to do about it. */
+/** The schedules that fire in one minute, and actions to spread them. */
 export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePaneProps) {
   const { query } = useApi()
   const [isSpreading, setSpreading] = useState(false)

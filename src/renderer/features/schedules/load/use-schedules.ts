@@ -3,11 +3,11 @@ import { useEffect, useEffectEvent, useMemo, useRef } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 
-/** With more schedules than fit on these pages, a week or a crowded minute shows counts for the rest. */
+/** Schedules beyond these pages appear only as counts in a week or a crowded minute. */
 const PAGES_MAX = 6
 const PAGE_ROWS = 500
 
-/** Schedules by id, page after page, as many as a view over all of them can name. */
+/** Schedules by id, loaded page by page up to a limit. */
 export function useSchedules() {
   const { query } = useApi()
   const list = useInfiniteQuery(
