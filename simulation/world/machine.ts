@@ -1,6 +1,6 @@
 // What the engine loads when it is first used is loaded before: the time that takes is real.
-import '../../src/engine/assembly/wire-items.ts'
-import '../../src/engine/assembly/wire-router.ts'
+import '../../src/engine/runs/items/open-items.ts'
+import '../../src/engine/api/router/open-router.ts'
 import '../../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import { createMemoryArchive } from '../../src/engine/testing/memory-archive.ts'
 import { createRouterClient } from '@orpc/server'
@@ -12,7 +12,7 @@ import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-stor
 import type { Store } from '../../src/engine/storage/store.ts'
 import { openEngine } from '../../src/engine/assembly/open-engine.ts'
 // What an engine loads later is loaded here: in a story, real time would pass.
-import '../../src/engine/assembly/wire-router.ts'
+import '../../src/engine/api/router/open-router.ts'
 import { type Chance, createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'

@@ -44,6 +44,6 @@ export async function joinEngines(options: JoinOptions): Promise<Membership> {
  * Rejects with DATA_DIRECTORY_UNUSABLE or PYTHON_MISSING.
  */
 export async function openHostedNode(options: EngineOptions): Promise<HostedNode | null> {
-  const { openHosted } = await import('./assembly/open-hosted-node.ts')
+  const { openHosted } = await import('./nodes/peers/open-hosted-node.ts')
   return openHosted(options)
 }

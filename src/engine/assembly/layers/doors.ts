@@ -7,8 +7,8 @@ import { describeStored, describeTouched } from '../../api/router/describe-chang
 import type { EngineRouter } from '../../api/router/router.ts'
 import { ScrapydCommands } from '../../api/scrapyd-commands/scrapyd-commands.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { hasLocalNode } from '../wire-local-node.ts'
-import type { wireRouter } from '../wire-router.ts'
+import { hasLocalNode } from '../../nodes/local/optional-local-node.ts'
+import type { wireRouter } from '../../api/router/open-router.ts'
 import type { WithHealth } from './health.ts'
 
 /** What src/server serves. */
@@ -79,7 +79,7 @@ export function openDoors(options: EngineOptions, below: WithHealth, opened: Asy
   let router: Promise<EngineRouter> | null = null
   // The contract, items and the search are a fifth of what a start loads, and no other endpoint needs them.
   const loadRouter = async () => {
-    const { wireRouter } = await import('../wire-router.ts')
+    const { wireRouter } = await import('../../api/router/open-router.ts')
     return wireRouter({ ...routerParts, jobItems: await below.openItems() })
   }
   const directories = { logs: layout.logs, items: layout.itemFiles }

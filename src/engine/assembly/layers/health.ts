@@ -17,9 +17,9 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { ProblemWatch } from '../../monitoring/health/problem-watch.ts'
 import type { JobItems } from '../../runs/items/job-items.ts'
 import { Alerts } from '../../monitoring/alerts/alerts.ts'
-import { stop } from '../base.ts'
+import { stop } from '../../runtime/tools.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { Housekeeping } from '../housekeeping.ts'
+import { Housekeeping } from '../../maintenance/housekeeping.ts'
 import type { WithOrders } from './orders.ts'
 
 export type WithHealth = WithOrders & ReturnType<typeof openHealth>
@@ -31,7 +31,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
   const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
   let items: Promise<JobItems> | null = null
   const loadItems = async () =>
-    (await import('../wire-items.ts')).wireItems(options, {
+    (await import('../../runs/items/open-items.ts')).wireItems(options, {
       ...base,
       fleet,
       layout: below.layout,

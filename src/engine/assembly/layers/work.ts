@@ -14,7 +14,7 @@ import { Distribution } from '../../projects/distribution.ts'
 import { type ListingNode, SpiderLookup } from '../../projects/spider-lookup.ts'
 import { WaitingReasons } from '../../jobs/queue/waiting-reasons.ts'
 import { watchLoopDelay } from '../../runtime/loop-delay.ts'
-import { stop, type Base } from '../base.ts'
+import { stop, type Base } from '../../runtime/tools.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import type { WithFleet } from './fleet.ts'
 import { rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { ItemsArchive } from '../../runs/log-collector/items-archive.ts'
 import { itemsFileOf } from '../../nodes/local/runs/launch-plan.ts'
 import type { LogArchivePort } from '../../runs/logs/archive/log-archive.ts'
-import type { LocalLayout } from '../wire-local-node.ts'
+import type { LocalLayout } from '../../nodes/local/optional-local-node.ts'
 
 export type WithWork = WithFleet & ReturnType<typeof openWork>
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { FIRINGS_KEPT, Forgetting } from './forget-old.ts'
-import { Housekeeping } from '../../assembly/housekeeping.ts'
+import { Housekeeping } from '../housekeeping.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { aNewFiring, aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'

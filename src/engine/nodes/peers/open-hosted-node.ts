@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
-import { HostedNode } from '../nodes/peers/hosted-node.ts'
-import { requirePython } from '../nodes/local/pythons/check-python.ts'
-import { absoluteUnlessBare } from '../nodes/local/pythons/python-environment.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { silentLogger } from '../runtime/logger.ts'
-import { openDataDirectory } from '../runtime/private-directory.ts'
-import type { EngineOptions } from './engine-options.ts'
-import { hasLocalNode, layOutLocalNode } from './wire-local-node.ts'
+import { HostedNode } from './hosted-node.ts'
+import { requirePython } from '../local/pythons/check-python.ts'
+import { absoluteUnlessBare } from '../local/pythons/python-environment.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { openDataDirectory } from '../../runtime/private-directory.ts'
+import type { EngineOptions } from '../../assembly/engine-options.ts'
+import { hasLocalNode, layOutLocalNode } from '../local/optional-local-node.ts'
 
 /** See openHostedNode (../index.ts). */
 export async function openHosted(options: EngineOptions): Promise<HostedNode | null> {

@@ -1,7 +1,7 @@
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Random } from '../runtime/random.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Clock } from './clock.ts'
+import type { Logger } from './logger.ts'
+import type { Random } from './random.ts'
+import type { SecretBox } from './secret-box.ts'
 import type { Store } from '../storage/store.ts'
 
 /** What nearly every room needs; the type of each room's parts names the rest. */

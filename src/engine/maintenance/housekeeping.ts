@@ -1,10 +1,10 @@
-import { Forgetting } from '../maintenance/retention/forget-old.ts'
+import { Forgetting } from './retention/forget-old.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
 import type { ProblemWatch } from '../monitoring/health/problem-watch.ts'
 import type { Timer } from '../runtime/clock.ts'
 import type { Sweep } from '../runtime/sweep.ts'
-import type { Base } from './base.ts'
+import type { Base } from '../runtime/tools.ts'
 
 interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
   fleet: Pick<Fleet, 'list'>

@@ -1,16 +1,16 @@
-import type { AlertId } from '../../shared/contract/index.ts'
-import { WebhookCommands } from '../api/commands/webhook-commands.ts'
-import type { StoredDelivery, StoredWebhook } from '../model/records.ts'
-import { createAddressGuard } from '../notify/webhooks/addresses.ts'
-import { type AlertPlugins, createChannels } from '../notify/webhooks/channels/channels.ts'
-import type { AlertCommand } from '../notify/webhooks/channels/command.ts'
-import type { ReadEvidence } from '../notify/webhooks/channels/evidence.ts'
-import type { Links } from '../notify/webhooks/channels/words.ts'
-import { Deliverer } from '../notify/webhooks/deliverer.ts'
-import type { SendResult } from '../notify/webhooks/plan-try.ts'
-import type { Post } from '../notify/webhooks/post.ts'
-import { sendToWebhook } from '../notify/webhooks/send-to-webhook.ts'
-import type { Base } from './base.ts'
+import type { AlertId } from '../../../shared/contract/index.ts'
+import { WebhookCommands } from '../../api/commands/webhook-commands.ts'
+import type { StoredDelivery, StoredWebhook } from '../../model/records.ts'
+import { createAddressGuard } from './addresses.ts'
+import { type AlertPlugins, createChannels } from './channels/channels.ts'
+import type { AlertCommand } from './channels/command.ts'
+import type { ReadEvidence } from './channels/evidence.ts'
+import type { Links } from './channels/words.ts'
+import { Deliverer } from './deliverer.ts'
+import type { SendResult } from './plan-try.ts'
+import type { Post } from './post.ts'
+import { sendToWebhook } from './send-to-webhook.ts'
+import type { Base } from '../../runtime/tools.ts'
 
 /** Delivers events from the outbox: to webhooks over HTTP, to plugins in their threads. */
 export function wireWebhooks(
@@ -30,7 +30,7 @@ export function wireWebhooks(
   const guard = createAddressGuard(parts.networks)
   let loading: Promise<Post> | null = null
   // Loaded for the first delivery, with its HTTP client.
-  const loadPost = async () => (await import('../notify/webhooks/post.ts')).createPost({ guard, clock })
+  const loadPost = async () => (await import('./post.ts')).createPost({ guard, clock })
   const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
   const readEnds = async (ids: AlertId[]) =>
     new Map((await parts.store.getAlerts(ids)).flatMap(({ id, resolvedAtMs: at }) => (at === null ? [] : [[id, at]])))

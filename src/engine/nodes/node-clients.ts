@@ -1,21 +1,21 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Base } from './base.ts'
-import type { EngineOptions } from './engine-options.ts'
-import type { LocalNode } from '../nodes/local/local-node.ts'
+import type { Base } from '../runtime/tools.ts'
+import type { EngineOptions } from '../assembly/engine-options.ts'
+import type { LocalNode } from './local/local-node.ts'
 import type { EngineCertificate } from '../cluster/leadership/leadership.ts'
-import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
-import type { EngineNodes } from '../nodes/peers/engine-nodes.ts'
-import type { NodeClient } from '../nodes/node-client.ts'
-import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
+import type { CredentialFiles } from './kubernetes/credential-files.ts'
+import type { EngineNodes } from './peers/engine-nodes.ts'
+import type { NodeClient } from './node-client.ts'
+import type { EggLinks } from './kubernetes/egg-links.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { engineOfAddress } from '../../shared/engine-address.ts'
-import type { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
-import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import type { SshTunnels } from './ssh/ssh-tunnels.ts'
+import { DIRECT } from './scrapyd/proxy.ts'
 import type { LiveAttempt, LiveAttempts } from '../jobs/dispatch/live-attempts.ts'
-import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
+import type { PullingNodes } from './pulling/pulling-nodes.ts'
 import type { Projects } from '../projects/projects.ts'
-import type { WiredEggLinks } from './wire-egg-links.ts'
+import type { WiredEggLinks } from './kubernetes/wire-egg-links.ts'
 import type { StoredNode } from '../model/records.ts'
 import type { NodeId, ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
 
@@ -57,7 +57,7 @@ export function wireNodeClients(
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
     const proxyUrl = await proxyUrlOf(node)
     // Loaded for the first remote node, with its HTTP client.
-    const { createScrapydClient } = await import('../nodes/scrapyd/scrapyd-client.ts')
+    const { createScrapydClient } = await import('./scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       tunnels: parts.tunnels,
@@ -71,8 +71,8 @@ export function wireNodeClients(
     { takesJobs }: { takesJobs: boolean }
   ): Promise<NodeClient> {
     const [{ EngineNode }, { createConnection }] = await Promise.all([
-      import('../nodes/peers/engine-node.ts'),
-      import('../nodes/scrapyd/connection.ts')
+      import('./peers/engine-node.ts'),
+      import('./scrapyd/connection.ts')
     ])
     const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
     return new EngineNode({
@@ -86,7 +86,7 @@ export function wireNodeClients(
   }
 
   async function createPullingNode({ id }: StoredNode): Promise<NodeClient> {
-    const { PullingNode } = await import('../nodes/pulling/pulling-node.ts')
+    const { PullingNode } = await import('./pulling/pulling-node.ts')
     const node = new PullingNode({
       name: () => pulling.nameOf(id),
       belief: {
@@ -106,7 +106,7 @@ export function wireNodeClients(
 
   async function createClusterClient(node: StoredNode, token: string | null): Promise<NodeClient> {
     const { id, name, url, caCertificate, clientCertificate } = node
-    const { openCluster } = await import('../nodes/kubernetes/open-cluster.ts')
+    const { openCluster } = await import('./kubernetes/open-cluster.ts')
     const links = await parts.eggLinks.load()
     return openCluster({
       ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },

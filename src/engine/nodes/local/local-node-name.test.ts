@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { localNodeName } from './wire-local-node.ts'
+import { localNodeName } from './optional-local-node.ts'
 
 it('only in the desktop app, the local node is this computer; a name that somebody chose stays', () => {
   expect(localNodeName(undefined, 'desktop')).toBe('This computer')

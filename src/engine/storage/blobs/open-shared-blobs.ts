@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { knownMarkOf } from '../storage/blobs/blobs-place.ts'
-import { openDirectoryBlobs } from '../storage/blobs/directory/open-directory-blobs.ts'
-import { type SharedBlobs, claimBlobs } from '../storage/blobs/shared-blobs.ts'
-import type { Base } from './base.ts'
-import type { EngineOptions } from './engine-options.ts'
+import { knownMarkOf } from './blobs-place.ts'
+import { openDirectoryBlobs } from './directory/open-directory-blobs.ts'
+import { type SharedBlobs, claimBlobs } from './shared-blobs.ts'
+import type { Base } from '../../runtime/tools.ts'
+import type { EngineOptions } from '../../assembly/engine-options.ts'
 
 /** Blobs outside the data directory; this store claims them. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
@@ -11,7 +11,7 @@ export async function openSharedPlace(
   base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
 ): Promise<SharedBlobs> {
   if (s3 === null) return openDirectory(blobsDirectory!, base)
-  const { openS3Blobs } = await import('../storage/blobs/s3/open-s3-blobs.ts')
+  const { openS3Blobs } = await import('./s3/open-s3-blobs.ts')
   const blobs = await openS3Blobs({ ...s3, ...base, cacheDirectory: join(dataDirectory, 'blob-cache') })
   try {
     await claimBlobs(blobs, base.store, base.random)

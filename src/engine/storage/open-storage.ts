@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { auditTicket } from '../access/acting.ts'
-import type { BlobStore } from '../storage/blobs/blob-store.ts'
-import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
-import { IncomingFiles } from '../storage/blobs/incoming-files.ts'
-import { openFilesystemBlobStore } from '../storage/blobs/filesystem/filesystem-blob-store.ts'
-import type { Base } from './base.ts'
-import type { EngineOptions } from './engine-options.ts'
+import type { BlobStore } from './blobs/blob-store.ts'
+import type { SharedBlobs } from './blobs/shared-blobs.ts'
+import { IncomingFiles } from './blobs/incoming-files.ts'
+import { openFilesystemBlobStore } from './blobs/filesystem/filesystem-blob-store.ts'
+import type { Base } from '../runtime/tools.ts'
+import type { EngineOptions } from '../assembly/engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { LogArchive, type LogArchivePort } from '../runs/logs/archive/log-archive.ts'
 import type { Resealing } from '../runs/logs/archive/resealing.ts'
@@ -22,10 +22,10 @@ import { openSecretKey } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { recordKeys } from '../runtime/used-keys.ts'
-import { openSqliteStore } from '../storage/sqlite/open-sqlite-store.ts'
-import { auditedStore } from '../storage/audit/audited-store.ts'
-import { openStoreInWorker } from '../storage/thread/store-thread.ts'
-import type { Store } from '../storage/store.ts'
+import { openSqliteStore } from './sqlite/open-sqlite-store.ts'
+import { auditedStore } from './audit/audited-store.ts'
+import { openStoreInWorker } from './thread/store-thread.ts'
+import type { Store } from './store.ts'
 
 /** The engine's persistent data: in the data directory, unless the options replace a part. */
 export interface EngineData {
@@ -77,7 +77,7 @@ export async function openData(
   opened.adopt(sharedBlobs, (one) => one?.stop())
   const ownBlobs = () => openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const stored = seams.blobs ?? parts.pluginBlobs ?? sharedBlobs?.store ?? (await ownBlobs())
-  const sealing = keys.newest === null ? null : await import('./open-sealing.ts')
+  const sealing = keys.newest === null ? null : await import('../assembly/open-sealing.ts')
   const sealedBlobs = sealing && new sealing.SealedBlobStore(stored, keys)
   const blobs = sealedBlobs ?? stored
   // A pool of its own: users' expressions may occupy the threads that search.
@@ -142,6 +142,6 @@ async function openSharedBlobs(
     const text = 'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.'
     throw new ScrapdeckError('BAD_INPUT', text)
   }
-  const { openSharedPlace } = await import('./open-shared-blobs.ts')
+  const { openSharedPlace } = await import('./blobs/open-shared-blobs.ts')
   return openSharedPlace({ dataDirectory, s3, blobsDirectory }, { ...base, store })
 }

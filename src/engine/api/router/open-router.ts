@@ -1,17 +1,17 @@
-import { CrawlCommands } from '../api/commands/crawl-commands.ts'
-import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
-import { LogZips } from '../runs/logs/log-zips.ts'
-import { FleetFiles } from '../api/fleet-file/fleet-file.ts'
-import type { createConnection } from '../nodes/scrapyd/connection.ts'
-import type { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
-import { probeNode } from '../nodes/scrapyd/probe.ts'
-import type { LogArchivePort } from '../runs/logs/archive/log-archive.ts'
-import type { Projects } from '../projects/projects.ts'
-import { createRouter, type EngineRouter, type RouterParts } from '../api/router/router.ts'
-import type { ThreadPool } from '../runtime/thread-pool.ts'
-import { FleetSearch } from '../runs/search/fleet-search.ts'
-import type { LogIndex } from '../runs/search/log-index.ts'
-import type { Base } from './base.ts'
+import { CrawlCommands } from '../commands/crawl-commands.ts'
+import type { CredentialFiles } from '../../nodes/kubernetes/credential-files.ts'
+import { LogZips } from '../../runs/logs/log-zips.ts'
+import { FleetFiles } from '../fleet-file/fleet-file.ts'
+import type { createConnection } from '../../nodes/scrapyd/connection.ts'
+import type { SshTunnels } from '../../nodes/ssh/ssh-tunnels.ts'
+import { probeNode } from '../../nodes/scrapyd/probe.ts'
+import type { LogArchivePort } from '../../runs/logs/archive/log-archive.ts'
+import type { Projects } from '../../projects/projects.ts'
+import { createRouter, type EngineRouter, type RouterParts } from './router.ts'
+import type { ThreadPool } from '../../runtime/thread-pool.ts'
+import { FleetSearch } from '../../runs/search/fleet-search.ts'
+import type { LogIndex } from '../../runs/search/log-index.ts'
+import type { Base } from '../../runtime/tools.ts'
 
 /** The contract, and what only its operations use: crawls, the fleet file, searches, several logs as one file. */
 export function wireRouter(
@@ -32,8 +32,8 @@ export function wireRouter(
   const { scheduleCommands, credentialFiles: files } = parts
   const probe: RouterParts['probe'] = async (address) => {
     if (!address.kubernetes) return probeNode({ ...parts, address })
-    const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
-    const { probeCluster } = await import('../nodes/kubernetes/probe.ts')
+    const { resolveClusterAddress } = await import('../../nodes/kubernetes/cluster-address.ts')
+    const { probeCluster } = await import('../../nodes/kubernetes/probe.ts')
     const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes }, files)
     return probeCluster({ ...parts, files, address: resolved })
   }

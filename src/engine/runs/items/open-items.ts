@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import type { ItemsArchive } from '../runs/log-collector/items-archive.ts'
-import { ItemsCache } from '../runs/items/items-cache.ts'
-import { JobItems, type JobItemsParts } from '../runs/items/job-items.ts'
-import { itemsFileOf } from '../nodes/local/runs/launch-plan.ts'
-import type { Fleet } from '../nodes/fleet.ts'
-import { toClientError } from '../nodes/node-failure.ts'
-import type { EngineOptions } from './engine-options.ts'
-import type { LocalLayout } from './wire-local-node.ts'
+import type { ItemsArchive } from '../log-collector/items-archive.ts'
+import { ItemsCache } from './items-cache.ts'
+import { JobItems, type JobItemsParts } from './job-items.ts'
+import { itemsFileOf } from '../../nodes/local/runs/launch-plan.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import { toClientError } from '../../nodes/node-failure.ts'
+import type { EngineOptions } from '../../assembly/engine-options.ts'
+import type { LocalLayout } from '../../nodes/local/optional-local-node.ts'
 
 /** The desktop's main process cannot fork a plain Node, and DuckDB's buffers do not fit Electron's memory cage. */
 const NOT_IN_THE_DESKTOP =

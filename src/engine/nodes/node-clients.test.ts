@@ -2,14 +2,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { KubernetesSettings } from '../../shared/contract/index.ts'
-import { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
-import { startFakeCluster } from '../nodes/kubernetes/testing/fake-cluster.ts'
+import { CredentialFiles } from './kubernetes/credential-files.ts'
+import { startFakeCluster } from './kubernetes/testing/fake-cluster.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { aStoredNode } from '../testing/builders.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { wireNodeClients } from './wire-node-clients.ts'
+import { wireNodeClients } from './node-clients.ts'
 
 /** A cluster that the engine reaches with a token, and whose certificate is to be signed by the CA in `caFile`. */
 async function openCluster(caFile: (root: string) => string) {

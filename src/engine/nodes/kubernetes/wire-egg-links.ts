@@ -1,8 +1,8 @@
-import { ScrapdeckError } from '../../shared/errors.ts'
-import type { EggLinks, LinkedEgg } from '../nodes/kubernetes/egg-links.ts'
-import { asSealedText } from '../runtime/secret-box.ts'
-import type { EggToSend } from '../projects/projects.ts'
-import type { Base } from './base.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { EggLinks, LinkedEgg } from './egg-links.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
+import type { EggToSend } from '../../projects/projects.ts'
+import type { Base } from '../../runtime/tools.ts'
 
 const KEY_BYTES = 32
 
@@ -34,7 +34,7 @@ export function wireEggLinks(
   }
 
   async function open(): Promise<EggLinks> {
-    const { EggLinks: Links } = await import('../nodes/kubernetes/egg-links.ts')
+    const { EggLinks: Links } = await import('./egg-links.ts')
     return new Links({ key: await readKey(), clock })
   }
 
