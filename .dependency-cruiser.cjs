@@ -29,43 +29,44 @@ const WINGS = [
  * the wings, so it may import anything.
  */
 const FACES = {
-  monitoring: ['alerts/(alerts|past/preview|evidence/evidence|report/reports)', 'expectations/expectation-watch', 'health/figures'],
-  maintenance: ['backup/(make-backup|open-source|read-backup)', 'retention/(retention|disk)'],
-  jobs: ['dispatch/(dispatch|live-attempts|decide/watchdog)', 'queue/(limits|waiting-reasons)', 'outcome/outcome'],
+  monitoring: ['open-monitoring', 'alerts/(alerts|past/preview|evidence/evidence|report/reports)', 'expectations/expectation-watch', 'health/figures'],
+  maintenance: ['open-maintenance', 'backup/(make-backup|open-source|read-backup)', 'retention/(retention|disk)'],
+  jobs: ['open-jobs', 'dispatch/(dispatch|live-attempts|decide/watchdog)', 'queue/(limits|waiting-reasons)', 'outcome/outcome'],
   runs: [
+    'open-(archives|runs)',
     'items/job-items',
     'log-collector/(error-groups|items-archive|job-figures|log-collector|log-reading)',
     'log-parser/(closing-stats|figures|log-parser)',
     'logs/(job-logs|log-zips|archive/(log-archive|log-copies))',
     'search/(fleet-search|log-index)'
   ],
-  schedules: ['failures', 'backfills', 'scheduler', 'template', 'whose-past', 'moments'],
+  schedules: ['open-schedules', 'failures', 'backfills', 'scheduler', 'template', 'whose-past', 'moments'],
   notify: [
-    'webhooks/(addresses|deliverer|post|send-to-webhook|signature)',
+    'webhooks/(addresses|deliverer|open-webhooks|post|send-to-webhook|signature)',
     'webhooks/channels/(channels|desktop|evidence|message|seen-news|words)',
     'plugins/(node-chooser|plugin|plugins)'
   ],
   nodes: [
-    '(clock-offset|fleet|list-limits|node-checks|node-client|node-failure)',
+    '(clock-offset|fleet|inventories|list-limits|node-checks|node-client|node-failure|open-nodes)',
     'discovery/(check-source|discovery)',
     'kubernetes/(cluster-address|cluster-url|credential-files)',
-    'local/(local-node|pythons/environments|runs/file-range)',
+    'local/(local-node|optional-local-node|pythons/environments|runs/file-range)',
     'peers/(engine-node-id|engine-nodes|hosted-node)',
     'pulling/(node-token|pulling-nodes)',
     'scrapyd/(certificates|node-url|probe|proxy)',
     'ssh/(connect-through|ssh-tunnels)'
   ],
   projects: [
-    '(catalog|distribution|egg-builder|egg-files|egg-inspection|egg-intake|egg-tree|in-use|names|projects|seen-on-nodes|spider-lookup)'
+    '(catalog|distribution|egg-builder|egg-files|egg-inspection|egg-intake|egg-tree|in-use|names|open-projects|projects|seen-on-nodes|spider-lookup)'
   ],
-  cluster: ['leadership/(leadership|join-engines)', 'cache/(shared-answers|shared-cache|store-position|token-buckets?)'],
+  cluster: ['leadership/(engine-alone|join-engines|leadership|other-certificates)', 'cache/(open-cache|shared-answers|shared-cache|store-position|token-buckets?)'],
   access: [
-    '(access|acting|principal|rights|run-rights|sign-ins)',
+    '(access|acting|open-access|principal|rights|run-rights|sign-ins)',
     'audit/(audit|syslog)',
     'second-factor/(second-factors|time-codes|webauthn)'
   ],
   storage: [
-    '(dedupe-key|lease-table|log-blocks|require-job|scrapyd-databases|shared-queue-table|store|timer-databases)',
+    '(dedupe-key|lease-table|log-blocks|open-storage|require-job|scrapyd-databases|shared-queue-table|store|timer-databases)',
     'audit/(audited-store|chain)',
     'blobs/(blob-store|blobs-place|incoming-files|shared-blobs)',
     'blobs/(directory/(open-directory-blobs|shared-directory)|filesystem/filesystem-blob-store|s3/(open-s3-blobs|upload))',

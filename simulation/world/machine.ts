@@ -1,6 +1,7 @@
 // What the engine loads when it is first used is loaded before: the time that takes is real.
 import '../../src/engine/runs/items/open-items.ts'
 import '../../src/engine/api/router/open-router.ts'
+import '../../src/engine/nodes/scrapyd/probe.ts'
 import '../../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import { createMemoryArchive } from '../../src/engine/testing/memory-archive.ts'
 import { createRouterClient } from '@orpc/server'
@@ -11,8 +12,6 @@ import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-bo
 import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/storage/store.ts'
 import { openEngine } from '../../src/engine/assembly/open-engine.ts'
-// What an engine loads later is loaded here: in a story, real time would pass.
-import '../../src/engine/api/router/open-router.ts'
 import { type Chance, createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'

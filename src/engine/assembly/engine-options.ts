@@ -1,117 +1,67 @@
 import type { Worker } from 'node:worker_threads'
-import type { BlobStore } from '../storage/blobs/blob-store.ts'
-import type { LogArchivePort } from '../runs/logs/archive/log-archive.ts'
-import type { IncomingFiles } from '../storage/blobs/incoming-files.ts'
-import type { FleetAsScrapyd } from '../api/scrapyd-commands/scrapyd-commands.ts'
-import type { RememberedAnswers } from '../api/commands/remembered-answers.ts'
-import type { HealthWatch } from '../monitoring/health/health-watch.ts'
-import type { WarmStarts } from '../nodes/local/warm/warm-pool.ts'
-import type { Leadership } from '../cluster/leadership/leadership.ts'
-import type { LocalNode } from '../nodes/local/local-node.ts'
-import type { ConfiguredSource } from '../nodes/discovery/discovery.ts'
-import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
-import type { NodeClient } from '../nodes/node-client.ts'
-import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { Access } from '../access/access.ts'
+import type { Audit } from '../access/audit/audit.ts'
+import type { AccessOptions } from '../access/open-access.ts'
 import type { SecondFactors } from '../access/second-factor/second-factors.ts'
 import type { SignIns } from '../access/sign-ins.ts'
-import type { Audit } from '../access/audit/audit.ts'
+import type { RememberedAnswers } from '../api/commands/remembered-answers.ts'
+import type { ApiOptions } from '../api/open-api.ts'
+import type { EngineRouter } from '../api/router/router.ts'
+import type { FleetAsScrapyd } from '../api/scrapyd-commands/scrapyd-commands.ts'
+import type { CacheOptions } from '../cluster/cache/open-cache.ts'
+import type { SharedAnswers } from '../cluster/cache/shared-answers.ts'
+import type { SharedCache } from '../cluster/cache/shared-cache.ts'
+import type { Leadership } from '../cluster/leadership/leadership.ts'
+import type { MeasureDisk } from '../maintenance/retention/disk.ts'
+import type { HealthWatch } from '../monitoring/health/health-watch.ts'
+import type { MonitoringOptions } from '../monitoring/open-monitoring.ts'
+import type { StoredNode } from '../model/records.ts'
+import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
+import type { LocalNode } from '../nodes/local/local-node.ts'
+import type { NodeClient } from '../nodes/node-client.ts'
+import type { NodesOptions } from '../nodes/open-nodes.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
+import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { PluginSettings } from '../notify/plugins/plugin-thread.ts'
 import type { Plugins } from '../notify/plugins/plugins.ts'
-import type { EggToSend } from '../projects/projects.ts'
+import type { WebhookOptions } from '../notify/webhooks/open-webhooks.ts'
+import type { Post } from '../notify/webhooks/post.ts'
 import type { EggTree } from '../projects/egg-tree.ts'
+import type { EggToSend } from '../projects/projects.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
-import type { EngineRouter } from '../api/router/router.ts'
+import type { LogArchivePort } from '../runs/logs/archive/log-archive.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { EncryptionOptions } from '../runtime/encryption-keys.ts'
-import type { KeepApart } from '../runtime/keep-apart.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { LoopDelay } from '../runtime/loop-delay.ts'
 import type { Random } from '../runtime/random.ts'
-import type { SecretBox } from '../runtime/secret-box.ts'
-import type { StoredNode } from '../model/records.ts'
-import type { MeasureDisk } from '../maintenance/retention/disk.ts'
-import type { SharedAnswers } from '../cluster/cache/shared-answers.ts'
-import type { SharedCache } from '../cluster/cache/shared-cache.ts'
-import type { AnswerLimits, CacheAddress } from '../runtime/cache-address.ts'
-import type { PostgresAddress } from '../runtime/postgres-address.ts'
-import type { SyslogAddress } from '../runtime/syslog-address.ts'
-import type { S3Address } from '../runtime/s3-address.ts'
+import type { BlobStore } from '../storage/blobs/blob-store.ts'
+import type { IncomingFiles } from '../storage/blobs/incoming-files.ts'
+import type { StorageOptions } from '../storage/open-storage.ts'
 import type { Store } from '../storage/store.ts'
-import type { Post } from '../notify/webhooks/post.ts'
 
-export interface EngineOptions {
-  dataDirectory: string
-  host: 'desktop' | 'service'
-  /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
-  resourcesDirectory: string
-  scrapdeckVersion: string
-  /** Other engines that the UI links to. Default: none. */
-  trustedEngines?: { name: string; url: string }[]
-  /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
-  postgres?: PostgresAddress | null
+/** What can be configured; each wing names and describes what it reads. */
+export interface EngineOptions
+  extends StorageOptions,
+    CacheOptions,
+    AccessOptions,
+    NodesOptions,
+    WebhookOptions,
+    MonitoringOptions,
+    ApiOptions {
   /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */
   leadership?: Leadership
-  /** Blobs are in this directory, which other engines may use too. Default: in the data directory. */
-  blobsDirectory?: string | null
-  /** Blobs are in this bucket. Not together with `blobsDirectory`. */
-  s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
-  /** Shared with other engines: rate limits, sessions and answers. Default: none. */
-  cache?: { address: CacheAddress; answers: AnswerLimits } | null
-  secretBox?: SecretBox
-  /** The key file for sealed secrets; several engines share one. Default: created in the data directory. */
-  secretKeyFile?: string | null
-  /** Seals eggs, archived logs, items and caches at rest. Default: not sealed. */
-  encryption?: EncryptionOptions | null
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
-  /** `--username`/`--password`; by default, created at the first start and kept. */
-  credentials?: { username: string; password: string }
-  /** Concurrent spiders on the local node, overriding earlier settings. Default: CPU count. 0 turns it off. */
-  localSlots?: number
-  /** From a configuration file: applied if changed since the last start, so later changes in the UI persist. */
-  configuredSlots?: number
-  /**
-   * The local node's directories in Scrapyd's layout. Default: in the data directory's local/ (jobs: none). null: not
-   * written. `items` may be the URL of a storage that Scrapy supports.
-   */
-  directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
-  /** Logs and item files kept per spider of the local node, in addition to those of live jobs; null: all. */
-  jobsToKeep?: number | null
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
-  pythonPath?: string
-  /** Connects to the SSH hosts of nodes. Default: the ssh in PATH. */
-  sshProgram?: string
-  /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
-  warmStarts?: WarmStarts
-  /** Whether the code of projects is isolated from Scrapdeck and from other projects. Default: not isolated. */
-  keepApart?: KeepApart
-  /** Node sources from the configuration file. */
-  discovery?: readonly ConfiguredSource[]
   /** Modules that run with the engine, each in its own thread (docs/plugins.md). */
   plugins?: readonly PluginSettings[]
   /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
-  /** Programs that alert channels may run, by name. */
-  alertCommands?: readonly { name: string; program: string; args: readonly string[] }[]
-  /** Where to send life signals of this engine, and how often; null: nowhere. */
-  lifeSignal?: { url: string; everySeconds: number } | null
-  /** Where browsers reach the app, for links in messages; null: unknown. */
-  publicUrl?: string | null
-  /** Directories with files of credentials that addresses of clusters may name. */
-  clusterCredentialDirectories?: readonly string[]
-  /** Secret files of the host application, which those addresses may not name. */
+  /** Secret files of the host application, which addresses of clusters may not name. */
   secretFiles?: readonly string[]
-  /** Names of metrics begin with it and `_`. Default: scrapdeck. */
-  metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
   cancelWaitsSeconds?: readonly [number, number, number]
-  /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */
-  crawlCacheSeconds?: number
-  /** For how many days the audit log is kept (0: for ever; default: 400), and to which syslog server it is sent. */
-  audit?: { days: number; syslog: SyslogAddress | null }
   logger?: Logger
   /** Tests only: replacements for everything outside the engine. */
   seams?: {
@@ -213,7 +163,7 @@ export interface Engine {
   localRunningCount(): number
   stopLocalSpiders(): Promise<void>
   /**
-   * Refuses new work and waits for the last write. Spiders keep running. May be called twice. Rejects if a room could
+   * Refuses new work and waits for the last write. Spiders keep running. May be called twice. Rejects if a part could
    * not be closed (several: an AggregateError); all others, including the data directory, are closed by then.
    */
   stop(): Promise<void>

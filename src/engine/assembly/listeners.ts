@@ -1,49 +1,27 @@
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { TouchedThing } from '../api/change-feed/change-feed.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
-import type { Rooms } from './rooms.ts'
+import type { Wings } from './open-wings.ts'
 
 /**
- * The events of each room, and the rooms above or beside it that react. Calls between rooms are set up in layers/. No
- * event is emitted before the engine starts.
+ * Who listens to whom: the events of each wing, and the wings above or beside it that react. Calls go down, and
+ * open-wings.ts connects them. No event is emitted before the engine starts.
  */
-export function connectListeners(rooms: Rooms): void {
-  const {
-    base,
-    stopping,
-    projects,
-    local,
-    live,
-    fleet,
-    engineNodes,
-    pulling,
-    dispatch,
-    metrics,
-    deliverer,
-    news,
-    nodeCommands
-  } = rooms
-  const {
-    distribution,
-    atOnce,
-    inventories,
-    discovery,
-    queueCommands,
-    figures,
-    collector,
-    errorGroups,
-    chains,
-    schedules,
-    retention,
-    problems,
-    expectations,
-    alerts,
-    signalWatch,
-    digests,
-    watchdog,
-    lifeSignal,
-    feed
-  } = rooms
+export function connectListeners(wings: Wings): void {
+  const { logger, stopping, live, projects } = wings
+  const { audit, auditStream } = wings.access
+  const { fleet, local, engineNodes, pulling } = wings.nodes
+  const { distribution, atOnce } = wings.distribution
+  const { collector, errorGroups } = wings.runs
+  const { dispatch } = wings.jobs
+  const { deliverer } = wings.webhooks
+  const { news, nodeCommands, queueCommands } = wings.commands
+  const { inventories, discovery } = wings.discovery
+  const { scheduleEvents, chainEvents, watchdog } = wings.schedules
+  const { retention } = wings.maintenance
+  const { metrics, figures, lifeSignal, expectations, blobWatch, problems, alerts, digests, signalWatch } =
+    wings.monitoring
+  const { feed } = wings.api
 
   const wake = () => dispatch.wake()
   const deliver = () => deliverer.wake()
@@ -53,18 +31,18 @@ export function connectListeners(rooms: Rooms): void {
   const cordonDrained = ({ stored: { id, name, mode } }: FleetNode) => {
     if (mode !== 'draining') return
     nodeCommands.cordonDrained(id).catch((error: unknown) => {
-      if (!stopping.signal.aborted) base.logger.error({ error, node: name }, 'cordoning a drained node failed')
+      if (!stopping.signal.aborted) logger.error({ error, node: name }, 'cordoning a drained node failed')
     })
   }
   /** For eggs that were uploaded before there was a Python. */
   const listMissingSpiders = () => {
-    projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
+    projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
   }
 
   // A role that the configuration names was added.
-  rooms.access.events.on('changed', checkProblems)
-  rooms.cache?.events.on('changed', checkProblems)
-  rooms.blobWatch.events.on('changed', checkProblems)
+  wings.access.access.events.on('changed', checkProblems)
+  wings.cache.cache?.events.on('changed', checkProblems)
+  blobWatch.events.on('changed', checkProblems)
   fleet.events
     .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
@@ -84,14 +62,14 @@ export function connectListeners(rooms: Rooms): void {
 
   engineNodes?.events.on('found', (engine) => {
     nodeCommands.addEngine(engine).catch((error: unknown) => {
-      if (!stopping.signal.aborted) base.logger.error({ error, engine }, 'adding the local node of an engine failed')
+      if (!stopping.signal.aborted) logger.error({ error, engine }, 'adding the local node of an engine failed')
     })
   })
   pulling.events
     .on('news', (id) => fleet.get(id)?.observer.poke())
     .on('opened', (id, scrapyd) => {
       nodeCommands.recordReportedVersion(id, scrapyd).catch((error: unknown) => {
-        if (!stopping.signal.aborted) base.logger.error({ error, node: id }, 'recording the version of a node failed')
+        if (!stopping.signal.aborted) logger.error({ error, node: id }, 'recording the version of a node failed')
       })
     })
 
@@ -139,17 +117,17 @@ export function connectListeners(rooms: Rooms): void {
   expectations.events.on('changed', touch('findings')).on('changed', checkProblems)
   queueCommands.events.on('limitsChanged', touch('limits'))
 
-  schedules.events
+  scheduleEvents
     .on('fired', (firings) => metrics.countFirings(firings))
     .on('fired', () => problems.refreshSchedules())
     .on('changed', () => problems.refreshSchedules())
-  chains.events.on('changed', touch('chains')).on('changed', () => problems.refreshSchedules())
+  chainEvents.on('changed', touch('chains')).on('changed', () => problems.refreshSchedules())
   discovery.events.on('changed', touch('discovery')).on('changed', checkProblems)
 
   retention.events.on('changed', touch('storage')).on('changed', checkProblems)
 
-  rooms.auditStream?.events.on('changed', checkProblems)
-  rooms.audit.events.on('recorded', deliver).on('recorded', () => rooms.auditStream?.wake())
+  auditStream?.events.on('changed', checkProblems)
+  audit.events.on('recorded', deliver).on('recorded', () => auditStream?.wake())
   news.events.on('recorded', deliver)
   deliverer.events
     .on('changed', touch('webhooks'))

@@ -2,55 +2,43 @@ import type { Worker } from 'node:worker_threads'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { connectListeners } from './listeners.ts'
-import { openRooms, type Rooms } from './rooms.ts'
+import { openWings, type Wings } from './open-wings.ts'
 import { STARTS } from './starts.ts'
 
 /**
- * What `createEngine` does once the rooms are loaded. `storeThread`: the thread that the store is to use, already
- * started; null: the store has none.
+ * What `createEngine` does once this is loaded. `storeThread`: the thread that the store is to use, already started;
+ * null: the store has none.
  */
 export async function openEngine(options: EngineOptions, storeThread: Worker | null): Promise<Engine> {
   const opened = new AsyncDisposableStack()
   // A closed store has ended its thread; this one is for a start that fails before.
   opened.defer(async () => void (await storeThread?.terminate()))
   try {
-    const rooms = await openRooms(options, storeThread, opened)
-    connectListeners(rooms)
-    for (const { start } of STARTS) await start(rooms)
+    const wings = await openWings(options, storeThread, opened)
+    connectListeners(wings)
+    for (const { start } of STARTS) await start(wings)
+    const { storage, cache, access, nodes, commands, monitoring, api } = wings
+    const { systemCommands } = commands
     let stopped: Promise<void> | null = null
     return {
-      router: rooms.router,
-      scrapyd: rooms.scrapyd,
-      cache: rooms.cache,
-      sharedAnswers: rooms.sharedAnswers,
-      answers: rooms.answers,
-      crawlCacheSeconds: rooms.crawlCacheSeconds,
-      incoming: rooms.incoming,
-      credentials: rooms.credentials,
-      pulling: rooms.pulling,
-      authenticate: rooms.plugins.authenticate,
-      access: rooms.access,
-      secondFactors: rooms.secondFactors,
-      signIns: rooms.signIns,
-      audit: rooms.audit,
+      ...{ router: api.router, scrapyd: api.scrapyd, answers: api.answers, crawlCacheSeconds: api.crawlCacheSeconds },
+      ...{ cache: cache.cache, sharedAnswers: cache.sharedAnswers },
+      ...{ incoming: storage.incoming, credentials: storage.credentials, pulling: nodes.pulling },
+      authenticate: wings.plugins.authenticate,
+      ...{ access: access.access, secondFactors: access.secondFactors, signIns: access.signIns, audit: access.audit },
       setAddress(address, plainHttpOn = null) {
-        rooms.systemCommands.address = address
-        rooms.systemCommands.plainHttpOn = plainHttpOn
+        systemCommands.address = address
+        systemCommands.plainHttpOn = plainHttpOn
       },
       setCertificate(certificate) {
-        rooms.systemCommands.certificate = certificate
+        systemCommands.certificate = certificate
       },
-      openEgg: (token) => rooms.eggLinks.openEgg(token),
-      health: rooms.healthWatch,
-      metrics: () =>
-        rooms.metrics.read({
-          ...{ nodes: rooms.listNodes(), figures: rooms.figures.current, caches: cachesOf(rooms) },
-          alerts: rooms.alerts.counts(),
-          ...{ blobs: blobsOf(rooms), shared: rooms.cache, encryption: rooms.resealing?.state() ?? null }
-        }),
-      localRunningCount: () => rooms.local.node?.runningCount() ?? 0,
-      stopLocalSpiders: async () => rooms.local.node?.stopAll(),
-      stop: () => (stopped ??= stop(opened))
+      openEgg: (token) => nodes.eggLinks.openEgg(token),
+      health: monitoring.healthWatch,
+      metrics: () => readMetrics(wings),
+      localRunningCount: () => nodes.local.node?.runningCount() ?? 0,
+      stopLocalSpiders: async () => nodes.local.node?.stopAll(),
+      stop: () => (stopped ??= stopAll(opened))
     }
   } catch (error) {
     throw joinErrors(
@@ -60,23 +48,30 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
   }
 }
 
-async function stop(opened: AsyncDisposableStack): Promise<void> {
+function readMetrics({ storage, archives, cache, monitoring, api }: Wings): Promise<string> {
+  const { sharedBlobs } = storage
+  const { sharedAnswers } = cache
+  const ofBlobs = sharedBlobs?.cacheFigures() ?? null
+  const caches: Record<string, CacheFigures> = {
+    logs: archives.archive.cacheFigures(),
+    ...(ofBlobs !== null && { blobs: ofBlobs }),
+    scrapyd_lists: api.scrapyd.cacheFigures(),
+    ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
+  }
+  return monitoring.metrics.read({
+    ...{ nodes: api.listNodes(), figures: monitoring.figures.current, caches, alerts: monitoring.alerts.counts() },
+    blobs:
+      sharedBlobs === null
+        ? undefined
+        : { requests: sharedBlobs.figures(), isUsable: sharedBlobs.state().problem === null },
+    ...{ shared: cache.cache, encryption: archives.resealing?.state() ?? null }
+  })
+}
+
+async function stopAll(opened: AsyncDisposableStack): Promise<void> {
   const errors = await closeAll(opened)
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
-
-const blobsOf = ({ sharedBlobs }: Rooms) =>
-  sharedBlobs === null ? undefined : { requests: sharedBlobs.figures(), isUsable: sharedBlobs.state().problem === null }
-
-const cachesOf = ({ archive, scrapyd, sharedBlobs, sharedAnswers }: Rooms): Record<string, CacheFigures> => ({
-  logs: archive.cacheFigures(),
-  ...ifKnown(sharedBlobs?.cacheFigures()),
-  scrapyd_lists: scrapyd.cacheFigures(),
-  ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
-})
-
-const ifKnown = (blobs: CacheFigures | null | undefined): Record<string, CacheFigures> =>
-  blobs == null ? {} : { blobs }
 
 /** Closes everything on the stack even if parts fail, and returns the errors in the order in which they happened. */
 async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {

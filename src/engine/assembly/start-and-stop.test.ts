@@ -54,30 +54,30 @@ const optionsOf = ({ path }: TemporaryDirectory): EngineOptions => ({
   scrapdeckVersion: 'test'
 })
 
-/** What each room that is opened does besides; `close` is what closes it. Returns how many were opened. */
-function onEachRoom(act: (index: number, close: () => unknown) => (() => unknown) | undefined): () => number {
+/** What each part that is opened does besides; `close` is what closes it. Returns how many were opened. */
+function onEachPart(act: (index: number, close: () => unknown) => (() => unknown) | undefined): () => number {
   let count = 0
   const adopt = AsyncDisposableStack.prototype.adopt
   vi.spyOn(AsyncDisposableStack.prototype, 'adopt').mockImplementation(function (
     this: AsyncDisposableStack,
-    room: unknown,
-    close: (room: unknown) => unknown
+    part: unknown,
+    close: (part: unknown) => unknown
   ) {
     const index = count++
     let failure: unknown = null
     let closing: (() => unknown) | undefined
     try {
-      closing = act(index, () => close(room))
+      closing = act(index, () => close(part))
     } catch (error) {
       failure = error
     }
     adopt.call(
       this,
-      room,
-      closing === undefined ? async () => void (await close(room)) : async () => void (await closing())
+      part,
+      closing === undefined ? async () => void (await close(part)) : async () => void (await closing())
     )
     if (failure !== null) throw failure as Error
-    return room
+    return part
   } as typeof adopt)
   return () => count
 }
@@ -97,41 +97,41 @@ const failureOf = (promise: Promise<unknown>): Promise<Error> =>
     (error: Error) => error
   )
 
-async function countRooms(): Promise<number> {
-  const rooms = onEachRoom(() => undefined)
+async function countParts(): Promise<number> {
+  const parts = onEachPart(() => undefined)
   await (await start()).stop()
   vi.restoreAllMocks()
-  return rooms()
+  return parts()
 }
 
 describe('a start that fails', () => {
-  it('at whichever room is opened, gives the directory back and leaves nothing running', async () => {
-    const rooms = await countRooms()
-    expect(rooms).toBeGreaterThan(10)
-    for (let failing = 0; failing < rooms; failing += 1) {
-      const opened = onEachRoom((index) => {
-        if (index === failing) throw new Error(`room ${failing} does not open`)
+  it('at whichever part is opened, gives the directory back and leaves nothing running', async () => {
+    const parts = await countParts()
+    expect(parts).toBeGreaterThan(10)
+    for (let failing = 0; failing < parts; failing += 1) {
+      const opened = onEachPart((index) => {
+        if (index === failing) throw new Error(`part ${failing} does not open`)
         return undefined
       })
-      expect((await failureOf(start())).message).toBe(`room ${failing} does not open`)
+      expect((await failureOf(start())).message).toBe(`part ${failing} does not open`)
       expect(opened()).toBe(failing + 1)
       vi.restoreAllMocks()
-      // The first room is opened before there is a data directory.
+      // The first part is opened before there is a data directory.
       if (failing > 0) expectNothingLeft()
     }
   })
 
-  it.each(STARTS.map((entry) => ({ entry, room: entry.room })))(
-    'when $room was started in part, gives the directory back and leaves nothing running',
-    async ({ entry, room }) => {
+  it.each(STARTS.map((entry) => ({ entry, part: entry.part })))(
+    'when $part was started in part, gives the directory back and leaves nothing running',
+    async ({ entry, part }) => {
       const first = await start()
       await first.stop()
-      const { start: startRoom } = entry
-      vi.spyOn(entry, 'start').mockImplementation(async (rooms) => {
-        await startRoom(rooms)
-        throw new Error(`${room} does not start`)
+      const { start: startPart } = entry
+      vi.spyOn(entry, 'start').mockImplementation(async (wings) => {
+        await startPart(wings)
+        throw new Error(`${part} does not start`)
       })
-      expect((await failureOf(start())).message).toBe(`${room} does not start`)
+      expect((await failureOf(start())).message).toBe(`${part} does not start`)
       expectNothingLeft()
       vi.restoreAllMocks()
       await (await start()).stop()
@@ -157,11 +157,11 @@ describe('a start that fails', () => {
   })
 
   it('and then does not close all it opened, tells every error, the first one first', async () => {
-    onEachRoom((index, close) =>
+    onEachPart((index, close) =>
       index < 2
         ? async () => {
             await close()
-            throw new Error(`room ${index} does not close`)
+            throw new Error(`part ${index} does not close`)
           }
         : undefined
     )
@@ -169,15 +169,15 @@ describe('a start that fails', () => {
     const { errors } = (await failureOf(start())) as AggregateError
     expect(errors.map((error: Error) => error.message)).toEqual([
       'does not start',
-      'room 1 does not close',
-      'room 0 does not close'
+      'part 1 does not close',
+      'part 0 does not close'
     ])
     expectNothingLeft()
   })
 })
 
 describe('a stop', () => {
-  it('leaves no timer of rooms that are at work: a node that is observed, a schedule that waits for its time', async () => {
+  it('leaves no timer of parts that are at work: a node that is observed, a schedule that waits for its time', async () => {
     const engine = await start()
     const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
@@ -192,19 +192,19 @@ describe('a stop', () => {
     expectNothingLeft()
   })
 
-  it('that fails at any one room closes all others, gives the directory back and rejects, called once or twice', async () => {
-    const rooms = await countRooms()
-    for (let failing = 0; failing < rooms; failing += 1) {
-      onEachRoom((index, close) =>
+  it('that fails at any one part closes all others, gives the directory back and rejects, called once or twice', async () => {
+    const parts = await countParts()
+    for (let failing = 0; failing < parts; failing += 1) {
+      onEachPart((index, close) =>
         index !== failing
           ? undefined
           : async () => {
               await close()
-              throw new Error(`room ${failing} does not close`)
+              throw new Error(`part ${failing} does not close`)
             }
       )
       const engine = await start()
-      const message = `room ${failing} does not close`
+      const message = `part ${failing} does not close`
       expect([(await failureOf(engine.stop())).message, (await failureOf(engine.stop())).message]).toEqual([
         message,
         message
@@ -214,13 +214,13 @@ describe('a stop', () => {
     }
   })
 
-  it('that fails at every room tells all errors in the order in which they happened', async () => {
-    const rooms = onEachRoom((index, close) => async () => {
+  it('that fails at every part tells all errors in the order in which they happened', async () => {
+    const parts = onEachPart((index, close) => async () => {
       await close()
       throw new Error(String(index))
     })
     const { errors } = (await failureOf((await start()).stop())) as AggregateError
-    const indexes = Array.from({ length: rooms() }, (_, index) => String(index))
+    const indexes = Array.from({ length: parts() }, (_, index) => String(index))
     expect(errors.map((error: Error) => error.message)).toEqual(indexes.reverse())
     expectNothingLeft()
   })

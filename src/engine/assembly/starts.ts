@@ -1,57 +1,58 @@
-import type { Rooms } from './rooms.ts'
+import type { Wings } from './open-wings.ts'
 
 interface Start {
-  room: string
-  start: (rooms: Rooms) => void | Promise<void>
+  part: string
+  start: (wings: Wings) => void | Promise<void>
 }
 
 /**
- * The start sequence: leftovers of an earlier engine, the nodes, the queue, then the rooms that issue commands
- * themselves. Nothing is undone here: the stack that the rooms were opened on closes them, started or not.
+ * The start sequence: leftovers of an earlier engine, the nodes, the queue, then the parts that issue commands
+ * themselves. Nothing is undone here: the stack that the parts were opened on closes them, started or not.
  */
 export const STARTS: readonly Start[] = [
   // Before any event that plugins must receive.
-  { room: 'plugins', start: ({ plugins, base }) => plugins.subscribe(base.store) },
-  { room: 'local node', start: ({ local }) => local.putRow() },
-  { room: 'limits', start: ({ queueCommands }) => queueCommands.readLimits() },
+  { part: 'plugins', start: ({ plugins, storage }) => plugins.subscribe(storage.store) },
+  { part: 'local node', start: ({ nodes }) => nodes.local.putRow() },
+  { part: 'limits', start: ({ commands }) => commands.queueCommands.readLimits() },
   {
-    room: 'dispatch',
-    start: async ({ dispatch, systemCommands }) => dispatch.start({ paused: await systemCommands.readPaused() })
+    part: 'dispatch',
+    start: async ({ jobs, commands }) => jobs.dispatch.start({ paused: await commands.systemCommands.readPaused() })
   },
-  { room: 'fleet', start: addNodes },
-  { room: 'collector', start: followTakenOver },
-  { room: 'queue', start: beginDispatching },
-  { room: 'Pythons', start: ({ local }) => local.start() },
-  { room: 'discovery', start: ({ discovery }) => discovery.start() },
-  { room: 'figures', start: ({ figures }) => figures.start() },
-  { room: 'webhooks', start: ({ deliverer }) => deliverer.start() },
-  { room: 'audit log', start: ({ auditStream }) => auditStream?.start() },
-  { room: 'alerts', start: ({ alerts }) => alerts.start() },
-  { room: 'signals for alerts', start: ({ signalWatch }) => signalWatch.start() },
-  { room: 'reports', start: ({ digests }) => digests.start() },
-  { room: 'chains', start: ({ chains }) => chains.runner.start() },
-  { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
-  { room: 'watchdog', start: ({ watchdog }) => watchdog.start() },
+  { part: 'fleet', start: addNodes },
+  { part: 'collector', start: followTakenOver },
+  { part: 'queue', start: beginDispatching },
+  { part: 'Pythons', start: ({ nodes }) => nodes.local.start() },
+  { part: 'discovery', start: ({ discovery }) => discovery.discovery.start() },
+  { part: 'figures', start: ({ monitoring }) => monitoring.figures.start() },
+  { part: 'webhooks', start: ({ webhooks }) => webhooks.deliverer.start() },
+  { part: 'audit log', start: ({ access }) => access.auditStream?.start() },
+  { part: 'alerts', start: ({ monitoring }) => monitoring.alerts.start() },
+  { part: 'signals for alerts', start: ({ monitoring }) => monitoring.signalWatch.start() },
+  { part: 'reports', start: ({ monitoring }) => monitoring.digests.start() },
+  { part: 'chains', start: ({ schedules }) => schedules.chains.start() },
+  { part: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
+  { part: 'watchdog', start: ({ schedules }) => schedules.watchdog.start() },
   // Last: it signals that the engine works.
-  { room: 'life signal', start: ({ lifeSignal }) => lifeSignal?.start() },
-  { room: 'expectations', start: ({ expectations }) => void expectations.start() },
+  { part: 'life signal', start: ({ monitoring }) => monitoring.lifeSignal?.start() },
+  { part: 'expectations', start: ({ monitoring }) => void monitoring.expectations.start() },
   {
-    room: 'retention',
-    start: async ({ retention, disk }) => {
-      await retention.start()
-      disk.start()
+    part: 'retention',
+    start: async ({ maintenance }) => {
+      await maintenance.retention.start()
+      maintenance.disk.start()
     }
   },
-  { room: 'blobs', start: ({ blobWatch }) => blobWatch.start() },
-  { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
-  { room: 'index of logs', start: ({ logIndex, indexesLogs }) => void (indexesLogs && logIndex.start()) },
-  { room: 'encryption', start: ({ resealing }) => resealing?.start() },
-  { room: 'eggs', start: followTree }
+  { part: 'blobs', start: ({ monitoring }) => monitoring.blobWatch.start() },
+  { part: 'housekeeping', start: ({ maintenance }) => maintenance.housekeeping.start() },
+  { part: 'index of logs', start: ({ archives, indexesLogs }) => void (indexesLogs && archives.logIndex.start()) },
+  { part: 'encryption', start: ({ archives }) => archives.resealing?.start() },
+  { part: 'eggs', start: followTree }
 ]
 
-async function addNodes({ base, local, formerLocalEngine, engineNodes, fleet }: Rooms): Promise<void> {
+async function addNodes({ storage, nodes }: Wings): Promise<void> {
+  const { local, formerLocalEngine, engineNodes, fleet } = nodes
   await engineNodes?.look()
-  for (const stored of await base.store.listNodes()) {
+  for (const stored of await storage.store.listNodes()) {
     if (stored.kind === 'local' && local.node === null && formerLocalEngine === null) continue
     // Without other engines, these nodes have no host.
     if (stored.kind !== 'engine' || engineNodes !== null) await fleet.add(stored)
@@ -63,21 +64,21 @@ async function addNodes({ base, local, formerLocalEngine, engineNodes, fleet }: 
  * Runs that an earlier engine saw start: no event reports them again. After the nodes, which know whether a log is on
  * this machine.
  */
-function followTakenOver({ live, collector }: Rooms): void {
-  for (const one of live.all()) if (one.state === 'running') collector.follow(one)
+function followTakenOver({ live, runs }: Wings): void {
+  for (const one of live.all()) if (one.state === 'running') runs.collector.follow(one)
 }
 
-async function beginDispatching({ dispatch }: Rooms): Promise<void> {
+async function beginDispatching({ jobs: { dispatch } }: Wings): Promise<void> {
   await dispatch.abandonMissingNodes()
   dispatch.wake()
 }
 
 /** Adopts eggs that were copied into the tree, while the engine already works. */
-function followTree({ base, projects, dispatch, stopping }: Rooms): void {
+function followTree({ logger, projects, jobs, stopping }: Wings): void {
   projects
     .followTree()
-    .then(() => dispatch.wake())
+    .then(() => jobs.wakeDispatcher())
     .catch((error: unknown) => {
-      if (!stopping.signal.aborted) base.logger.error({ error }, 'the eggs directory could not be tidied')
+      if (!stopping.signal.aborted) logger.error({ error }, 'the eggs directory could not be tidied')
     })
 }

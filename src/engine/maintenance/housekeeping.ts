@@ -1,17 +1,14 @@
-import { Forgetting } from './retention/forget-old.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
-import type { ProblemWatch } from '../monitoring/health/problem-watch.ts'
 import type { Timer } from '../runtime/clock.ts'
 import type { Sweep } from '../runtime/sweep.ts'
-import type { Base } from '../runtime/tools.ts'
+import { Forgetting, type ForgettingParts } from './retention/forget-old.ts'
 
-interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
+export interface HousekeepingParts extends ForgettingParts {
   fleet: Pick<Fleet, 'list'>
-  problems: Pick<ProblemWatch, 'scheduleCheck'>
+  checkProblems: () => void
   inventories: Pick<Inventories, 'read'>
   sweeps: readonly Pick<Sweep<never>, 'run'>[]
-  auditDays: number
 }
 
 const EVERY_MS = 600_000
@@ -37,8 +34,8 @@ export class Housekeeping {
   }
 
   #keep(): void {
-    const { fleet, problems, inventories, sweeps } = this.#parts
-    problems.scheduleCheck()
+    const { fleet, checkProblems, inventories, sweeps } = this.#parts
+    checkProblems()
     void this.#forgetting.run()
     for (const sweep of sweeps) void sweep.run()
     for (const node of fleet.list()) {

@@ -9,7 +9,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { aStoredNode } from '../testing/builders.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { wireNodeClients } from './node-clients.ts'
+import { createNodeClients } from './node-clients.ts'
 
 /** A cluster that the engine reaches with a token, and whose certificate is to be signed by the CA in `caFile`. */
 async function openCluster(caFile: (root: string) => string) {
@@ -18,15 +18,14 @@ async function openCluster(caFile: (root: string) => string) {
   await mkdir(join(root.path, 'allowed'))
   await writeFile(join(root.path, 'elsewhere.pem'), 'a CA')
   const path = caFile(root.path)
-  const { createClient } = wireNodeClients({
+  const { createClient } = createNodeClients({
     ...{ clock: systemClock, logger: silentLogger, random: createSeededRandom(1) },
     secretBox: { open: async () => 'the token' },
     dataDirectory: root.path,
     eggLinks: { load: async () => ({ sign: () => 'signed' }) },
-    eggOf: () => null,
-    credentialFiles: new CredentialFiles({ directories: [join(root.path, 'allowed')], never: [] }),
-    seams: {}
-  } as unknown as Parameters<typeof wireNodeClients>[0])
+    projects: { catalog: { find: () => undefined } },
+    credentialFiles: new CredentialFiles({ directories: [join(root.path, 'allowed')], never: [] })
+  } as unknown as Parameters<typeof createNodeClients>[0])
   const client = await createClient(
     aStoredNode({
       ...{ kind: 'kubernetes', name: 'crawls', url: cluster.url, sealedPassword: 'sealed', sealedProxyUrl: 'direct' },

@@ -1,46 +1,57 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Base } from '../runtime/tools.ts'
-import type { EngineOptions } from '../assembly/engine-options.ts'
-import type { LocalNode } from './local/local-node.ts'
-import type { EngineCertificate } from '../cluster/leadership/leadership.ts'
-import type { CredentialFiles } from './kubernetes/credential-files.ts'
-import type { EngineNodes } from './peers/engine-nodes.ts'
-import type { NodeClient } from './node-client.ts'
-import type { EggLinks } from './kubernetes/egg-links.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { engineOfAddress } from '../../shared/engine-address.ts'
-import type { SshTunnels } from './ssh/ssh-tunnels.ts'
-import { DIRECT } from './scrapyd/proxy.ts'
-import type { LiveAttempt, LiveAttempts } from '../jobs/dispatch/live-attempts.ts'
-import type { PullingNodes } from './pulling/pulling-nodes.ts'
-import type { Projects } from '../projects/projects.ts'
-import type { WiredEggLinks } from './kubernetes/wire-egg-links.ts'
-import type { StoredNode } from '../model/records.ts'
 import type { NodeId, ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
+import type { EngineCertificate } from '../cluster/leadership/leadership.ts'
+import type { StoredNode } from '../model/records.ts'
+import type { LIVE_STATES } from '../model/transitions.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Tools } from '../runtime/tools.ts'
+import type { CredentialFiles } from './kubernetes/credential-files.ts'
+import type { EggLinks, StoredEggLinks } from './kubernetes/egg-links.ts'
+import type { LocalNode } from './local/local-node.ts'
+import type { NodeClient } from './node-client.ts'
+import type { EngineNodes } from './peers/engine-nodes.ts'
+import type { PullingNodes } from './pulling/pulling-nodes.ts'
+import type { createConnection } from './scrapyd/connection.ts'
+import { DIRECT } from './scrapyd/proxy.ts'
+import type { SshTunnels } from './ssh/ssh-tunnels.ts'
+
+/** What the engine believes of an attempt that is live on a node. */
+interface LiveRun {
+  readonly jobid: string
+  readonly project: ProjectName
+  readonly state: (typeof LIVE_STATES)[number]
+  readonly sentAtMs: number
+}
+
+export interface NodeClientParts extends Tools {
+  secretBox: Pick<SecretBox, 'open'>
+  localNode: LocalNode | null
+  /** Of several engines; null: this one is alone. */
+  engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
+  /** The engine that had the local node before there was a cluster. */
+  formerLocalEngine: string | null
+  slotsOf: (id: NodeId) => number | null
+  pulling: PullingNodes
+  liveOn: (id: NodeId) => readonly LiveRun[]
+  projects: Pick<Projects, 'eggToSend' | 'catalog' | 'settingsOf'>
+  dataDirectory: string
+  eggLinks: Pick<StoredEggLinks, 'load'>
+  tunnels: SshTunnels
+  credentialFiles: CredentialFiles
+  connect: typeof createConnection | undefined
+  /** Replaces the clients of remote nodes. */
+  createOwn: ((node: StoredNode, password: string | null) => NodeClient) | undefined
+}
 
 /** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
-export function wireNodeClients(
-  parts: Base & {
-    localNode: LocalNode | null
-    /** Of several engines; null: this one is alone. */
-    engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
-    /** The engine that had the local node before there was a cluster. */
-    formerLocalEngine: string | null
-    slotsOf: (id: NodeId) => number | null
-    pulling: PullingNodes
-    live: Pick<LiveAttempts, 'ofNode'>
-    projects: Pick<Projects, 'eggToSend' | 'catalog' | 'settingsOf'>
-    dataDirectory: string
-    eggLinks: Pick<WiredEggLinks, 'load'>
-    /** The hash of our egg; null: there is none. */
-    eggOf: (project: ProjectName, version: VersionName) => string | null
-    tunnels: SshTunnels
-    credentialFiles: CredentialFiles
-    seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
-  }
-) {
-  const { localNode, pulling, engines, live, projects, secretBox, clock, logger, seams } = parts
+export function createNodeClients(parts: NodeClientParts) {
+  const { localNode, pulling, engines, liveOn, projects, secretBox, clock, logger, connect } = parts
+  const sha256Of = (project: ProjectName, version: VersionName) =>
+    projects.catalog.find(project, version)?.sha256 ?? null
   let copies: Promise<string> | null = null
 
   return { createClient, proxyUrlOf }
@@ -51,7 +62,7 @@ export function wireNodeClients(
     if (node.kind === 'engine') return createEngineNode(node, engineOfAddress(node.url)!, { takesJobs: true })
     if (node.kind === 'pulling') return pulling.get(node.id) ?? createPullingNode(node)
     const password = await openSecret(node, node.sealedPassword, 'password')
-    if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    if (parts.createOwn !== undefined) return parts.createOwn(node, password)
     if (node.kind === 'kubernetes') return createClusterClient(node, password)
     const { name, url, username, caCertificate, clientCertificate } = node
     const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
@@ -61,7 +72,7 @@ export function wireNodeClients(
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       tunnels: parts.tunnels,
-      connect: seams.connect
+      connect
     })
   }
 
@@ -76,10 +87,10 @@ export function wireNodeClients(
     ])
     const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
     return new EngineNode({
-      ...{ name, takesJobs, pythonOf, clock, connect: seams.connect ?? createConnection },
+      ...{ name, takesJobs, pythonOf, clock, connect: connect ?? createConnection },
       place: () => engines!.nodes.placeOf(engine),
       ...{ engine, secret: engines!.secret, certificate: engines!.certificate },
-      isListed: (jobid) => takesJobs !== parts.live.ofNode(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
+      isListed: (jobid) => takesJobs !== liveOn(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
       slots: () => parts.slotsOf(id),
       projects: () => projects.catalog.names()
     })
@@ -91,11 +102,10 @@ export function wireNodeClients(
       name: () => pulling.nameOf(id),
       belief: {
         stateOf: ({ project, jobid }) =>
-          live.ofNode(id).find((one) => one.jobid === jobid && one.project === project)?.state ?? null,
-        oldestSentAtMs: () => live.ofNode(id).reduce<number | null>(older, null)
+          liveOn(id).find((one) => one.jobid === jobid && one.project === project)?.state ?? null,
+        oldestSentAtMs: () => liveOn(id).reduce<number | null>(older, null)
       },
-      eggOf: (project, version) =>
-        projects.catalog.find(project, version)?.sha256 == null ? null : projects.eggToSend(project, version),
+      eggOf: (project, version) => (sha256Of(project, version) === null ? null : projects.eggToSend(project, version)),
       onNews: () => pulling.events.emit('news', id),
       onOpened: ({ scrapyd }) => pulling.events.emit('opened', id, scrapyd),
       onClosed: () => pulling.forget(id, node),
@@ -115,11 +125,11 @@ export function wireNodeClients(
       clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
       proxyUrl: await proxyUrlOf(node),
       eggOf(run: Parameters<EggLinks['sign']>[0]) {
-        const sha256 = parts.eggOf(run.project, run.version)
+        const sha256 = sha256Of(run.project, run.version)
         return sha256 === null ? null : { path: `kubernetes/eggs/${links.sign(run)}`, sha256 }
       },
       directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
-      connect: seams.connect
+      connect
     })
   }
 
@@ -147,5 +157,5 @@ export function wireNodeClients(
   }
 }
 
-const older = (before: number | null, { sentAtMs }: LiveAttempt): number =>
+const older = (before: number | null, { sentAtMs }: LiveRun): number =>
   before === null ? sentAtMs : Math.min(before, sentAtMs)

@@ -78,7 +78,7 @@ it('happens every ten minutes, by the clock alone', async () => {
       clock,
       logger: silentLogger,
       fleet: { list: () => [] },
-      problems: { scheduleCheck: () => undefined },
+      checkProblems: () => undefined,
       sweeps: [],
       auditDays: 400
     },

@@ -24,7 +24,7 @@ const ROWS_AT_ONCE = 250
 /** Between steps, so that others can use the store. */
 const PAUSE_MS = 50
 
-interface ForgettingParts {
+export interface ForgettingParts {
   store: RetentionStore &
     BackfillStore &
     Pick<AuditStore, 'forgetAudit'> &

@@ -1,6 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { EggToSend } from '../../projects/projects.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
+import type { Tools } from '../../runtime/tools.ts'
+import type { SettingStore } from '../../storage/store.ts'
 
 /** What a link stands for: the egg of one run, whatever else its holder may want. */
 export interface LinkedEgg {
@@ -13,6 +18,7 @@ export interface LinkedEgg {
 /** A pod may wait for room for hours. A link also ends with its run, so it mostly lives much shorter. */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
+const KEY_BYTES = 32
 
 /** Signs and reads the tokens with which pods fetch their egg; they need no other credentials. */
 export class EggLinks {
@@ -44,5 +50,57 @@ export class EggLinks {
 
   #signatureOf(content: string): Buffer {
     return createHmac('sha256', this.#key).update('egg link\n').update(content).digest()
+  }
+}
+
+interface StoredLinksParts extends Tools {
+  store: SettingStore
+  secretBox: SecretBox
+  isLive: (jobid: string) => boolean
+  eggToSend: (project: ProjectName, version: VersionName) => EggToSend
+}
+
+/** The links of this store. Their key is created for the first link, and stored sealed. */
+export class StoredEggLinks {
+  readonly #parts: StoredLinksParts
+  #opened: Promise<EggLinks> | null = null
+
+  constructor(parts: StoredLinksParts) {
+    this.#parts = parts
+  }
+
+  load(): Promise<EggLinks> {
+    return (this.#opened ??= this.#readKey().then(
+      (key) => new EggLinks({ key, clock: this.#parts.clock }),
+      (error: unknown) => {
+        this.#opened = null
+        throw error
+      }
+    ))
+  }
+
+  /** The egg behind a link. Rejects with EGG_LINK_INVALID: not ours, expired, or of a run that has ended. */
+  async openEgg(token: string): Promise<EggToSend> {
+    const linked = (await this.load()).read(token)
+    if (linked === null || !this.#parts.isLive(linked.jobid)) {
+      const text = 'This link to an egg is not valid: it has expired, or its run has ended'
+      throw new ScrapdeckError('EGG_LINK_INVALID', text)
+    }
+    return this.#parts.eggToSend(linked.project, linked.version)
+  }
+
+  async #readKey(): Promise<string> {
+    const { store, secretBox, random, logger } = this.#parts
+    const kept = await store.getSetting('kubernetes.linkKey')
+    if (kept !== null) {
+      try {
+        return await secretBox.open(asSealedText(kept))
+      } catch (error) {
+        logger.warn({ error }, 'the key of links to eggs cannot be read here; pods that have not started yet will fail')
+      }
+    }
+    const key = random.hex(KEY_BYTES)
+    await store.putSetting('kubernetes.linkKey', await secretBox.seal(key))
+    return key
   }
 }

@@ -3,37 +3,75 @@ import { availableParallelism } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { JobId, PythonState, UsageSample } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import type { CancelWaitsMs } from '../../../shared/run-limits.ts'
-import type { Base } from '../../runtime/tools.ts'
-import type { EngineOptions } from '../../assembly/engine-options.ts'
-import { type Environments, NO_ENVIRONMENTS } from './pythons/environments.ts'
-import { LocalNode } from './local-node.ts'
-import { Pruner } from './runs/prune-files.ts'
-import type { Projects } from '../../projects/projects.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { StoredNode } from '../../model/records.ts'
+import type { Projects } from '../../projects/projects.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import type { Tools } from '../../runtime/tools.ts'
 import { requireJob } from '../../storage/require-job.ts'
-import type { NodeStore, SettingStore } from '../../storage/store.ts'
+import type { SettingStore, Store } from '../../storage/store.ts'
+import { LocalNode, type LocalNodeOptions } from './local-node.ts'
+import { requirePython } from './pythons/check-python.ts'
+import { type Environments, NO_ENVIRONMENTS } from './pythons/environments.ts'
+import { absoluteUnlessBare } from './pythons/python-environment.ts'
+import type { RunDirectories } from './runs/launch-plan.ts'
+import { Pruner } from './runs/prune-files.ts'
+
+/** What is configured of the local node. */
+export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> {
+  dataDirectory: string
+  host: 'desktop' | 'service'
+  /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
+  resourcesDirectory: string
+  /** Concurrent spiders on the local node, overriding earlier settings. Default: CPU count. 0 turns it off. */
+  localSlots?: number
+  /** From a configuration file: applied if changed since the last start, so later changes in the UI persist. */
+  configuredSlots?: number
+  /**
+   * The local node's directories in Scrapyd's layout. Default: in the data directory's local/ (jobs: none). null: not
+   * written. `items` may be the URL of a storage that Scrapy supports.
+   */
+  directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
+  /** Logs and item files kept per spider of the local node, in addition to those of live jobs; null: all. */
+  jobsToKeep?: number | null
+  /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
+  warmStarts?: LocalNodeOptions['warmStarts']
+  /** Whether the code of projects is isolated from Scrapdeck and from other projects. Default: not isolated. */
+  keepApart?: LocalNodeOptions['keepApart']
+}
 
 /** The local node's directories, in Scrapyd's layout. */
 export interface LocalLayout {
   /** The engine's own, in the data directory. */
   own: string
   eggs: string
-  /** null: logs are not shown. They are still written to `writtenLogs`, because outcomes are judged from them. */
+  /** null: logs are not shown. They are still written, because outcomes are judged from them. */
   logs: string | null
-  writtenLogs: string
-  /** If not a path, it is a storage elsewhere, and `itemFiles` is null. */
+  /** null: items are not written, or not to a path. */
   items: string | null
-  itemFiles: string | null
-  jobs: string | null
+  written: Omit<RunDirectories, 'workDirectory'>
+  /** Those in which old files are deleted. */
+  pruned: string[]
 }
 
-export function layOutLocalNode({ dataDirectory, directories = {} }: EngineOptions): LocalLayout {
+export function layOutLocalNode({
+  dataDirectory,
+  directories = {}
+}: Pick<LocalNodeSettings, 'dataDirectory' | 'directories'>): LocalLayout {
   const own = join(dataDirectory, 'local')
   const { eggs = join(own, 'eggs'), logs = join(own, 'logs'), items = join(own, 'items'), jobs = null } = directories
+  const written = { logsDirectory: logs ?? join(own, 'logs'), itemsDirectory: items, jobsDirectory: jobs }
   const itemFiles = isAbsolute(items ?? '') ? items : null
-  return { own, eggs, logs, writtenLogs: logs ?? join(own, 'logs'), items, itemFiles, jobs }
+  const pruned = [written.logsDirectory, itemFiles].filter((directory) => directory !== null)
+  return { own, eggs, logs, items: itemFiles, written, pruned }
+}
+
+/** Rejects with PYTHON_MISSING if a Python is configured and cannot run spiders. */
+export async function checkNamedPython(
+  { pythonPath, resourcesDirectory }: LocalNodeSettings,
+  clock = systemClock
+): Promise<void> {
+  if (pythonPath === undefined) return
+  await requirePython(absoluteUnlessBare(pythonPath), { directory: resourcesDirectory, clock })
 }
 
 const TURNED_OFF = 'The local node is turned off'
@@ -46,24 +84,6 @@ const NO_PYTHON: PythonState = {
   problem: TURNED_OFF
 }
 
-export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
-  return seams?.localNode === undefined ? localSlots !== 0 : seams.localNode !== null
-}
-
-/**
- * In a cluster, the engine whose data directory has the runs and logs of the local node from the time when the store
- * belonged to a single engine (copy-store): the first leader. null: there was none.
- */
-export async function formerLocalEngine(
-  { leadership }: Pick<EngineOptions, 'leadership'>,
-  store: SettingStore & NodeStore
-): Promise<string | null> {
-  if (leadership === undefined || !(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
-  const known = await store.getSetting('local.engine')
-  if (known === null) await store.putSetting('local.engine', leadership.name)
-  return known ?? leadership.name
-}
-
 interface LocalNodeEvents {
   /** One of its jobs started or ended. */
   changed: []
@@ -73,75 +93,55 @@ interface LocalNodeEvents {
   pythons: [isNewReady: boolean]
 }
 
-interface LocalNodeParts extends Base {
+interface Parts extends Tools, Pick<LocalNodeOptions, 'limitWaitsMs'> {
+  store: Store
   layout: LocalLayout
   projects: Projects
-  /** For runs that exceed a limit. */
-  limitWaitsMs: CancelWaitsMs
   /** Whether the files of this job are exempt from pruning. */
   isNeeded: (jobid: string) => boolean
+  /** null: the engine has none. undefined: opened here. */
+  node: LocalNode | null | undefined
 }
 
-/** Wraps the local node; if the engine has none, stands in for it. */
-export class LocalNodeRoom {
+/** The engine's local node, or what stands in for it if the engine has none. */
+export class OptionalLocalNode {
   readonly events = new EventEmitter<LocalNodeEvents>()
-  readonly #parts: LocalNodeParts
-  readonly #stored: StoredNode | undefined
-  readonly #host: EngineOptions['host']
-  /** `slots` of the stored row; null: the CPU count. */
-  readonly #slotsOfRow: number | null
+  readonly #store: Store
+  readonly #row: StoredNode
   /** The operator's current setting. */
   #slots: number
   #node: LocalNode | null = null
   #readyPythons = new Set<string | null>()
 
-  private constructor(
-    parts: LocalNodeParts,
-    {
-      stored,
-      slotsOfRow,
-      host
-    }: Pick<EngineOptions, 'host'> & {
-      stored: StoredNode | undefined
-      slotsOfRow: number | null
-    }
-  ) {
-    this.#parts = parts
-    this.#stored = stored
-    this.#host = host
-    this.#slotsOfRow = slotsOfRow
-    this.#slots = slotsOfRow ?? availableParallelism()
+  private constructor(store: Store, row: StoredNode) {
+    this.#store = store
+    this.#row = row
+    this.#slots = row.slots ?? availableParallelism()
   }
 
   /** Resumes the runs of an earlier engine. */
-  static async open(options: EngineOptions, parts: LocalNodeParts): Promise<LocalNodeRoom> {
+  static async open(options: LocalNodeSettings, parts: Parts): Promise<OptionalLocalNode> {
     const { layout, store, projects, limitWaitsMs, isNeeded, clock, logger } = parts
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
     const slots =
       options.localSlots ?? (await applyConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
-    const room = new LocalNodeRoom(parts, { stored, slotsOfRow: slots, host: options.host })
-    if (!hasLocalNode(options)) return room
-    const { jobsToKeep: keep = null } = options
-    const pruned = [layout.writtenLogs, layout.itemFiles].filter((directory) => directory !== null)
-    room.#node =
-      options.seams?.localNode ??
-      (await LocalNode.open({
-        directory: layout.own,
-        resourcesDirectory: options.resourcesDirectory,
-        slots: () => room.#slots,
-        pythonPath: options.pythonPath,
-        warmStarts: options.warmStarts,
-        dataDirectory: options.dataDirectory,
-        keepApart: options.keepApart,
-        projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
-        source: (project, version) => projects.source(project, version),
-        directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },
-        oldFiles: keep === null ? null : new Pruner({ directories: pruned, keep, isNeeded, logger }),
-        limitWaitsMs,
-        clock,
-        logger
-      }))
-    return room
+    const row = localNodeRow(stored, slots, { host: options.host, addedAtMs: clock.nowMs() })
+    const local = new OptionalLocalNode(store, row)
+    if (parts.node !== undefined) {
+      local.#node = parts.node
+      return local
+    }
+    const { jobsToKeep: keep = null, resourcesDirectory, pythonPath, warmStarts, dataDirectory, keepApart } = options
+    local.#node = await LocalNode.open({
+      ...{ resourcesDirectory, pythonPath, warmStarts, dataDirectory, keepApart, limitWaitsMs, clock, logger },
+      directory: layout.own,
+      slots: () => local.#slots,
+      projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
+      source: (project, version) => projects.source(project, version),
+      directories: layout.written,
+      oldFiles: keep === null ? null : new Pruner({ directories: layout.pruned, keep, isNeeded, logger })
+    })
+    return local
   }
 
   get node(): LocalNode | null {
@@ -162,18 +162,14 @@ export class LocalNodeRoom {
 
   /** Usage samples of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
-    const { store } = this.#parts
-    await requireJob(store, jobId)
-    const attempt = (await store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
+    await requireJob(this.#store, jobId)
+    const attempt = (await this.#store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
     return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }
 
   /** Writes the node's row, which is created at the first start. */
   async putRow(): Promise<void> {
-    if (this.#node === null) return
-    await this.#parts.store.putNode(
-      localNodeRow(this.#stored, this.#slotsOfRow, { host: this.#host, clock: this.#parts.clock })
-    )
+    if (this.#node !== null) await this.#store.putNode(this.#row)
   }
 
   /** Starts to emit events, first the current state of the Pythons. */
@@ -208,7 +204,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 const OF_DESKTOP = 'This computer'
 
 /** The default name. A service is mostly used from another computer, which "This computer" would seem to mean. */
-export function localNodeName(stored: string | undefined, host: EngineOptions['host']): string {
+export function localNodeName(stored: string | undefined, host: LocalNodeSettings['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored
 }
@@ -217,12 +213,12 @@ export function localNodeName(stored: string | undefined, host: EngineOptions['h
 function localNodeRow(
   stored: StoredNode | undefined,
   slots: number | null,
-  { host, clock }: Pick<EngineOptions, 'host'> & { clock: Clock }
+  { host, addedAtMs }: Pick<LocalNodeSettings, 'host'> & Pick<StoredNode, 'addedAtMs'>
 ): StoredNode {
   return {
     tags: [],
     mode: 'active',
-    addedAtMs: clock.nowMs(),
+    addedAtMs,
     queueAhead: 0,
     giveUpAfterSeconds: null,
     logsKept: null,

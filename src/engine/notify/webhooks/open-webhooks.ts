@@ -1,46 +1,58 @@
 import type { AlertId } from '../../../shared/contract/index.ts'
-import { WebhookCommands } from '../../api/commands/webhook-commands.ts'
-import type { StoredDelivery, StoredWebhook } from '../../model/records.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import { stop, type Tools } from '../../runtime/tools.ts'
+import type { Store } from '../../storage/store.ts'
+import type { Plugins } from '../plugins/plugins.ts'
 import { createAddressGuard } from './addresses.ts'
-import { type AlertPlugins, createChannels } from './channels/channels.ts'
+import { createChannels } from './channels/channels.ts'
 import type { AlertCommand } from './channels/command.ts'
 import type { ReadEvidence } from './channels/evidence.ts'
-import type { Links } from './channels/words.ts'
 import { Deliverer } from './deliverer.ts'
-import type { SendResult } from './plan-try.ts'
 import type { Post } from './post.ts'
 import { sendToWebhook } from './send-to-webhook.ts'
-import type { Base } from '../../runtime/tools.ts'
 
-/** Delivers events from the outbox: to webhooks over HTTP, to plugins in their threads. */
-export function wireWebhooks(
-  parts: Base & {
-    /** Private networks that webhooks may be sent to. */
-    networks: readonly string[]
-    post?: Post | undefined
-    /** For alert messages: the URL of the app, extra content of e-mails, and the programs that may receive messages. */
-    links?: Links
-    readEvidence?: ReadEvidence
-    commands?: readonly AlertCommand[] | undefined
-    plugins: AlertPlugins
-    sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
-  }
+export interface WebhookOptions {
+  /** Programs that alert channels may run, by name. */
+  alertCommands?: readonly AlertCommand[]
+  /** Where browsers reach the app, for links in messages; null: unknown. */
+  publicUrl?: string | null
+}
+
+interface WebhooksParts extends Tools {
+  store: Store
+  secretBox: SecretBox
+  /** Private networks that webhooks may be sent to. */
+  networks: readonly string[]
+  /** Replaces the network. */
+  post: Post | undefined
+  /** What e-mails show besides the alerts. */
+  readEvidence: ReadEvidence
+  plugins: Plugins
+}
+
+export type Webhooks = ReturnType<typeof openWebhooks>
+
+/** Delivers events from the outbox: to webhooks and channels of alerts over HTTP, to plugins in their threads. */
+export function openWebhooks(
+  { alertCommands: commands, publicUrl = null }: WebhookOptions,
+  { networks, ...parts }: WebhooksParts,
+  opened: AsyncDisposableStack
 ) {
-  const { clock } = parts
-  const guard = createAddressGuard(parts.networks)
+  const { store, plugins, clock } = parts
+  const guard = createAddressGuard(networks)
   let loading: Promise<Post> | null = null
   // Loaded for the first delivery, with its HTTP client.
   const loadPost = async () => (await import('./post.ts')).createPost({ guard, clock })
   const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
   const readEnds = async (ids: AlertId[]) =>
-    new Map((await parts.store.getAlerts(ids)).flatMap(({ id, resolvedAtMs: at }) => (at === null ? [] : [[id, at]])))
-  const channels = createChannels({ ...parts, guard, post, readEnds })
+    new Map((await store.getAlerts(ids)).flatMap(({ id, resolvedAtMs: at }) => (at === null ? [] : [[id, at]])))
+  const channels = createChannels({ ...parts, guard, post, readEnds, commands, links: { base: publicUrl } })
   const deliverer = new Deliverer({
     ...parts,
     send(webhook, delivery) {
       switch (webhook.kind) {
         case 'plugin':
-          return parts.sendToPlugin(webhook, delivery)
+          return plugins.send(webhook, delivery)
         case 'channel':
           return channels.send(webhook, delivery)
         case 'webhook':
@@ -48,11 +60,5 @@ export function wireWebhooks(
       }
     }
   })
-  const onChange = () => deliverer.events.emit('changed')
-  return {
-    deliverer,
-    channels,
-    post,
-    webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange })
-  }
+  return { guard, post, channels, deliverer: opened.adopt(deliverer, stop) }
 }

@@ -8,7 +8,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { Sweep } from '../../runtime/sweep.ts'
 import type { AttemptReader, AttemptStore } from '../../storage/store.ts'
 
-interface LeftCopiesParts {
+export interface LeftCopiesParts {
   store: Pick<AttemptReader, 'listAttempts' | 'findArchivedLog'> & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copies' | 'keepCopied'>
   fleet: Pick<Fleet, 'get'>

@@ -2,19 +2,28 @@ import { join } from 'node:path'
 import { knownMarkOf } from './blobs-place.ts'
 import { openDirectoryBlobs } from './directory/open-directory-blobs.ts'
 import { type SharedBlobs, claimBlobs } from './shared-blobs.ts'
-import type { Base } from '../../runtime/tools.ts'
-import type { EngineOptions } from '../../assembly/engine-options.ts'
+import type { S3Address } from '../../runtime/s3-address.ts'
+import type { Tools } from '../../runtime/tools.ts'
+import type { Store } from '../store.ts'
+
+export interface SharedBlobsOptions {
+  dataDirectory: string
+  /** Blobs are in this directory, which other engines may use too. Default: in the data directory. */
+  blobsDirectory?: string | null
+  /** Blobs are in this bucket. Not together with `blobsDirectory`. */
+  s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
+}
 
 /** Blobs outside the data directory; this store claims them. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
-  { dataDirectory, s3 = null, blobsDirectory = null }: Pick<EngineOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
-  base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
+  { dataDirectory, s3 = null, blobsDirectory = null }: SharedBlobsOptions,
+  parts: Tools & { store: Store }
 ): Promise<SharedBlobs> {
-  if (s3 === null) return openDirectory(blobsDirectory!, base)
+  if (s3 === null) return openDirectory(blobsDirectory!, parts)
   const { openS3Blobs } = await import('./s3/open-s3-blobs.ts')
-  const blobs = await openS3Blobs({ ...s3, ...base, cacheDirectory: join(dataDirectory, 'blob-cache') })
+  const blobs = await openS3Blobs({ ...s3, ...parts, cacheDirectory: join(dataDirectory, 'blob-cache') })
   try {
-    await claimBlobs(blobs, base.store, base.random)
+    await claimBlobs(blobs, parts.store, parts.random)
   } catch (error) {
     await blobs.stop()
     throw error
@@ -23,13 +32,10 @@ export async function openSharedPlace(
 }
 
 /** An unmounted share must not be taken for a new directory, so the store remembers its mark. */
-async function openDirectory(
-  path: string,
-  base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
-): Promise<SharedBlobs> {
-  const { store, random } = base
+async function openDirectory(path: string, parts: Tools & { store: Store }): Promise<SharedBlobs> {
+  const { store, random } = parts
   const before = await store.getSetting('blobs.directory')
-  const blobs = await openDirectoryBlobs({ ...base, path, knownMark: knownMarkOf(before, path) })
+  const blobs = await openDirectoryBlobs({ ...parts, path, knownMark: knownMarkOf(before, path) })
   await claimBlobs(blobs, store, random)
   const now = `${blobs.mark} ${path}`
   if (now !== before) await store.putSetting('blobs.directory', now)

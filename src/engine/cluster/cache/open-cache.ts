@@ -1,0 +1,54 @@
+import type { AnswerLimits, CacheAddress } from '../../runtime/cache-address.ts'
+import { stop, type Tools } from '../../runtime/tools.ts'
+import type { Store } from '../../storage/store.ts'
+import type { RedisCacheOptions } from './redis/redis-cache.ts'
+import { askSharedStore, followOwnStore } from './store-position.ts'
+
+export interface CacheOptions {
+  /** Shared with other engines: rate limits, sessions and answers. Default: none. */
+  cache?: { address: CacheAddress; answers: AnswerLimits } | null
+}
+
+interface CacheParts extends Tools {
+  store: Store
+  /** Other engines may write to a shared database; only this one writes to its own file. */
+  isStoreShared: boolean
+  credentials: RedisCacheOptions['credentials']
+}
+
+export type EngineCache = Awaited<ReturnType<typeof openCache>>
+
+/** The cache that several engines share. Its connection is not waited for: nothing depends on it. */
+export async function openCache(
+  { cache: options = null }: CacheOptions,
+  { store, isStoreShared, credentials, clock, random, logger }: CacheParts,
+  opened: AsyncDisposableStack
+) {
+  const position = isStoreShared ? askSharedStore(store) : followOwnStore(store)
+  // A single engine keeps in memory what it would share.
+  if (options === null) return { position, cache: null, sharedAnswers: null }
+  const [{ openRedisCache }, { SharedAnswers }] = await Promise.all([
+    import('./redis/redis-cache.ts'),
+    import('./shared-answers.ts'),
+    position.catchUp()
+  ])
+  const origin = originOf(store, () => Math.floor(random.next() * 2 ** 32))
+  const cache = opened.adopt(await openRedisCache({ ...options, credentials, clock, logger, origin }), stop)
+  return { position, cache, sharedAnswers: new SharedAnswers({ cache, position }) }
+}
+
+function originOf(store: Store, newIdentity: () => number): RedisCacheOptions['origin'] {
+  async function renewIdentity(): Promise<string> {
+    const identity = newIdentity()
+    await store.putSetting('cache.identity', identity)
+    return String(identity)
+  }
+  return {
+    position: () => store.changeCursor(),
+    async readIdentity() {
+      const kept = await store.getSetting('cache.identity')
+      return kept === null ? renewIdentity() : String(kept)
+    },
+    renewIdentity
+  }
+}

@@ -1,0 +1,104 @@
+import { DEFAULT_AUDIT_DAYS } from '../../shared/contract/index.ts'
+import type { AccessOptions } from '../access/open-access.ts'
+import type { LocalLayout } from '../nodes/local/optional-local-node.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { Archives } from '../runs/open-archives.ts'
+import { stop, type Tools } from '../runtime/tools.ts'
+import type { StorageOptions } from '../storage/open-storage.ts'
+import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
+import type { Store } from '../storage/store.ts'
+import { sweepLeftHolds } from './backup/held-files.ts'
+import { Housekeeping, type HousekeepingParts } from './housekeeping.ts'
+import { ArchivedItems } from './retention/archived-items.ts'
+import { DiskWatch, type MeasureDisk, measureDiskOf } from './retention/disk.ts'
+import type { KeptEgg } from './retention/eggs.ts'
+import { LocalFiles } from './retention/local-files.ts'
+import { Retention, type RetentionParts } from './retention/retention.ts'
+import { bothOf } from './retention/run-files.ts'
+import { sweepUnusedBlobs } from './retention/unused-blobs.ts'
+
+interface MaintenanceParts
+  extends Tools,
+    Pick<Archives, 'archive' | 'itemBlobs' | 'resealing'>,
+    Pick<HousekeepingParts, 'checkProblems' | 'fleet' | 'inventories' | 'sweeps'>,
+    Pick<RetentionParts, 'deleteEgg'> {
+  store: Store
+  /** null: archived logs are not indexed. */
+  logIndex: RetentionParts['searchIndex'] | null
+  projects: Projects
+  /** null: no local node has files here. */
+  layout: LocalLayout | null
+  isNeeded: (jobid: string) => boolean
+  sharedBlobs: SharedBlobs | null
+  measureDisk: MeasureDisk | undefined
+}
+
+export type Maintenance = ReturnType<typeof openMaintenance>
+
+/** What deletes: retention, with the watch of the disk that it frees, and the periodic removal of what is left over. */
+export function openMaintenance(
+  { dataDirectory, audit }: AccessOptions & StorageOptions,
+  parts: MaintenanceParts,
+  opened: AsyncDisposableStack
+) {
+  const { store, archive, itemBlobs, projects, layout, isNeeded, sharedBlobs, clock, logger } = parts
+  const localItems = new LocalFiles({
+    ...{ store, directory: layout?.items ?? null, isNeeded },
+    async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
+      // Their archived copy has a retention of its own.
+      if ((await store.findItems(jobId, number)) !== null) return
+      const nowMs = clock.nowMs()
+      const record = { jobId, number, project, spider, endedAtMs: endedAtMs ?? nowMs, sizes: null, problem: null }
+      await store.recordItems({ ...record, deletedAtMs: nowMs })
+    }
+  })
+  const measure = parts.measureDisk ?? measureDiskOf(dataDirectory)
+  const disk = new DiskWatch({ clock, measure, onSample: () => retention.events.emit('changed') })
+  opened.adopt(disk, stop)
+  const retention: Retention = new Retention({
+    ...{ store, archive, clock, logger },
+    searchIndex: parts.logIndex ?? { sizeBytes: async () => 0, reclaim: async () => 0 },
+    logs: new LocalFiles({ store, directory: layout?.written.logsDirectory ?? null, isNeeded }),
+    items: bothOf(localItems, new ArchivedItems({ store, clock, archive: itemBlobs })),
+    listEggs: () => listEggs(projects, store),
+    deleteEgg: parts.deleteEgg,
+    disk: () => disk.state(),
+    encryption: () => parts.resealing?.state() ?? null
+  })
+  opened.adopt(retention, stop)
+  const sweeps = [
+    sweepLeftHolds({ directory: dataDirectory, clock, logger }),
+    // In the data directory, blobs belong to one engine, and are deleted at once.
+    ...(sharedBlobs === null ? [] : [sweepUnusedBlobs({ projects, blobs: sharedBlobs.store, clock, logger })])
+  ]
+  for (const sweep of sweeps) opened.adopt(sweep, stop)
+  const housekeeping = new Housekeeping({
+    ...{ store, clock, logger, fleet: parts.fleet, inventories: parts.inventories, checkProblems: parts.checkProblems },
+    sweeps: [...parts.sweeps, ...sweeps],
+    auditDays: audit?.days ?? DEFAULT_AUDIT_DAYS
+  })
+  opened.adopt(housekeeping, stop)
+  return { disk, retention, housekeeping }
+}
+
+async function listEggs(projects: Projects, store: Store): Promise<KeptEgg[]> {
+  const { catalog } = projects
+  const [schedules, chains] = await Promise.all([store.listSchedules(), store.listChains()])
+  const templates = [
+    ...schedules.flatMap(({ settings }) => settings.jobs),
+    ...chains.map(({ settings }) => settings.run)
+  ]
+  const named = new Set(
+    templates.flatMap(({ project, version }) =>
+      version === null ? [] : [`${project}\0${catalog.find(project, version)?.version ?? version}`]
+    )
+  )
+  return catalog.all().flatMap((stored): KeptEgg[] => {
+    const { project, version, sha256, sizeBytes, createdAtMs } = stored
+    if (sha256 === null) return []
+    const isActive = catalog.activeVersion(project) === version
+    const isNamed = named.has(`${project}\0${version}`)
+    const isPinned = projects.isPinned(stored)
+    return [{ project, version, sizeBytes: sizeBytes ?? 0, createdAtMs, isActive, isPinned, isNamed }]
+  })
+}

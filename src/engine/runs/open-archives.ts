@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import type { SealedBlobStore } from '../storage/blobs/sealed/sealed-blob-store.ts'
+import type { BlobStore } from '../storage/blobs/blob-store.ts'
+import type { Store } from '../storage/store.ts'
+import type { EncryptionKeys } from '../runtime/encryption-keys.ts'
+import { stop, type Tools } from '../runtime/tools.ts'
+import { LogCache } from './logs/archive/gzip-cache.ts'
+import { LogArchive, type LogArchivePort } from './logs/archive/log-archive.ts'
+import { LogScans } from './logs/scan/log-scans.ts'
+import { openLogThreads } from './logs/scan/log-threads.ts'
+import { LogIndex } from './search/log-index.ts'
+import { openSearchThreads } from './search/search-threads.ts'
+
+interface ArchivesParts extends Tools {
+  dataDirectory: string
+  store: Store
+  blobs: BlobStore
+  keys: EncryptionKeys
+  /** null: nothing is sealed. */
+  sealedBlobs: SealedBlobStore | null
+  /** Replaces the archive of logs. */
+  ownArchive: LogArchivePort | undefined
+}
+
+export type Archives = Awaited<ReturnType<typeof openArchives>>
+
+/** Archived logs and items, with the index of logs; all of it works without nodes. */
+export async function openArchives(parts: ArchivesParts, opened: AsyncDisposableStack) {
+  const { dataDirectory, store, blobs, keys, sealedBlobs, clock, random, logger } = parts
+  const open = (pool: typeof openLogThreads, count: number) =>
+    opened.adopt(pool(clock, count), (threads) => threads.close())
+  // A pool of its own: users' expressions may occupy the threads that search.
+  const [archiving, scanning] = [open(openLogThreads, 1), open(openLogThreads, 2)]
+  const [indexing, searchThreads] = [open(openSearchThreads, 1), open(openSearchThreads, 2)]
+  const cache = LogCache.open(join(dataDirectory, 'log-cache'), { isSealed: keys.newest !== null })
+  const shared = { blobs, threads: archiving, random, keys, cache }
+  const archive: LogArchivePort =
+    parts.ownArchive ?? new LogArchive({ ...shared, directory: join(dataDirectory, 'log-copies') })
+  const logIndex = new LogIndex({
+    directory: join(dataDirectory, 'log-index'),
+    ...{ store, archive, indexing, searching: searchThreads, clock, logger }
+  })
+  opened.adopt(logIndex, stop)
+  return {
+    archive,
+    /** Of items files: the same frames and threads. */
+    itemBlobs: new LogArchive({ ...shared, tree: 'items', directory: join(dataDirectory, 'items-copies') }),
+    logScans: new LogScans(scanning),
+    logIndex,
+    searchThreads,
+    /** null: nothing is sealed. */
+    resealing: opened.adopt(sealedBlobs && (await openResealing(sealedBlobs, { ...parts, archive })), stop)
+  }
+}
+
+/** Loaded only with a key: it must not slow the default start. */
+async function openResealing(blobs: SealedBlobStore, parts: ArchivesParts & { archive: LogArchivePort }) {
+  const { Resealing } = await import('./logs/archive/resealing.ts')
+  return new Resealing({ ...parts, blobs })
+}

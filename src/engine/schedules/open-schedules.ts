@@ -1,0 +1,64 @@
+import { EventEmitter } from 'node:events'
+import type { StoredFiring } from '../model/records.ts'
+import { stop, type Tools } from '../runtime/tools.ts'
+import type { Store } from '../storage/store.ts'
+import { type ChainFacts, ChainRunner, type ChainRunnerParts } from './chains.ts'
+import { Scheduler, type SchedulerParts } from './scheduler.ts'
+import { expandTemplates } from './template.ts'
+import { ScheduleWatchdog } from './watchdog.ts'
+
+/** How jobs are made of templates, and cancelled. */
+export interface ScheduledJobs extends Pick<SchedulerParts, 'prepare' | 'requireSpiders' | 'openTemplate' | 'cancel'> {
+  prepareChained: ChainRunnerParts['prepare']
+}
+
+interface SchedulesParts extends Tools {
+  store: Store
+  jobs: ScheduledJobs
+  /** Called when jobs were queued. */
+  onJobs: () => void
+}
+
+export type Schedules = ReturnType<typeof openSchedules>
+
+export function openSchedules(
+  { store, jobs, onJobs, clock, random, logger }: SchedulesParts,
+  opened: AsyncDisposableStack
+) {
+  /** `changed`: a chain was changed, or it reacted to the end of a job. */
+  const chainEvents = new EventEmitter<{ changed: [] }>()
+  const chains = new ChainRunner({
+    ...{ store, onJobs, clock, logger },
+    openTemplate: jobs.openTemplate,
+    requireSpiders: jobs.requireSpiders,
+    expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts), clock),
+    prepare: jobs.prepareChained,
+    onAnswered: () => chainEvents.emit('changed')
+  })
+  opened.adopt(chains, stop)
+  /** `fired`: firings were recorded. `changed`: a schedule was changed, or it paused itself. */
+  const scheduleEvents = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
+  const scheduler = new Scheduler({
+    ...{ store, onJobs, clock, random, logger },
+    ...jobs,
+    onFired: (firings) => scheduleEvents.emit('fired', firings),
+    onPaused: () => scheduleEvents.emit('changed')
+  })
+  opened.adopt(scheduler, stop)
+  const watchdog = opened.adopt(new ScheduleWatchdog({ clock, dueSinceMs: () => scheduler.dueSinceMs() }), stop)
+  return { chains, chainEvents, scheduler, scheduleEvents, watchdog }
+}
+
+/** Chains have no nominal times: `{nominal}` is that of the previous job, or the time at which it ended. */
+function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
+  return {
+    nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,
+    previousMs: null,
+    nowMs,
+    zone: zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    schedule: chain,
+    stats,
+    job: job.id,
+    outcome: job.outcome ?? ''
+  }
+}
