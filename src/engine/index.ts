@@ -12,14 +12,14 @@ export type { EngineCertificate } from './cluster/leadership/leadership.ts'
 export { startStoreThread } from './storage/thread/store-thread.ts'
 
 /**
- * The engine's only entry point: opens the data directory, builds the rooms (see assembly/) and starts to work. Rejects
+ * The engine's only entry point: opens the data directory, opens the wings (see assembly/) and starts to work. Rejects
  * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
  * nothing, or with PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options.seams ?? {}
   const start = () => options.storeThread ?? startStoreThread()
-  // Loads SQLite while this thread loads the rooms: together that is half of the start.
+  // Loads SQLite while this thread loads the wings: together that is half of the start.
   const storeThread = store === undefined && clock === undefined ? start() : null
   const { openEngine } = await import('./assembly/open-engine.ts')
   return openEngine(options, storeThread)

@@ -22,7 +22,7 @@ interface Parts extends Tools {
 
 export type EngineAccess = Awaited<ReturnType<typeof openAccess>>
 
-export async function openAccess(options: AccessOptions, parts: Parts, opened: AsyncDisposableStack) {
+export async function openAccess(opened: AsyncDisposableStack, options: AccessOptions, parts: Parts) {
   const access = opened.adopt(await Access.open(parts), stop)
   const secondFactors = await SecondFactors.open({ ...parts, access })
   const audit = opened.adopt(new Audit({ ...parts, tokenName: (id) => access.tokenName(id) }), stop)

@@ -65,7 +65,7 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
 }
 
 /** What src/server serves, and the commands that only clients give. */
-export function openApi(options: ApiOptions, parts: ApiParts, opened: AsyncDisposableStack) {
+export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts: ApiParts) {
   const { store, secretBox, incoming, projects, nodes, archives, runs, jobs, webhooks, commands } = parts
   const { distribution, schedules, maintenance, monitoring, hasLocalNode, layout, startedAtMs } = parts
   const { clock, random, logger } = parts

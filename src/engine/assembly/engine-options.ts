@@ -102,43 +102,9 @@ export interface Engine {
   /** Asks a plugin about a name and a password; null: no plugin checks them. */
   authenticate: Plugins['authenticate']
   /** Users and tokens, to identify the sender of a request. */
-  access: Pick<
-    Access,
-    | 'findByPassword'
-    | 'findByToken'
-    | 'findByBearer'
-    | 'admitBearer'
-    | 'findVouched'
-    | 'signIn'
-    | 'disown'
-    | 'noneOfItsOwn'
-    | 'endSessions'
-    | 'findBySession'
-    | 'sessionStart'
-    | 'endOtherSessions'
-    | 'endAllSessions'
-    | 'looksLikeToken'
-    | 'isLocalName'
-    | 'getUser'
-    | 'isCurrent'
-    | 'isEmpty'
-    | 'roles'
-    | 'createToken'
-    | 'events'
-  >
+  access: Access
   /** Second factors and passkeys, for the login. */
-  secondFactors: Pick<
-    SecondFactors,
-    | 'stepAfterPassword'
-    | 'hasPasskey'
-    | 'havePasskeys'
-    | 'useCode'
-    | 'beginSetUp'
-    | 'confirmSetUp'
-    | 'beginLogin'
-    | 'finishLogin'
-    | 'events'
-  >
+  secondFactors: SecondFactors
   /** Programs that people sign in, for the endpoints that those programs call. */
   signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
   /** What is done or refused outside the contract. */

@@ -14,7 +14,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
   // A closed store has ended its thread; this one is for a start that fails before.
   opened.defer(async () => void (await storeThread?.terminate()))
   try {
-    const wings = await openWings(options, storeThread, opened)
+    const wings = await openWings(opened, options, storeThread)
     connectListeners(wings)
     for (const { start } of STARTS) await start(wings)
     const { storage, cache, access, nodes, commands, monitoring, api } = wings

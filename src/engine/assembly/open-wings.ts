@@ -41,7 +41,7 @@ export type Wings = Awaited<ReturnType<typeof openWings>>
  * `opened` where it is created: the stack closes in reverse order, including parts that were never or only partly
  * started.
  */
-export async function openWings(given: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
+export async function openWings(opened: AsyncDisposableStack, given: EngineOptions, storeThread: Worker | null) {
   const { seams = {}, logger = silentLogger, leadership = null } = given
   const { clock = systemClock, random = systemRandom } = seams
   const tools: Tools = { clock, random, logger }
@@ -58,24 +58,20 @@ export async function openWings(given: EngineOptions, storeThread: Worker | null
   python.catch(() => {})
 
   const plugins = opened.adopt(await Plugins.open(options.plugins ?? [], tools), stop)
-  const storage = await openStorage(
-    options,
-    {
-      ...{ ...tools, storeThread, auditTicket, ownStore: seams.store, ownBlobs: seams.blobs },
-      pluginBlobs: plugins.blobs,
-      onUnknownCommit: () => leadership?.stepDown()
-    },
-    opened
-  )
+  const storage = await openStorage(opened, options, {
+    ...{ ...tools, storeThread, auditTicket, ownStore: seams.store, ownBlobs: seams.blobs },
+    pluginBlobs: plugins.blobs,
+    onUnknownCommit: () => leadership?.stepDown()
+  })
   const { store, secretBox, blobs, keys, sealedBlobs, sharedBlobs, incoming, credentials } = storage
   const { dataDirectory } = options
   const ownArchive = seams.logArchive
-  const archives = await openArchives({ ...tools, dataDirectory, store, blobs, keys, sealedBlobs, ownArchive }, opened)
+  const archives = await openArchives(opened, { ...tools, dataDirectory, store, blobs, keys, sealedBlobs, ownArchive })
   const { archive, itemBlobs, logScans, logIndex } = archives
   const indexesLogs = seams.logIndex !== null
   const isStoreShared = (options.postgres ?? null) !== null
-  const cache = await openCache(options, { ...tools, store, isStoreShared, credentials }, opened)
-  const access = await openAccess(options, { ...tools, store, secretBox, ownerName: credentials.username }, opened)
+  const cache = await openCache(opened, options, { ...tools, store, isStoreShared, credentials })
+  const access = await openAccess(opened, options, { ...tools, store, secretBox, ownerName: credentials.username })
   const startedAtMs = clock.nowMs()
 
   // The local node runs the eggs of projects and lists their spiders: calls before it is open wait for it.
@@ -94,115 +90,82 @@ export async function openWings(given: EngineOptions, storeThread: Worker | null
     scrapydVersionOf: (id) => above.fleet?.get(id)?.stored.scrapydVersion ?? null,
     hasNode: (id) => above.fleet?.get(id) !== undefined
   })
+  // Of the jobs wing: the local node and the clients of nodes look at it.
   const live = new LiveAttempts({ store, clock })
   const isLive = (jobid: string) => live.hasJobid(jobid)
-  const nodes = await openNodes(
-    options,
-    {
-      ...{ ...tools, store, secretBox, projects, layout, isLive, cancelWaitsMs, leadership, localNode },
-      liveOn: (id) => live.ofNode(id),
-      connect: seams.connect,
-      createOwn: seams.createNodeClient,
-      secretFiles: secretFilesOf(options)
-    },
-    opened
-  )
+  const nodes = await openNodes(opened, options, {
+    ...{ ...tools, store, secretBox, projects, layout, isLive, cancelWaitsMs, leadership, localNode },
+    liveOn: (id) => live.ofNode(id),
+    connect: seams.connect,
+    createOwn: seams.createNodeClient,
+    secretFiles: secretFilesOf(options)
+  })
   const { fleet, local, engineNodes, localItemsOf } = nodes
   above.fleet = fleet
   if (local.node !== null) openedLocalNode.resolve(local.node)
   await python
 
-  const distribution = openDistribution({ ...tools, projects, eggNodes: nodes.eggNodes }, opened)
+  const distribution = openDistribution(opened, { ...tools, projects, eggNodes: nodes.eggNodes })
   openedLookup.resolve(distribution.spiderLookup)
   const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), stop)
-  const runs = openRuns(
-    options,
-    {
-      ...{ ...tools, store, archive, itemBlobs, logScans, fleet, localItemsOf, layout, projects, loopDelay },
-      hasLocalNode: local.node !== null,
-      recordLogKept: (attempt, entry) => live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
-    },
-    opened
-  )
+  const runs = openRuns(opened, options, {
+    ...{ ...tools, store, archive, itemBlobs, logScans, fleet, localItemsOf, layout, projects, loopDelay },
+    hasLocalNode: local.node !== null,
+    recordLogKept: (attempt, entry) => live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
+  })
   const { collector, itemsArchive, jobLogs } = runs
-  const jobs = openJobs(
-    {
-      ...{ clock, logger, store, archive, itemsArchive, collector, fleet, local, live, projects, cancelWaitsMs },
-      distribution: distribution.distribution,
-      catalog: projects.catalog,
-      secrets: secretBox,
-      mayAct: leadership?.mayAct,
-      beforeDispatch: plugins.beforeDispatch,
-      chooseNodes: plugins.chooseNodes
-    },
-    opened
-  )
+  const jobs = openJobs(opened, {
+    ...{ clock, logger, store, archive, itemsArchive, collector, fleet, local, live, projects, cancelWaitsMs },
+    distribution: distribution.distribution,
+    catalog: projects.catalog,
+    secrets: secretBox,
+    mayAct: leadership?.mayAct,
+    beforeDispatch: plugins.beforeDispatch,
+    chooseNodes: plugins.chooseNodes
+  })
   const { dispatch, waiting, wakeDispatcher } = jobs
-  const webhooks = openWebhooks(
-    options,
-    {
-      ...{ ...tools, store, secretBox, networks, plugins, post: seams.post },
-      readEvidence: (news) => monitoring.evidence.forNews(news)
-    },
-    opened
-  )
-  const commands = openCommands(
-    {
-      ...{ ...tools, store, secretBox, projects, live, dispatch, waiting, wakeDispatcher, fleet, local, engineNodes },
-      ...{ credentialFiles: nodes.credentialFiles, pulling: nodes.pulling },
-      ...{ distribution: distribution.distribution, atOnce: distribution.atOnce },
-      resourcesDirectory: options.resourcesDirectory
-    },
-    opened
-  )
+  const webhooks = openWebhooks(opened, options, {
+    ...{ ...tools, store, secretBox, networks, plugins, post: seams.post },
+    readEvidence: (news) => monitoring.evidence.forNews(news)
+  })
+  const commands = openCommands(opened, {
+    ...{ ...tools, store, secretBox, projects, live, dispatch, waiting, wakeDispatcher, fleet, local, engineNodes },
+    ...{ credentialFiles: nodes.credentialFiles, pulling: nodes.pulling },
+    ...{ distribution: distribution.distribution, atOnce: distribution.atOnce },
+    resourcesDirectory: options.resourcesDirectory
+  })
   const { systemCommands, nodeCommands, projectCommands } = commands
-  const discovery = openDiscovery(
-    options,
-    {
-      ...{ ...tools, store, secretBox, fleet, projects, discovered: commands.discovered, resolver: seams.resolver },
-      recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
-    },
-    opened
-  )
-  const schedules = openSchedules({ ...tools, store, jobs: commands.scheduledJobs, onJobs: wakeDispatcher }, opened)
-  const maintenance = openMaintenance(
-    options,
-    {
-      ...{ ...tools, store, archive, itemBlobs, resealing: archives.resealing, projects, sharedBlobs, fleet },
-      logIndex: indexesLogs ? logIndex : null,
-      // In a cluster, each engine prunes the files of its own local node.
-      layout: leadership === null ? layout : null,
-      isNeeded: isLive,
-      inventories: discovery.inventories,
-      sweeps: runs.sweeps,
-      deleteEgg: (project, version) => projectCommands.deleteVersion(project, version),
-      checkProblems: () => monitoring.problems.scheduleCheck(),
-      measureDisk: seams.measureDisk
-    },
-    opened
-  )
+  const discovery = openDiscovery(opened, options, {
+    ...{ ...tools, store, secretBox, fleet, projects, discovered: commands.discovered, resolver: seams.resolver },
+    recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
+  })
+  const schedules = openSchedules(opened, { ...tools, store, jobs: commands.scheduledJobs, onJobs: wakeDispatcher })
+  const maintenance = openMaintenance(opened, options, {
+    ...{ ...tools, store, archive, itemBlobs, resealing: archives.resealing, projects, sharedBlobs, fleet },
+    logIndex: indexesLogs ? logIndex : null,
+    // In a cluster, each engine prunes the files of its own local node.
+    layout: leadership === null ? layout : null,
+    isNeeded: isLive,
+    inventories: discovery.inventories,
+    sweeps: runs.sweeps,
+    deleteEgg: (project, version) => projectCommands.deleteVersion(project, version),
+    checkProblems: () => monitoring.problems.scheduleCheck(),
+    measureDisk: seams.measureDisk
+  })
   const stopping = new AbortController()
-  const monitoring = openMonitoring(
-    options,
-    {
-      ...{ ...tools, store, isStoreDead: storage.isStoreDead, sharedBlobs, cache: cache.cache, leadership, plugins },
-      ...{ access: access.access, auditStream: access.auditStream, fleet, local, engineNodes, jobLogs, collector },
-      ...{ dispatch, waiting, watchdog: schedules.watchdog, post: webhooks.post, projects, live, loopDelay },
-      ...{ discovery: discovery.discovery, retention: maintenance.retention, system: systemCommands },
-      countFilled: seams.itemCounts === null ? null : runs.countFilled,
-      isStopping: () => stopping.signal.aborted
-    },
-    opened
-  )
-  const api = openApi(
-    options,
-    {
-      ...{ ...tools, store, secretBox, incoming, position: cache.position, access, projects, distribution, nodes },
-      ...{ archives, runs, jobs, webhooks, schedules, commands, maintenance, monitoring, leadership, hasLocalNode },
-      ...{ layout, startedAtMs, discovery: discovery.discovery }
-    },
-    opened
-  )
+  const monitoring = openMonitoring(opened, options, {
+    ...{ ...tools, store, isStoreDead: storage.isStoreDead, sharedBlobs, cache: cache.cache, leadership, plugins },
+    ...{ access: access.access, auditStream: access.auditStream, fleet, local, engineNodes, jobLogs, collector },
+    ...{ dispatch, waiting, watchdog: schedules.watchdog, post: webhooks.post, projects, live, loopDelay },
+    ...{ discovery: discovery.discovery, retention: maintenance.retention, system: systemCommands },
+    countFilled: seams.itemCounts === null ? null : runs.countFilled,
+    isStopping: () => stopping.signal.aborted
+  })
+  const api = openApi(opened, options, {
+    ...{ ...tools, store, secretBox, incoming, position: cache.position, access, projects, distribution, nodes },
+    ...{ archives, runs, jobs, webhooks, schedules, commands, maintenance, monitoring, leadership, hasLocalNode },
+    ...{ layout, startedAtMs, discovery: discovery.discovery }
+  })
   // Aborted first on stop: from here on, failures are expected because parts are closing.
   opened.adopt(stopping, (one) => one.abort())
   return {

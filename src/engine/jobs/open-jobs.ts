@@ -15,7 +15,7 @@ interface JobsParts extends Omit<DispatchContext, 'waiting'> {
 
 export type Jobs = ReturnType<typeof openJobs>
 
-export function openJobs({ local, ...parts }: JobsParts, opened: AsyncDisposableStack) {
+export function openJobs(opened: AsyncDisposableStack, { local, ...parts }: JobsParts) {
   const { fleet, live, collector } = parts
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,

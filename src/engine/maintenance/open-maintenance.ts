@@ -37,9 +37,9 @@ export type Maintenance = ReturnType<typeof openMaintenance>
 
 /** What deletes: retention, with the watch of the disk that it frees, and the periodic removal of what is left over. */
 export function openMaintenance(
+  opened: AsyncDisposableStack,
   { dataDirectory, audit }: AccessOptions & StorageOptions,
-  parts: MaintenanceParts,
-  opened: AsyncDisposableStack
+  parts: MaintenanceParts
 ) {
   const { store, archive, itemBlobs, projects, layout, isNeeded, sharedBlobs, clock, logger } = parts
   const localItems = new LocalFiles({

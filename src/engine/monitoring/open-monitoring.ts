@@ -72,7 +72,7 @@ interface MonitoringParts
 
 export type Monitoring = ReturnType<typeof openMonitoring>
 
-export function openMonitoring(options: MonitoringOptions, parts: MonitoringParts, opened: AsyncDisposableStack) {
+export function openMonitoring(opened: AsyncDisposableStack, options: MonitoringOptions, parts: MonitoringParts) {
   const { store, sharedBlobs, access, auditStream, fleet, local, engineNodes, discovery, projects } = parts
   const { collector, live, dispatch, waiting, retention, watchdog, leadership, system } = parts
   const { clock, random, logger } = parts

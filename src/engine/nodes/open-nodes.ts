@@ -51,7 +51,7 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
 export type Nodes = Awaited<ReturnType<typeof openNodes>>
 
 /** The fleet, without nodes yet, and how each kind of node is reached. */
-export async function openNodes(options: NodesOptions, parts: NodesParts, opened: AsyncDisposableStack) {
+export async function openNodes(opened: AsyncDisposableStack, options: NodesOptions, parts: NodesParts) {
   const { store, secretBox, projects, layout, isLive, leadership, clock, random, logger } = parts
   const { liveOn, connect, createOwn } = parts
   const formerLocalEngine = leadership === null ? null : await findFormerLocalEngine(leadership, store)
@@ -143,9 +143,9 @@ interface DiscoveryParts extends Tools, Pick<InventoriesParts, 'projects' | 'rec
 
 /** What finds out by itself: which nodes there are, and what they have. */
 export function openDiscovery(
+  opened: AsyncDisposableStack,
   { discovery: configured = [] }: NodesOptions,
-  { discovered, resolver, fleet, ...parts }: DiscoveryParts,
-  opened: AsyncDisposableStack
+  { discovered, resolver, fleet, ...parts }: DiscoveryParts
 ) {
   const inventories = opened.adopt(new Inventories({ ...parts, fleet }), stop)
   const found = { ...parts, fleet: discovered, configured }

@@ -28,8 +28,8 @@ export type Distributing = ReturnType<typeof openDistribution>
 
 /** How eggs get to nodes, once there are nodes. */
 export function openDistribution(
-  parts: Tools & { projects: Projects; eggNodes: EggNodes },
-  opened: AsyncDisposableStack
+  opened: AsyncDisposableStack,
+  parts: Tools & { projects: Projects; eggNodes: EggNodes }
 ) {
   const { projects, eggNodes, clock, logger } = parts
   const distribution = opened.adopt(new Distribution({ ...eggNodes, projects, clock }), stop)

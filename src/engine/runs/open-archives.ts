@@ -25,7 +25,7 @@ interface ArchivesParts extends Tools {
 export type Archives = Awaited<ReturnType<typeof openArchives>>
 
 /** Archived logs and items, with the index of logs; all of it works without nodes. */
-export async function openArchives(parts: ArchivesParts, opened: AsyncDisposableStack) {
+export async function openArchives(opened: AsyncDisposableStack, parts: ArchivesParts) {
   const { dataDirectory, store, blobs, keys, sealedBlobs, clock, random, logger } = parts
   const open = (pool: typeof openLogThreads, count: number) =>
     opened.adopt(pool(clock, count), (threads) => threads.close())

@@ -32,7 +32,7 @@ interface RunsParts extends Tools, Pick<Archives, 'archive' | 'itemBlobs' | 'log
 export type Runs = ReturnType<typeof openRuns>
 
 /** Logs and items of runs, on nodes and archived, and what they say. */
-export function openRuns(options: LocalNodeSettings, parts: RunsParts, opened: AsyncDisposableStack) {
+export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSettings, parts: RunsParts) {
   const { store, archive, itemBlobs, fleet, layout, projects, clock, random, logger } = parts
   const itemsArchive = new ItemsArchive({
     ...{ store, clock, archive: itemBlobs },

@@ -22,8 +22,8 @@ interface SchedulesParts extends Tools {
 export type Schedules = ReturnType<typeof openSchedules>
 
 export function openSchedules(
-  { store, jobs, onJobs, clock, random, logger }: SchedulesParts,
-  opened: AsyncDisposableStack
+  opened: AsyncDisposableStack,
+  { store, jobs, onJobs, clock, random, logger }: SchedulesParts
 ) {
   /** `changed`: a chain was changed, or it reacted to the end of a job. */
   const chainEvents = new EventEmitter<{ changed: [] }>()

@@ -51,7 +51,7 @@ export type Storage = Awaited<ReturnType<typeof openStorage>>
  * DATA_TOO_OLD, or with PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE, with
  * encryption ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
-export async function openStorage(options: StorageOptions, parts: StorageParts, opened: AsyncDisposableStack) {
+export async function openStorage(opened: AsyncDisposableStack, options: StorageOptions, parts: StorageParts) {
   const { dataDirectory, postgres = null } = options
   const { clock, random, logger, pluginBlobs, onUnknownCommit } = parts
   openDataDirectory(dataDirectory)

@@ -36,7 +36,7 @@ interface CommandsParts
 export type Commands = ReturnType<typeof openCommands>
 
 /** Commands about nodes, projects, jobs and the queue: also schedules, discovery and retention give them. */
-export function openCommands(parts: CommandsParts, opened: AsyncDisposableStack) {
+export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts) {
   const { store, secretBox, projects, live, clock, random, logger } = parts
   const { fleet, local, engineNodes, credentialFiles, pulling } = parts
   const { dispatch, waiting, wakeDispatcher, distribution, atOnce } = parts

@@ -20,9 +20,9 @@ export type EngineCache = Awaited<ReturnType<typeof openCache>>
 
 /** The cache that several engines share. Its connection is not waited for: nothing depends on it. */
 export async function openCache(
+  opened: AsyncDisposableStack,
   { cache: options = null }: CacheOptions,
-  { store, isStoreShared, credentials, clock, random, logger }: CacheParts,
-  opened: AsyncDisposableStack
+  { store, isStoreShared, credentials, clock, random, logger }: CacheParts
 ) {
   const position = isStoreShared ? askSharedStore(store) : followOwnStore(store)
   // A single engine keeps in memory what it would share.

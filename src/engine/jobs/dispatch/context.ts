@@ -21,7 +21,7 @@ import type {
 } from '../../storage/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** What dispatch needs from other rooms. Wired once, in wiring/floors/. */
+/** What dispatch needs from other wings (open-jobs.ts). */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>

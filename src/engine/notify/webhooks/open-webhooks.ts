@@ -34,9 +34,9 @@ export type Webhooks = ReturnType<typeof openWebhooks>
 
 /** Delivers events from the outbox: to webhooks and channels of alerts over HTTP, to plugins in their threads. */
 export function openWebhooks(
+  opened: AsyncDisposableStack,
   { alertCommands: commands, publicUrl = null }: WebhookOptions,
-  { networks, ...parts }: WebhooksParts,
-  opened: AsyncDisposableStack
+  { networks, ...parts }: WebhooksParts
 ) {
   const { store, plugins, clock } = parts
   const guard = createAddressGuard(networks)
