@@ -169,21 +169,8 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   // Aborted first on stop: from here on, failures are expected because parts are closing.
   opened.adopt(stopping, (one) => one.abort())
   return {
-    ...{
-      logger,
-      stopping,
-      plugins,
-      storage,
-      archives,
-      indexesLogs,
-      cache,
-      access,
-      projects,
-      live,
-      nodes,
-      distribution
-    },
-    ...{ runs, jobs, webhooks, commands, discovery, schedules, maintenance, monitoring, api }
+    ...{ logger, stopping, plugins, storage, archives, indexesLogs, cache, access, projects, live, nodes },
+    ...{ distribution, runs, jobs, webhooks, commands, discovery, schedules, maintenance, monitoring, api }
   }
 }
 
