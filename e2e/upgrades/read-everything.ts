@@ -10,6 +10,7 @@ import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-stor
 import type { Store } from '../../src/engine/storage/store.ts'
 import { ALERT_WATCH_NAMES } from '../../src/shared/alert-watches.ts'
 import type { SealedText } from '../../src/shared/contract/index.ts'
+import { render } from '../../src/shared/texts/message.ts'
 
 const PLENTY = { count: 1_000, bytes: 1_000_000 }
 
@@ -40,7 +41,10 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
       projectSettings: Object.fromEntries(await store.listProjectSettings()),
       schedules: await store.listSchedules(),
       firings: await store.listFirings({}, ALL),
-      chains: await store.listChains(),
+      chains: (await store.listChains()).map((chain) => ({
+        ...chain,
+        problem: chain.problem && render(chain.problem)
+      })),
       dueChains: await store.listDueChains(100),
       webhooks,
       deliveries: await Promise.all(webhooks.map(({ id }) => store.listDeliveries(id, ALL))),

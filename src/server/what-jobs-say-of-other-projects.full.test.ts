@@ -22,7 +22,11 @@ describe('to whoever may see shop alone', () => {
 
     await client.jobs.cancel({ ids: [newsId], force: true })
     const ended = await limited.jobs.get({ id })
-    expect(ended.job.reason).toBe('skipped: another job ended as cancelled')
+    expect(ended.job).toMatchObject({
+      reason: 'skipped: another job ended as cancelled',
+      reasonCode: 'reason.skipped',
+      reasonParams: { jobId: null, outcome: 'cancelled' }
+    })
     expect(ended.timeline.map(({ text }) => text)).toContain('Skipped: another job ended as cancelled')
     expect(JSON.stringify([waiting, ended])).not.toContain(newsId)
     // An owner is told.

@@ -52,6 +52,7 @@ import type {
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
+import type { Message } from '../../shared/texts/message.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
 
@@ -391,7 +392,7 @@ export interface StoredChain {
   createdAtMs: number
   firedCount: number
   lastFiredAtMs: number | null
-  problem: string | null
+  problem: Message | null
 }
 
 export interface DueChain {
@@ -403,7 +404,7 @@ export interface ChainAnswer extends DueChain {
   atMs: number
   /** Empty if no job could be created; `problem` then says why. */
   jobs: NewJob[]
-  problem: string | null
+  problem: Message | null
 }
 
 /** A subscriber to events: `kind` is a webhook or a plugin's hooks. */

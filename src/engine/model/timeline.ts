@@ -1,41 +1,38 @@
 import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
-import { say } from '../../shared/texts/message.ts'
+import { type Message, say } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
 /** How a job that was never sent ends: the job's `reason` and its timeline entry. */
 export interface EndInQueue {
   /** Default: cancelled. */
   outcome?: 'cancelled' | 'failed'
-  reason: string
+  reason: Message
   killingLine?: string | null
   entry: TimelineEntry
 }
 
-/** The reason of a job that failed in the queue. */
-export const EGG_NOT_IMPORTABLE = 'egg cannot be imported'
-
 export function cancelledInQueue(entry: TimelineEntry): EndInQueue {
-  return { reason: 'cancelled while queued', entry }
+  return { reason: say('reason.cancelled_while_queued'), entry }
 }
 
 export function skipped(because: { jobId: JobId; outcome: Outcome }, atMs: number): EndInQueue {
   const { jobId, outcome } = because
   return {
-    reason: `skipped: ${jobId} ended as ${outcome}`,
+    reason: say('reason.skipped', { jobId, outcome }),
     entry: { atMs, message: say('timeline.skipped', { jobId, outcome }), evidence: { jobId, outcome } }
   }
 }
 
 export function expired(expiresAtMs: number, atMs: number): EndInQueue {
   return {
-    reason: 'expired',
+    reason: say('reason.expired'),
     entry: { atMs, message: say('timeline.expired'), evidence: { expiresAtMs } }
   }
 }
 
 /** Every node that could take it has refused its egg with this error; `error`: the last line of the traceback. */
 export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueue {
-  return { outcome: 'failed', reason: EGG_NOT_IMPORTABLE, killingLine: error, entry }
+  return { outcome: 'failed', reason: say('reason.egg_not_importable'), killingLine: error, entry }
 }
 
 /** For a job whose attempt ended in a way that would requeue it, had no cancel been requested. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ChainSettings, type RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aChainId, anAttemptNumber, aProjectName } from '../../shared/testing/ids.ts'
+import { say } from '../../shared/texts/message.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { NewJob } from '../model/records.ts'
 import type { Store } from '../storage/store.ts'
@@ -130,7 +131,7 @@ describe('the runner of chains', () => {
     await comeToRest()
     expect(await chained()).toEqual([])
     expect(await store.listChains()).toMatchObject([
-      { firedCount: 0, problem: `shop has no spider "details". (after job ${job.id})` }
+      { firedCount: 0, problem: say('chain.failed', { error: 'shop has no spider "details"', jobId: job.id }) }
     ])
     await endJob()
     await comeToRest()

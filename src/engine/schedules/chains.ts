@@ -1,6 +1,6 @@
 import type { Attempt, RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
-import { say } from '../../shared/texts/message.ts'
+import { render, say } from '../../shared/texts/message.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { isWithoutFiles, WITHOUT_FILES } from '../access/run-rights.ts'
@@ -156,8 +156,11 @@ export class ChainRunner {
       return { answer: { ...answer, jobs, problem: null }, weight: weightOf({ jobs: jobs.length, bytes }) }
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
-      const problem = `${error.message.replace(/\.?$/, '.')} (after job ${job.id})`
-      logger.warn({ chain: chain.settings.name, jobId: job.id, problem }, 'A chain could not create a job')
+      const problem = say('chain.failed', { error: error.message, jobId: job.id })
+      logger.warn(
+        { chain: chain.settings.name, jobId: job.id, problem: render(problem) },
+        'A chain could not create a job'
+      )
       return { answer: { ...answer, jobs: [], problem }, weight: 0 }
     }
   }

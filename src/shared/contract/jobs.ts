@@ -130,6 +130,9 @@ export const Job = z.object({
   status: JobStatus,
   /** Why it ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
   reason: z.string().nullable(),
+  /** What `reason` says, where Scrapdeck says it: a code of shared/texts/en.ts, such as `reason.skipped`. */
+  reasonCode: z.string().optional(),
+  reasonParams: z.record(z.string(), z.unknown()).optional(),
   /** The log line that explains the failure, if one was found. */
   killingLine: z.string().nullable(),
   waiting: Waiting.nullable(),

@@ -185,7 +185,10 @@ export const Chain = ChainSettings.extend({
   firedCount: z.number().int(),
   lastFiredAtMs: z.number().nullable(),
   /** Why it created no job the last time it should have; null: it did, or was not due yet. */
-  problem: z.string().nullable()
+  problem: z.string().nullable(),
+  /** What `problem` says (shared/texts/en.ts). */
+  problemCode: z.string().optional(),
+  problemParams: z.record(z.string(), z.unknown()).optional()
 })
 export type Chain = z.infer<typeof Chain>
 

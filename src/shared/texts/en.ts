@@ -95,6 +95,8 @@ const stopped = (run: string) => [
 /** A job that may not be named to this reader is null (`withoutJobs`). */
 const another = (jobId: JobId | null): string => jobId ?? 'another job'
 
+const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : `job ${jobId}`)
+
 /**
  * Every sentence that is stored or sent, by its code. A parameter named `jobId` is the id of a job, which not all
  * readers may see; `chain` and `spider` beside it go with it.
@@ -111,6 +113,8 @@ export const en = {
     outcome: Outcome
   }) =>
     of.jobId === null ? 'Queued by a chain' : `Queued by the chain "${of.chain}": ${of.spider} ended as ${of.outcome}`,
+  /** An entry from before there were codes that names a job which its reader may not see. */
+  'timeline.of_kind': ({ kind }: { kind: string }) => `${kind[0]!.toUpperCase()}${kind.slice(1).replaceAll('_', ' ')}`,
   'timeline.order_changed': (who: By) => `Order changed${by(who)}`,
   'timeline.priority_set': ({ priority, ...who }: By & { priority: number }) => `Priority set to ${priority}${by(who)}`,
   'timeline.moved_to_front': (who: By) => `Moved to the front${by(who)}`,
@@ -238,6 +242,14 @@ export const en = {
     `it is stopped there because run ${run} of the job continues`,
   'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue',
 
+  'reason.cancelled_while_queued': () => 'cancelled while queued',
+  'reason.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome | null }) =>
+    `skipped: ${another(jobId)} ended ${outcome === null ? 'otherwise' : `as ${outcome}`}`,
+  'reason.expired': () => 'expired',
+  'reason.egg_not_importable': () => 'egg cannot be imported',
+  'chain.failed': ({ error, jobId }: { error: string; jobId: JobId | null }) =>
+    `${error.replace(/\.?$/, '.')} (after ${aJob(jobId)})`,
+
   'waiting.next_in_line': () => 'next in queue',
   'waiting.paused': () => 'the queue is paused',
   'waiting.project_paused': ({ project }: { project: string }) => `${project} is paused`,
@@ -313,9 +325,8 @@ export const en = {
     `waits until the run of ${spider} with the same arguments ends`,
   /** `others`: how many more jobs it waits for. */
   'waiting.dependency': (of: { jobId: JobId | null; on: Dependency['on']; others: number }) => {
-    const job = of.jobId === null ? 'another job' : `job ${of.jobId}`
     const more = of.others === 0 ? '' : `, and for ${of.others} more`
-    return `waits until ${job} has ${of.on}${more}`
+    return `waits until ${aJob(of.jobId)} has ${of.on}${more}`
   },
   'waiting.not_before': ({ untilMs }: { untilMs: number | null }) =>
     untilMs === null ? 'not later' : `not before ${inUtc(untilMs)}`,

@@ -1,6 +1,7 @@
 import type { Chain, ChainId, ChainSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
+import { written } from '../../../shared/texts/message.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
@@ -68,7 +69,10 @@ export class ChainCommands {
 }
 
 function describeChain({ id, settings, firedCount, lastFiredAtMs, problem }: StoredChain): Chain {
-  return { ...settings, run: maskSecrets(settings.run), id, firedCount, lastFiredAtMs, problem }
+  const described = { ...settings, run: maskSecrets(settings.run), id, firedCount, lastFiredAtMs }
+  if (problem === null) return { ...described, problem }
+  const { text, code, params } = written(problem)
+  return { ...described, problem: text, problemCode: code, problemParams: params }
 }
 
 export const noChain = (id: ChainId): ScrapdeckError =>

@@ -22,7 +22,7 @@ import type {
   Transition,
   Waiting
 } from '../../../shared/contract/index.ts'
-import { type Message, jobsIn, withoutJobs, written } from '../../../shared/texts/message.ts'
+import { type Message, jobsIn, say, withoutJobs, written } from '../../../shared/texts/message.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { OnlyProjects } from '../../model/records.ts'
@@ -134,8 +134,8 @@ interface JobReads {
   store: Pick<JobReader, 'getJobs'>
 }
 
-const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
-const idsIn = (text: string): JobId[] => [...text.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
+/** Rows from before there were codes have sentences, which may name a job anywhere. */
+const namesJob = (text: string): boolean => /\b[0-9a-f]{32}\b/.test(text)
 const READ_AT_ONCE = 1_000
 
 /** The jobs that may be named. Not those that are gone: their projects are unknown. */
@@ -154,33 +154,42 @@ async function nameable(
   return shown
 }
 
-function withoutOthers(text: string, shown: ReadonlySet<JobId>): string {
-  return text.replace(JOB_IDS, (whole, id: JobId) => (shown.has(id) ? whole : 'another job'))
-}
+const waitingMessage = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
 
-const messageOf = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
+const SKIPPED = say('reason.skipped', { jobId: null, outcome: null })
+
+/** null: words of Scrapy, or none. */
+function reasonMessage({ reason, reasonCode: code, reasonParams: params = {} }: Job): Message | null {
+  if (code !== undefined) return { code, params } as Message
+  return reason !== null && namesJob(reason) ? SKIPPED : null
+}
 
 /** These jobs, which may be seen, without the names of others that they wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
-  const namedBy = ({ after, waiting, reason }: Job) => [
+  const messages = jobs.map((job) => ({
+    job,
+    waiting: job.waiting && waitingMessage(job.waiting),
+    reason: reasonMessage(job)
+  }))
+  const named = messages.flatMap(({ job: { after }, waiting, reason }) => [
     ...after.map(({ jobId }) => jobId),
-    ...(waiting === null ? [] : jobsIn(messageOf(waiting))),
-    ...idsIn(reason ?? '')
-  ]
-  const shown = await nameable(jobs.flatMap(namedBy), seen, reads)
-  return jobs.map((job) => {
-    if (namedBy(job).every((id) => shown.has(id))) return job
-    return {
-      ...job,
-      after: job.after.filter(({ jobId }) => shown.has(jobId)),
-      waiting: job.waiting && {
-        ...job.waiting,
-        ...written(withoutJobs(messageOf(job.waiting), (id) => shown.has(id))),
-        code: job.waiting.code
-      },
-      reason: job.reason && withoutOthers(job.reason, shown)
+    ...(waiting === null ? [] : jobsIn(waiting)),
+    ...(reason === null ? [] : jobsIn(reason))
+  ])
+  const shown = await nameable(named, seen, reads)
+  const isShown = (id: JobId) => shown.has(id)
+  return messages.map(({ job, waiting, reason }) => {
+    const after = job.after.filter(({ jobId }) => isShown(jobId))
+    const kept = { ...job, ...(after.length < job.after.length && { after }) }
+    if (waiting !== null && !jobsIn(waiting).every(isShown)) {
+      kept.waiting = { ...job.waiting!, ...written(withoutJobs(waiting, isShown)), code: job.waiting!.code }
     }
+    if (reason === SKIPPED || (reason !== null && !jobsIn(reason).every(isShown))) {
+      const { text, code, params } = written(withoutJobs(reason, isShown))
+      Object.assign(kept, { reason: text, reasonCode: code, reasonParams: params })
+    }
+    return kept
   })
 }
 
@@ -196,9 +205,10 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
   const named = (entry: Transition) => [...inEvidence(entry), ...jobsIn(entry as Message)]
   const shown = await nameable(timeline.flatMap(named), seen, reads)
   return timeline.map((entry) => {
-    if (named(entry).every((id) => shown.has(id))) return entry
+    if (named(entry).every((id) => shown.has(id)) && !(entry.code === 'text' && namesJob(entry.text))) return entry
+    const said = entry.code === 'text' ? say('timeline.of_kind', { kind: entry.kind }) : (entry as Message)
     const { jobId: _jobId, retryOf: _retryOf, chainId: _chainId, ...evidence } = entry.evidence
-    return { ...entry, ...written(withoutJobs(entry as Message, (id) => shown.has(id))), evidence }
+    return { ...entry, ...written(withoutJobs(said, (id) => shown.has(id))), evidence }
   })
 }
 
@@ -260,12 +270,16 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))
-  const shown = await nameable(
-    all.flatMap(({ problem }) => idsIn(problem ?? '')),
-    seen,
-    reads
-  )
-  return all.map((chain) => ({ ...chain, problem: chain.problem && withoutOthers(chain.problem, shown) }))
+  const messages = all.map(({ problemCode: code, problemParams: params = {} }) => ({ code, params }) as Message)
+  const shown = await nameable(messages.flatMap(jobsIn), seen, reads)
+  return all.map((chain, index) => {
+    if (chain.problemCode === 'text' && namesJob(chain.problem!)) {
+      return { ...chain, problem: null, problemCode: undefined, problemParams: undefined }
+    }
+    if (jobsIn(messages[index]!).every((id) => shown.has(id))) return chain
+    const { text, code, params } = written(withoutJobs(messages[index]!, (id) => shown.has(id)))
+    return { ...chain, problem: text, problemCode: code, problemParams: params }
+  })
 }
 
 interface ChangeReads {

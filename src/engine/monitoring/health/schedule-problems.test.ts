@@ -3,6 +3,7 @@ import type { NewFiring, StoredSchedule } from '../../model/records.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
 import { branded } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { allScheduleProblems, namesakeProblems, readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
 
 const NOW_MS = 1_900_000_000_000
@@ -98,7 +99,7 @@ it('what a schedule did before its jobs moved, and what a chain of two projects 
   const run = { ...aStoredSchedule().settings.jobs[0]!, spiders: ['b'] }
   const chain = { enabled: true, spider: '*', on: 'ended' as const, run }
   const chains = ['shop', 'news'].map((project) => ({
-    ...{ id: project, createdAtMs: 1, firedCount: 0, lastFiredAtMs: null, problem: 'of both' },
+    ...{ id: project, createdAtMs: 1, firedCount: 0, lastFiredAtMs: null, problem: plain('of both') },
     settings: { ...chain, name: project, project }
   }))
   const troubles = await readScheduleTroubles(temporary.store, NOW_MS)

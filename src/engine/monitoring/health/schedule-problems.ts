@@ -1,4 +1,5 @@
 import type { Problem } from '../../../shared/contract/index.ts'
+import { render } from '../../../shared/texts/message.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { oneProject, projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../../model/records.ts'
@@ -102,7 +103,7 @@ export function allScheduleProblems({ stopped, missed, refused, chains }: Schedu
         id: `chain-refused:${id}`,
         severity: 'error',
         title: `The chain ${settings.name} could not create a job`,
-        text: problem ?? '',
+        text: problem === null ? '' : render(problem),
         sinceMs: null
       })
     ),

@@ -1,4 +1,5 @@
 import type { ChainId, JobId } from '../../../shared/contract/index.ts'
+import { decode, encode } from '../../../shared/texts/message.ts'
 import type { Database } from './database.ts'
 import type { ChainAnswer, DueChain, StoredChain } from '../../model/records.ts'
 import { chainEndsSql, type ChainEnds } from './chain-ends.ts'
@@ -15,7 +16,7 @@ export function createChains({
   enqueue: ReturnType<typeof createEnqueue>
   chainEnds: ChainEnds
 }) {
-  const all = database.prepare<[], NamedRow<StoredChain, 'settings'>>(
+  const all = database.prepare<[], NamedRow<StoredChain, 'settings' | 'problem'>>(
     `SELECT id, settings, created_at_ms AS "createdAtMs", fired_count AS "firedCount", last_fired_at_ms AS "lastFiredAtMs",
        problem FROM chains ORDER BY created_at_ms, id`
   )
@@ -38,7 +39,12 @@ export function createChains({
   const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
 
   return {
-    listChains: (): StoredChain[] => all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) })),
+    listChains: (): StoredChain[] =>
+      all.all().map(({ settings, problem, ...row }) => ({
+        ...row,
+        settings: JSON.parse(settings),
+        problem: problem === null ? null : decode(problem)
+      })),
 
     putChain({ id, settings, createdAtMs }: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): void {
       const { enabled, project, spider, on } = settings
@@ -66,7 +72,7 @@ export function createChains({
           jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded(id))
           fired.run({ id: chainId, atMs })
         }
-        if (problem !== null) failed.run(problem, chainId)
+        if (problem !== null) failed.run(encode(problem), chainId)
         chainEnds.forgetUnneeded(jobId)
         return true
       })

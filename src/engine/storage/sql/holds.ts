@@ -1,4 +1,5 @@
 import type { Hold, JobId, Outcome } from '../../../shared/contract/index.ts'
+import { encode } from '../../../shared/texts/message.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
 import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../model/dependencies.ts'
 import { type Holdable, holdOf, nextOfEachLane } from '../../model/holds.ts'
@@ -121,7 +122,15 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     if (row === undefined) return undefined
     const { atMs } = entry
     const asked = isAsked ? atMs : null
-    end.run({ id, outcome, reason, killingLine, atMs, asked, restorable: RESTORABLE.indexOf(restorable) })
+    end.run({
+      id,
+      outcome,
+      reason: encode(reason),
+      killingLine,
+      atMs,
+      asked,
+      restorable: RESTORABLE.indexOf(restorable)
+    })
     counters.moved(row, { ...row, status: outcome, hold: null })
     timeline.add(id, null, 'ended', entry)
     chainEnds.recordEnd({ id, project: row.project, spider: row.spider, outcome, atMs })

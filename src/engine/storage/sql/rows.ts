@@ -1,4 +1,5 @@
 import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../shared/contract/index.ts'
+import { decode, render } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
 /** `nodeId` -> `node_id`. */
@@ -90,7 +91,7 @@ export function toJob(row: JobRow): StoredJob {
     outcome,
     // An ended job has an outcome (a CHECK of its table).
     status: outcome ?? (state as JobStatus),
-    reason,
+    ...endOf(reason),
     killingLine,
     nodeId,
     attemptCount,
@@ -104,6 +105,14 @@ export function toJob(row: JobRow): StoredJob {
     errors,
     kept: kept === 1
   }
+}
+
+/** The column has an encoded message (shared/texts/message.ts), or words of Scrapy or ours. */
+function endOf(stored: string | null): Pick<StoredJob, 'reason' | 'reasonCode' | 'reasonParams'> {
+  if (stored === null) return { reason: null }
+  const message = decode(stored)
+  if (message.code === 'text') return { reason: stored }
+  return { reason: render(message), reasonCode: message.code, reasonParams: message.params }
 }
 
 /** Like largeBytesOf, without parsing the texts. */

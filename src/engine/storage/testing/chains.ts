@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type ChainSettings, RunTemplate } from '../../../shared/contract/index.ts'
 import { aChainId, aJobId, aProjectName } from '../../../shared/testing/ids.ts'
+import { plain } from '../../../shared/texts/message.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { StoredChain } from '../../model/records.ts'
 import type { Story } from './story.ts'
@@ -125,11 +126,11 @@ export function describeChains(story: Story): void {
           { chainId: aChainId(chainId), jobId, atMs: MADE_AT_MS, jobs: [], problem: null, ...over }
         ])
       }
-      await answer({ problem: 'no such spider' })
-      expect(await chainOf(chainId)).toMatchObject({ firedCount: 0, problem: 'no such spider' })
+      await answer({ problem: plain('no such spider') })
+      expect(await chainOf(chainId)).toMatchObject({ firedCount: 0, problem: plain('no such spider') })
       await answer({ jobs: [aNewJob()] })
       expect(await chainOf(chainId)).toMatchObject({ firedCount: 1, problem: null })
-      await answer({ problem: 'no such spider' })
+      await answer({ problem: plain('no such spider') })
       const { settings, createdAtMs } = await chainOf(chainId)
       await story.store.putChain({ id: aChainId(chainId), settings, createdAtMs })
       expect(await chainOf(chainId)).toMatchObject({ firedCount: 1, problem: null })
