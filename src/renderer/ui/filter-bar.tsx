@@ -44,14 +44,11 @@ export interface FilterBoxProps {
   onChange: (value: string) => void
   /** Default: empties the box. */
   onClear?: () => void
-}
-
-interface InputRef {
   inputRef?: RefObject<HTMLInputElement | null>
 }
 
 /** Filters a screen's table while typing; Esc clears and leaves it. */
-export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps & InputRef) {
+export function FilterBox({ label, placeholder, value, onChange, onClear, inputRef }: FilterBoxProps) {
   return (
     <TextInput
       ref={inputRef}

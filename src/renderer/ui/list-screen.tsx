@@ -1,5 +1,5 @@
 import { Stack } from '@mantine/core'
-import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
+import { type InfiniteData, keepPreviousData, type UseInfiniteQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useCallback, useMemo, useRef } from 'react'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { FilterBox, type FilterBoxProps } from './filter-bar.tsx'
@@ -81,6 +81,13 @@ export function ListHead({ children }: { children: ReactNode }) {
 /** A list and, beside it, the pane of the row that is open. */
 export function ListAndPane({ children }: { children: ReactNode }) {
   return <div className={`${classes.split} grow`}>{children}</div>
+}
+
+/** Options of an infinite list, newest first, whose pages name the place of the next one as `nextBefore`. */
+export const PAGED = {
+  initialPageParam: undefined,
+  getNextPageParam: <Before,>({ nextBefore }: { nextBefore: Before | null }) => nextBefore ?? undefined,
+  placeholderData: keepPreviousData
 }
 
 type RowOf<List> = List extends readonly (infer Row)[] ? Row : never

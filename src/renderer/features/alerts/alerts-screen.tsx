@@ -1,7 +1,7 @@
 import { needsSomebody } from '../../../shared/alert-watches.ts'
 import { Button, SegmentedControl } from '@mantine/core'
 import { IconBell, IconCircleCheck, IconPlus } from '@tabler/icons-react'
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Alert, AlertRuleId } from '../../../shared/contract/index.ts'
@@ -13,7 +13,7 @@ import type { AlertsSearch } from '../../state/search.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
 import { joinFacts } from '../../ui/numbers.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { ListScreen, usePages, PAGED } from '../../ui/list-screen.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { alertColumns } from './alert-columns.tsx'
@@ -44,9 +44,7 @@ export function AlertsScreen() {
   const list = useInfiniteQuery(
     query.alerts.list.infiniteOptions({
       input: (before: string | undefined) => ({ state, ruleId, before, limit: PAGE_ROWS }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData
+      ...PAGED
     })
   )
   const { rows, loadMore } = usePages(list, 'alerts')

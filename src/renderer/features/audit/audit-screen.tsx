@@ -1,6 +1,6 @@
 import { Button, SegmentedControl, TextInput } from '@mantine/core'
 import { IconDownload, IconHistory, IconShieldCheck, IconX } from '@tabler/icons-react'
-import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import type { AuditEntry } from '../../../shared/contract/index.ts'
@@ -11,7 +11,7 @@ import { useNow } from '../../ui/clock.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
-import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { ListScreen, usePages, PAGED } from '../../ui/list-screen.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { EmptyState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
 import { useDownload } from '../../ui/use-download.ts'
@@ -72,9 +72,7 @@ function AuditLog() {
       input: (before: number | undefined) => ({
         ...{ result, who, operation, project, fromMs, text, before, limit: PAGE_ROWS }
       }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData,
+      ...PAGED,
       staleTime: 0,
       refetchInterval: ({ state }) => (state.data === undefined || state.data.pages.length > 1 ? false : READ_AGAIN_MS)
     })

@@ -1,6 +1,6 @@
 import { Badge, Flex, SegmentedControl } from '@mantine/core'
 import { IconBug, IconCircleCheck, IconListSearch } from '@tabler/icons-react'
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import type { ErrorGroup, ErrorState, ProjectName } from '../../../shared/contract/index.ts'
@@ -8,7 +8,7 @@ import { useApi } from '../../api/api.tsx'
 import { ERROR_STATES, type ErrorsSearch } from '../../state/search.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { ListScreen, usePages } from '../../ui/list-screen.tsx'
+import { ListScreen, usePages, PAGED } from '../../ui/list-screen.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import { Select } from '../../ui/fields/select.tsx'
@@ -50,9 +50,7 @@ export function ErrorsScreen() {
         ...{ project, spider, version, firstVersion: since, nodeId: node, text, before, limit: PAGE_ROWS },
         state: state === 'all' ? undefined : state
       }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData
+      ...PAGED
     })
   )
   const nodeName = useNodeName()

@@ -12,7 +12,7 @@ import { openRunDialog } from '../../state/open-dialogs.ts'
 import type { JobsSearch } from '../../state/search.ts'
 import { formatCount } from '../../ui/numbers.ts'
 import { EmptyState, ErrorState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
-import { usePages } from '../../ui/list-screen.tsx'
+import { usePages, PAGED } from '../../ui/list-screen.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import { useStable } from '../../ui/use-stable.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
@@ -53,9 +53,7 @@ export function JobsScreen() {
   const list = useInfiniteQuery(
     api.query.jobs.list.infiniteOptions({
       input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData,
+      ...PAGED,
       // Comparing 10,000 jobs field by field after a refetch blocks the page longer than rendering the rows in sight.
       structuralSharing: false
     })

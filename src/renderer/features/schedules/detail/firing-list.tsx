@@ -1,5 +1,5 @@
 import { Button, SegmentedControl } from '@mantine/core'
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Firing, ScheduleId } from '../../../../shared/contract/index.ts'
@@ -7,6 +7,7 @@ import { formatRuntime } from '../../../../shared/time.ts'
 import { useApi } from '../../../api/api.tsx'
 import { optionsOf } from '../../../ui/fields/choice-field.tsx'
 import { plural } from '../../../ui/numbers.ts'
+import { PAGED } from '../../../ui/list-screen.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
 import { firingWords, RunIcon, lookOf } from '../run-look.tsx'
@@ -36,9 +37,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
         before,
         limit: PAGE_ROWS
       }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData
+      ...PAGED
     })
   )
   const nowMs = Date.now()

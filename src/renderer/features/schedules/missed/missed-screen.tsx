@@ -1,14 +1,14 @@
 import { Flex, SegmentedControl } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { IconChecks } from '@tabler/icons-react'
-import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
+import { useInfiniteQuery, useQueries } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Firing } from '../../../../shared/contract/index.ts'
 import { shortId } from '../../../../shared/ids.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
-import { ListScreen, usePages } from '../../../ui/list-screen.tsx'
+import { ListScreen, usePages, PAGED } from '../../../ui/list-screen.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
 import { useStable } from '../../../ui/use-stable.ts'
@@ -38,9 +38,7 @@ export function MissedScreen() {
   const firings = useInfiniteQuery(
     query.schedules.firings.infiniteOptions({
       input: (before: number | undefined) => ({ state: [...STATES[shown]], before, limit: PAGE_ROWS }),
-      initialPageParam: undefined,
-      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-      placeholderData: keepPreviousData
+      ...PAGED
     })
   )
   const { rows, loadMore } = usePages(firings, 'firings')
