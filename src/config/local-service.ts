@@ -12,8 +12,8 @@ export function resolveLocalService(context: OptionContext): { dataDirectory: st
 }
 
 export function readDataDirectory(options: OptionReader): string {
-  const { flags, workingDirectory, defaultDataDirectory } = options.context
-  const data = options.pick('scrapdeck', 'data', { name: '--data', value: flags.data })
+  const { workingDirectory, defaultDataDirectory } = options.context
+  const data = options.pick('scrapdeck', 'data')
   const directory = data === null ? defaultDataDirectory : resolvePath(workingDirectory, data.text)
   options.list('scrapdeck', 'data', directory, data)
   return directory

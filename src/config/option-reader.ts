@@ -1,3 +1,4 @@
+import { resolve as resolvePath } from 'node:path'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import { readSwitch } from '../shared/switch-words.ts'
@@ -31,14 +32,12 @@ export class OptionReader {
   }
 
   /** From the flag, else a variable, else the files. Empty variables count as unset, as in Scrapyd. */
-  pick(
-    section: OptionRow['section'],
-    name: string,
-    flag?: { name: string; value: string | undefined }
-  ): ConfiguredValue | null {
-    if (flag?.value !== undefined) return { text: flag.value, from: flag.name }
-    const { environment } = this.context
-    const variable = findOption(section, name)?.variables.find((one) => environment[one])
+  pick(section: OptionRow['section'], name: string): ConfiguredValue | null {
+    const { environment, flags } = this.context
+    const option = findOption(section, name)
+    const given = option?.flag === undefined ? undefined : flags[option.flag]
+    if (given !== undefined) return { text: given === true ? 'on' : String(given), from: flagNameOf(option!.flag!) }
+    const variable = option?.variables.find((one) => environment[one])
     if (variable !== undefined) return { text: environment[variable]!, from: variable }
     return section === 'variables' ? null : this.configured(section, name)
   }
@@ -70,6 +69,50 @@ export class OptionReader {
   list(section: string, name: string, text: string, picked: ConfiguredValue | null): void {
     const value = maskCredentials(text)
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
+  }
+
+  /** Reads an option of [scrapdeck], and lists it as it is set, or as `byDefault`. */
+  text(name: string, byDefault = ''): ConfiguredValue | null {
+    const picked = this.pick('scrapdeck', name)
+    this.list('scrapdeck', name, picked?.text ?? byDefault, picked)
+    return picked
+  }
+
+  /** The same for an option that names a file or a directory. null: it is not set. */
+  path(name: string, byDefault = ''): string | null {
+    const picked = this.text(name, byDefault)
+    return picked === null || picked.text === '' ? null : resolvePath(this.context.workingDirectory, picked.text)
+  }
+
+  /** The same for a whole number. `unit`: a word after the least one in the message, if it is refused. */
+  number(
+    name: string,
+    byDefault: number,
+    { least = 0, most, unit = '' }: { least?: number; most: number; unit?: string }
+  ): number {
+    const picked = this.pick('scrapdeck', name)
+    const value = (picked === null ? null : this.whole(picked, name, most)) ?? byDefault
+    this.list('scrapdeck', name, String(value), picked)
+    if (value < least) this.refuse(picked!, `${name} must be at least ${least}${unit}.`)
+    return value
+  }
+
+  /** The same for a switch, which is off unless it is set. */
+  switch(name: string): boolean {
+    const picked = this.pick('scrapdeck', name)
+    const isOn = picked !== null && this.isOn(picked, name)
+    this.list('scrapdeck', name, isOn ? 'on' : 'off', picked)
+    return isOn
+  }
+
+  /** What `parse` returns; null, and a problem is recorded, if it throws. */
+  parse<Value>(picked: ConfiguredValue, parse: () => Value): Value | null {
+    try {
+      return parse()
+    } catch (error) {
+      this.refuse(picked, (error as Error).message)
+      return null
+    }
   }
 
   warn(warning: string): void {
@@ -109,6 +152,9 @@ export class OptionReader {
     return isOn ?? false
   }
 }
+
+/** `tlsKey`: `--tls-key`. */
+const flagNameOf = (flag: string) => `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 function mayBeDiscovered(section: string, name: string): boolean {
   return section === 'services' || findOption(section, name)?.mayBeDiscovered === true

@@ -1,3 +1,5 @@
+import type { ServeFlags } from './serve-options.ts'
+
 /**
  * Every option that Scrapdeck accepts: where it can be set and what it means here. The readers, `scrapdeck config`, the
  * notes at start and docs/configuration.md (by a test) follow this table.
@@ -6,6 +8,8 @@ export interface OptionRow {
   /** Its section of the file; `variables`: only an environment variable, of a system that operators migrate from. */
   section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
   name: string
+  /** The flag of `serve` that sets it too. */
+  flag?: keyof ServeFlags | undefined
   /** Environment variables, in order of precedence. */
   variables: readonly string[]
   /**
@@ -33,6 +37,7 @@ const noted = (why: string): Meaning => ({ kind: 'noted', why })
 
 interface More {
   meaning?: Meaning
+  flag?: keyof ServeFlags
   /** Other variables of it. */
   before?: string[]
   after?: string[]
@@ -42,9 +47,9 @@ interface More {
 
 /** `max_proc` of [scrapyd]: SCRAPYD_MAX_PROC. `plugins` of [scrapdeck]: SCRAPDECK_PLUGINS. */
 function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): OptionRow {
-  const { meaning = HONOURED, before = [], after = [], mayBeDiscovered = false, holdsSecret = false } = more
+  const { meaning = HONOURED, flag, before = [], after = [], mayBeDiscovered = false, holdsSecret = false } = more
   const variables = [...before, `${section}_${name}`.toUpperCase(), ...after]
-  return { section, name, variables, mayBeDiscovered, holdsSecret, meaning }
+  return { section, name, flag, variables, mayBeDiscovered, holdsSecret, meaning }
 }
 
 /** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
@@ -80,11 +85,11 @@ const CONNECTIONS =
   'Scrapdeck keeps few connections to each node by itself; for clients, set max_connections and max_connections_per_address in [scrapdeck]'
 
 export const OPTIONS: readonly OptionRow[] = [
-  row('scrapyd', 'bind_address', { before: ['SCRAPDECK_BIND'] }),
-  row('scrapyd', 'http_port', { before: ['SCRAPDECK_PORT'], ...HARMLESS }),
-  row('scrapyd', 'unix_socket_path', { before: ['SCRAPDECK_UNIX_SOCKET'] }),
-  row('scrapyd', 'username', { before: ['SCRAPDECK_USERNAME'] }),
-  row('scrapyd', 'password', { before: ['SCRAPDECK_PASSWORD'] }),
+  row('scrapyd', 'bind_address', { flag: 'bind', before: ['SCRAPDECK_BIND'] }),
+  row('scrapyd', 'http_port', { flag: 'port', before: ['SCRAPDECK_PORT'], ...HARMLESS }),
+  row('scrapyd', 'unix_socket_path', { flag: 'unixSocket', before: ['SCRAPDECK_UNIX_SOCKET'] }),
+  row('scrapyd', 'username', { flag: 'username', before: ['SCRAPDECK_USERNAME'] }),
+  row('scrapyd', 'password', { flag: 'password', before: ['SCRAPDECK_PASSWORD'] }),
   ...['eggs_dir', 'logs_dir', 'items_dir', 'jobs_dir'].map((name) => row('scrapyd', name)),
   ...[
     ...['max_proc', 'max_proc_per_cpu', 'jobs_to_keep', 'finished_to_keep', 'node_name', 'debug', 'prefix_header'],
@@ -136,8 +141,8 @@ export const OPTIONS: readonly OptionRow[] = [
     why: 'Scrapdeck starts spiders with a runner of its own (resources/python). Put what yours does into the project, or into its Python (sitecustomize).'
   }),
 
-  row('scrapdeck', 'data'),
-  row('scrapdeck', 'store'),
+  row('scrapdeck', 'data', { flag: 'data' }),
+  row('scrapdeck', 'store', { flag: 'store' }),
   row('scrapdeck', 'store_password_file', SECRET),
   row('scrapdeck', 'password_file', SECRET),
   row('scrapdeck', 'secret_key_file', SECRET),
@@ -145,20 +150,21 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'encryption_key_command'),
   row('scrapdeck', 'engine_name'),
   row('scrapdeck', 'engine_address'),
-  ...['blobs', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),
+  row('scrapdeck', 'blobs', { flag: 'blobs' }),
+  row('scrapdeck', 'blobs_cache_mb'),
   row('scrapdeck', 'blobs_credentials_file', SECRET),
-  row('scrapdeck', 'cache'),
+  row('scrapdeck', 'cache', { flag: 'cache' }),
   row('scrapdeck', 'cache_password_file', SECRET),
   ...['cache_ttl', 'cache_max_size', 'cache_compression_threshold'].map((name) => row('scrapdeck', name, HARMLESS)),
-  row('scrapdeck', 'python'),
+  row('scrapdeck', 'python', { flag: 'python' }),
   row('scrapdeck', 'ssh_program'),
-  row('scrapdeck', 'local_slots', HARMLESS),
+  row('scrapdeck', 'local_slots', { flag: 'localSlots', ...HARMLESS }),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
   ...['keep_spiders_apart', 'spider_users'].map((name) => row('scrapdeck', name)),
   row('scrapdeck', 'log_level', HARMLESS),
   row('scrapdeck', 'metrics_prefix', HARMLESS),
   row('scrapdeck', 'metrics_from'),
-  row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
+  row('scrapdeck', 'allowed_hosts', { flag: 'allowedHost', after: ['SCRAPDECK_ALLOWED_HOST'] }),
   row('scrapdeck', 'cancel_waits', HARMLESS),
   row('scrapdeck', 'audit_days'),
   row('scrapdeck', 'audit_syslog'),
@@ -176,15 +182,13 @@ export const OPTIONS: readonly OptionRow[] = [
     'trusted_proxies',
     'trusted_engines'
   ].map((name) => row('scrapdeck', name)),
-  ...[
-    'tls_certificate',
-    'tls_self_made',
-    'tls_client_ca',
-    'http_redirect_port',
-    'behind_proxy',
-    'allow_plain_http'
-  ].map((name) => row('scrapdeck', name)),
-  row('scrapdeck', 'tls_key', SECRET),
+  row('scrapdeck', 'tls_certificate', { flag: 'tlsCertificate' }),
+  row('scrapdeck', 'tls_self_made', { flag: 'tlsSelfMade' }),
+  row('scrapdeck', 'tls_client_ca', { flag: 'tlsClientCa' }),
+  row('scrapdeck', 'http_redirect_port', { flag: 'httpRedirectPort' }),
+  row('scrapdeck', 'behind_proxy', { flag: 'behindProxy' }),
+  row('scrapdeck', 'allow_plain_http', { flag: 'allowPlainHttp' }),
+  row('scrapdeck', 'tls_key', { flag: 'tlsKey', ...SECRET }),
   row('scrapdeck', 'public_url'),
   row('scrapdeck', 'require_second_factor'),
   ...['issuer', 'client_id', 'client_secret', 'scopes', 'name_claim', 'groups_claim', 'roles']

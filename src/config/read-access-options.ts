@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { resolve as resolvePath } from 'node:path'
 import {
   BURST_SECONDS,
   DEFAULT_CONNECTION_LIMITS,
@@ -57,17 +56,13 @@ export function readAccessOptions(
   | 'rateLimits'
   | 'connectionLimits'
 > {
-  const { flags } = options.context
-  const behindProxy = readSwitchOption(options, 'behind_proxy', { name: '--behind-proxy', value: flags.behindProxy })
+  const behindProxy = options.switch('behind_proxy')
   return {
     trustedProxies: readTrustedProxies(options, behindProxy),
     trustedEngines: readTrustedEngines(options),
     ...readOwnTls(options),
     behindProxy,
-    allowPlainHttp: readSwitchOption(options, 'allow_plain_http', {
-      name: '--allow-plain-http',
-      value: flags.allowPlainHttp
-    }),
+    allowPlainHttp: options.switch('allow_plain_http'),
     rateLimits: {
       api: readApiLimit(options),
       endpoints: readEndpointsLimit(options),
@@ -82,9 +77,8 @@ export function readAccessOptions(
 
 function readOwnTls(options: OptionReader): Pick<ServeOptions, 'tls' | 'redirectPort'> {
   const tls = readTls(options)
-  const flag = { name: '--http-redirect-port', value: options.context.flags.httpRedirectPort }
-  const picked = options.pick('scrapdeck', 'http_redirect_port', flag)
-  const name = picked?.from === flag.name ? flag.name : 'http_redirect_port'
+  const picked = options.pick('scrapdeck', 'http_redirect_port')
+  const name = picked?.from.startsWith('--') ? picked.from : 'http_redirect_port'
   const redirectPort = picked === null || picked.text === '' ? null : options.whole(picked, name, 65_535)
   options.list('scrapdeck', 'http_redirect_port', redirectPort === null ? '' : String(redirectPort), picked)
   if (redirectPort !== null && tls === null) {
@@ -97,62 +91,42 @@ function readOwnTls(options: OptionReader): Pick<ServeOptions, 'tls' | 'redirect
 }
 
 function readTls(options: OptionReader): ServeOptions['tls'] {
-  const { flags, workingDirectory } = options.context
   const files = readCertificate(options)
-  const selfMade = readSwitchOption(options, 'tls_self_made', { name: '--tls-self-made', value: flags.tlsSelfMade })
-  const authority = options.pick('scrapdeck', 'tls_client_ca', { name: '--tls-client-ca', value: flags.tlsClientCa })
-  options.list('scrapdeck', 'tls_client_ca', authority?.text ?? '', authority)
-  const given = options.pick('scrapdeck', 'tls_certificate', { name: '--tls-certificate', value: flags.tlsCertificate })
+  const selfMade = options.switch('tls_self_made')
+  const clientAuthority = options.path('tls_client_ca')
   if (selfMade && files !== null) {
-    options.refuse(given!, 'tls_certificate and tls_self_made are two certificates of one service: set one of them')
+    options.refuse(
+      options.pick('scrapdeck', 'tls_certificate')!,
+      'tls_certificate and tls_self_made are two certificates of one service: set one of them'
+    )
   }
-  const clientAuthority = authority?.text ? resolvePath(workingDirectory, authority.text) : null
   if (files !== null || selfMade) return { files: files ?? 'self-made', clientAuthority }
   if (clientAuthority !== null) {
-    options.refuse(authority!, 'tls_client_ca is for TLS, which needs tls_certificate and tls_key, or tls_self_made')
+    options.refuse(
+      options.pick('scrapdeck', 'tls_client_ca')!,
+      'tls_client_ca is for TLS, which needs tls_certificate and tls_key, or tls_self_made'
+    )
   }
   return null
 }
 
 /** Both or none. */
 function readCertificate(options: OptionReader): { certificate: string; key: string } | null {
-  const { flags, workingDirectory } = options.context
-  const certificate = options.pick('scrapdeck', 'tls_certificate', {
-    name: '--tls-certificate',
-    value: flags.tlsCertificate
-  })
-  const key = options.pick('scrapdeck', 'tls_key', { name: '--tls-key', value: flags.tlsKey })
-  options.list('scrapdeck', 'tls_certificate', certificate?.text ?? '', certificate)
-  options.list('scrapdeck', 'tls_key', key?.text ?? '', key)
-  const given = certificate ?? key
-  if (given === null || (certificate?.text || key?.text || '') === '') return null
-  if (!certificate?.text || !key?.text) {
-    options.refuse(given, 'tls_certificate and tls_key belong together: set both')
-    return null
-  }
-  return { certificate: resolvePath(workingDirectory, certificate.text), key: resolvePath(workingDirectory, key.text) }
-}
-
-/** Off unless it is set. */
-function readSwitchOption(
-  options: OptionReader,
-  name: string,
-  flag: { name: string; value: boolean | undefined }
-): boolean {
-  const value = flag.value === undefined ? undefined : 'on'
-  const picked = options.pick('scrapdeck', name, { name: flag.name, value })
-  const isOn = picked !== null && options.isOn(picked, name)
-  options.list('scrapdeck', name, isOn ? 'on' : 'off', picked)
-  return isOn
+  const certificate = options.path('tls_certificate')
+  const key = options.path('tls_key')
+  if (certificate !== null && key !== null) return { certificate, key }
+  if (certificate === null && key === null) return null
+  const given = options.pick('scrapdeck', 'tls_certificate') ?? options.pick('scrapdeck', 'tls_key')
+  options.refuse(given!, 'tls_certificate and tls_key belong together: set both')
+  return null
 }
 
 /** The proxy that `behind_proxy` speaks of is on this machine, unless another one is named. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
-  const picked = options.pick('scrapdeck', 'trusted_proxies')
   const otherwise = behindProxy ? PROXY_ON_THIS_MACHINE : []
-  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? otherwise.join(' '), picked)
+  const picked = options.text('trusted_proxies', otherwise.join(' '))
   if (picked === null) return otherwise
   return readNetworks(
     options,
@@ -166,8 +140,7 @@ const TRUSTED_ENGINES_MAX = 100
 
 /** `NAME=URL` per line, or separated by commas: an address without credentials, which the UI links to. */
 function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines'] {
-  const picked = options.pick('scrapdeck', 'trusted_engines')
-  options.list('scrapdeck', 'trusted_engines', picked?.text ?? '', picked)
+  const picked = options.text('trusted_engines')
   const lines = (picked?.text ?? '').split(/[\n,]/).map((line) => line.trim())
   const engines = lines.filter(Boolean).flatMap((line) => {
     const [, name = '', address = ''] = /^([^=]{1,60})=\s*(\S{1,2000})$/.exec(line) ?? []
@@ -210,9 +183,7 @@ function isNetwork(text: string): boolean {
 }
 
 function readApiLimit(options: OptionReader): RateLimit | null {
-  const before = options.pick('scrapdeck', 'api_requests_per_second')
-  const shown = before?.text ?? 'see api_rate_limit'
-  options.list('scrapdeck', 'api_requests_per_second', shown, before)
+  const before = options.text('api_requests_per_second', 'see api_rate_limit')
   if (before === null) return readLimit(options, 'api_rate_limit', DEFAULT_RATE_LIMITS.api)
   if (options.pick('scrapdeck', 'api_rate_limit') !== null) {
     options.refuse(before, 'api_requests_per_second and api_rate_limit set the same limit. Remove one of them.')
@@ -251,8 +222,7 @@ function readEndpointsLimit(options: OptionReader): RateLimit | null {
 
 /** `600 per 60 burst 100`; the burst defaults to four seconds' worth, 0 is no limit. */
 function readLimit(options: OptionReader, name: string, otherwise: RateLimit | null): RateLimit | null {
-  const picked = options.pick('scrapdeck', name)
-  options.list('scrapdeck', name, picked?.text ?? describe(otherwise), picked)
+  const picked = options.text(name, describe(otherwise))
   if (picked === null || picked.text.trim() === '0') return picked === null ? otherwise : null
   const match = /^([1-9]\d{0,6}) +per +([1-9]\d{0,5})(?: +burst +([1-9]\d{0,6}))?$/.exec(picked.text.trim())
   if (match === null) {

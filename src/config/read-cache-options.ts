@@ -11,20 +11,17 @@ const OTHER_LIMITS: Record<string, readonly [string, string]> = {
 
 /** Absent or `memory`: this engine shares nothing. */
 export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
-  const own = options.pick('scrapdeck', 'cache', { name: '--cache', value: options.context.flags.cache })
+  const own = options.pick('scrapdeck', 'cache')
   const picked = readOtherCache(options, own) ?? own
-  const file = options.pick('scrapdeck', 'cache_password_file')
   options.list('scrapdeck', 'cache', picked?.text ?? 'memory', picked)
-  options.list('scrapdeck', 'cache_password_file', file?.text ?? '', file)
+  const file = options.text('cache_password_file')
   const isShared = picked !== null && picked.text !== '' && picked.text !== 'memory'
   const answers = readAnswerLimits(options, isShared)
   if (!isShared) return null
-  try {
-    return { address: parseCacheAddress(picked.text, file === null ? null : readPasswordFile(file.text)), answers }
-  } catch (error) {
-    options.refuse(picked, (error as Error).message)
-    return null
-  }
+  return options.parse(picked, () => ({
+    address: parseCacheAddress(picked.text, file && readPasswordFile(file.text)),
+    answers
+  }))
 }
 
 /**

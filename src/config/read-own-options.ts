@@ -23,7 +23,6 @@ import type { ServeOptions } from './serve-options.ts'
 
 /** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
-  const { flags } = options.context
   const known = namesIn('scrapdeck')
   for (const name of options.context.configuration.keys('scrapdeck').filter((key) => !known.includes(key))) {
     options.refuse(
@@ -32,11 +31,8 @@ export function readOwnOptions(options: OptionReader) {
     )
   }
   const dataDirectory = readDataDirectory(options)
-  const python = options.pick('scrapdeck', 'python', { name: '--python', value: flags.python })
-  const hosts =
-    flags.allowedHost === undefined
-      ? options.pick('scrapdeck', 'allowed_hosts')
-      : { text: flags.allowedHost.join(','), from: '--allowed-host' }
+  const python = options.pick('scrapdeck', 'python')
+  const hosts = options.pick('scrapdeck', 'allowed_hosts')
   const allowedHosts = (hosts?.text ?? '').split(/[\s,]+/).filter((host) => host !== '')
   const ssh = options.pick('scrapdeck', 'ssh_program')
   options.list('scrapdeck', 'ssh_program', ssh?.text || 'ssh', ssh)
@@ -47,7 +43,8 @@ export function readOwnOptions(options: OptionReader) {
     postgres: readStore(options),
     ...readBlobs(options),
     cache: readCacheOptions(options),
-    secretKeyFile: readSecretKeyFile(options),
+    // The engine reads it: without the right key it must not start.
+    secretKeyFile: options.path('secret_key_file', 'secret.key in the data directory'),
     encryption: readEncryption(options),
     pythonPath: python?.text || null,
     sshProgram: ssh?.text || null,
@@ -57,11 +54,14 @@ export function readOwnOptions(options: OptionReader) {
     keepApart: readKeepApart(options),
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
-    crawlCacheSeconds: readCrawlCacheTtl(options),
+    crawlCacheSeconds: options.number('crawl_cache_ttl', DEFAULT_CRAWL_CACHE_SECONDS, {
+      most: MAX_CRAWL_CACHE_SECONDS
+    }),
     audit: readAudit(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
-    webhookNetworks: readWebhookNetworks(options),
+    // The engine parses them; an invalid one also prevents the start.
+    webhookNetworks: options.text('webhook_networks')?.text ?? '',
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
     lifeSignal: readLifeSignal(options),
@@ -73,34 +73,18 @@ export function readOwnOptions(options: OptionReader) {
 
 /** Absent or `sqlite`: in the data directory. */
 function readStore(options: OptionReader): PostgresAddress | null {
-  const picked = options.pick('scrapdeck', 'store', { name: '--store', value: options.context.flags.store })
-  const file = options.pick('scrapdeck', 'store_password_file')
-  options.list('scrapdeck', 'store', picked?.text ?? 'sqlite', picked)
-  options.list('scrapdeck', 'store_password_file', file?.text ?? '', file)
+  const picked = options.text('store', 'sqlite')
+  const file = options.text('store_password_file')
   if (picked === null || picked.text === '' || picked.text === 'sqlite') return null
-  try {
-    return parsePostgresAddress(picked.text, file === null ? null : readPasswordFile(file.text))
-  } catch (error) {
-    options.refuse(picked, (error as Error).message)
-    return null
-  }
-}
-
-/** The engine reads it: without the right key it must not start. */
-function readSecretKeyFile(options: OptionReader): string | null {
-  const picked = options.pick('scrapdeck', 'secret_key_file')
-  options.list('scrapdeck', 'secret_key_file', picked?.text ?? 'secret.key in the data directory', picked)
-  return picked === null || picked.text === '' ? null : resolvePath(options.context.workingDirectory, picked.text)
+  return options.parse(picked, () => parsePostgresAddress(picked.text, file && readPasswordFile(file.text)))
 }
 
 /** The engine reads the keys: without them it must not start. */
 function readEncryption(options: OptionReader): EncryptionOptions | null {
-  const file = options.pick('scrapdeck', 'encryption_key_file')
+  const keyFile = options.path('encryption_key_file')
   const command = options.pick('scrapdeck', 'encryption_key_command')
-  options.list('scrapdeck', 'encryption_key_file', file?.text ?? '', file)
   // It may have a secret in it.
   options.list('scrapdeck', 'encryption_key_command', command?.text ? 'a command' : '', command)
-  const keyFile = file?.text ? resolvePath(options.context.workingDirectory, file.text) : null
   const keyCommand = command?.text || null
   if (keyFile !== null && keyCommand !== null)
     options.refuse(command!, 'Keys come from encryption_key_file or encryption_key_command. Remove one of the two')
@@ -109,10 +93,8 @@ function readEncryption(options: OptionReader): EncryptionOptions | null {
 
 /** Among several engines on one database. */
 function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'engineAddress'> {
-  const name = options.pick('scrapdeck', 'engine_name')
-  const address = options.pick('scrapdeck', 'engine_address')
-  options.list('scrapdeck', 'engine_name', name?.text ?? 'host name and port', name)
-  options.list('scrapdeck', 'engine_address', address?.text ?? 'where it listens', address)
+  const name = options.text('engine_name', 'host name and port')
+  const address = options.text('engine_address', 'where it listens')
   if (name !== null && !/^[\p{L}\p{N} ._:-]{1,60}$/u.test(name.text))
     options.refuse(name, 'The name of an engine has 1 to 60 letters, digits, spaces and . _ : -')
   if (address !== null && !/^https?:\/\/[^/?#@]+$/.test(address.text))
@@ -126,18 +108,14 @@ const BLOBS_CACHE_MIN_MB = 64
 
 /** Absent or `files`: in the data directory. */
 function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirectory'> {
-  const picked = options.pick('scrapdeck', 'blobs', { name: '--blobs', value: options.context.flags.blobs })
-  const file = options.pick('scrapdeck', 'blobs_credentials_file')
-  const cache = options.pick('scrapdeck', 'blobs_cache_mb')
-  const cacheMb = (cache === null ? null : options.whole(cache, 'blobs_cache_mb', 10_000_000)) ?? BLOBS_CACHE_MB
+  const picked = options.pick('scrapdeck', 'blobs')
   const isOwn = picked === null || picked.text === '' || picked.text === 'files'
   const directory = isOwn ? null : parseBlobsDirectory(picked.text)
   // One that cannot be read may have a secret where none belongs.
   const address = isOwn || directory !== null ? null : readAddress(options, picked)
   options.list('scrapdeck', 'blobs', address === null ? (directory ?? 'files') : picked!.text, picked)
-  options.list('scrapdeck', 'blobs_credentials_file', file?.text ?? '', file)
-  options.list('scrapdeck', 'blobs_cache_mb', String(cacheMb), cache)
-  if (cacheMb < BLOBS_CACHE_MIN_MB) options.refuse(cache!, `blobs_cache_mb must be at least ${BLOBS_CACHE_MIN_MB}.`)
+  const file = options.text('blobs_credentials_file')
+  const cacheMb = options.number('blobs_cache_mb', BLOBS_CACHE_MB, { least: BLOBS_CACHE_MIN_MB, most: 10_000_000 })
   if (address === null) return { s3: null, blobsDirectory: directory }
   const s3 = { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
   return { s3, blobsDirectory: null }
@@ -148,12 +126,7 @@ function readAddress(options: OptionReader, picked: ConfiguredValue): S3Address 
     options.refuse(picked, 'blobs takes files, s3://BUCKET/PREFIX, or the absolute path of a shared directory.')
     return null
   }
-  try {
-    return parseS3Address(picked.text)
-  } catch (error) {
-    options.refuse(picked, (error as Error).message)
-    return null
-  }
+  return options.parse(picked, () => parseS3Address(picked.text))
 }
 
 function readPlugins(options: OptionReader): PluginSettings[] {
@@ -163,13 +136,6 @@ function readPlugins(options: OptionReader): PluginSettings[] {
   // By name only: their options may contain passwords.
   options.list('scrapdeck', 'plugins', plugins.map(({ name }) => name).join(', '), picked)
   return plugins
-}
-
-/** The engine parses them; an invalid one also prevents the start. */
-function readWebhookNetworks(options: OptionReader): string {
-  const picked = options.pick('scrapdeck', 'webhook_networks')
-  options.list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
-  return picked?.text ?? ''
 }
 
 function readAlertCommands(options: OptionReader): AlertCommand[] {
@@ -204,13 +170,14 @@ const LIFE_MAX_SECONDS = 86_400
 
 function readLifeSignal(options: OptionReader): ServeOptions['lifeSignal'] {
   const picked = options.pick('scrapdeck', 'life_url')
-  const every = options.pick('scrapdeck', 'life_every')
-  const seconds = (every === null ? null : options.whole(every, 'life_every', LIFE_MAX_SECONDS)) ?? LIFE_SECONDS
   const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
   // The whole address is a secret: it is enough to send the signal.
   options.list('scrapdeck', 'life_url', url === null ? '' : `${url.origin}/…`, picked)
-  options.list('scrapdeck', 'life_every', String(seconds), every)
-  if (seconds < LIFE_MIN_SECONDS) options.refuse(every!, `life_every must be at least ${LIFE_MIN_SECONDS} seconds.`)
+  const seconds = options.number('life_every', LIFE_SECONDS, {
+    least: LIFE_MIN_SECONDS,
+    most: LIFE_MAX_SECONDS,
+    unit: ' seconds'
+  })
   if (picked === null || picked.text === '') return null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     options.refuse(picked, 'life_url is the address of a check, such as https://hc-ping.com/…')
@@ -242,8 +209,7 @@ function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
     options.refuse(picked, `it must be the address of a Scrapyd, such as http://scrapyd:6800, not "${shown}".`)
     return null
   }
-  const port =
-    options.pick('scrapyd', 'http_port', { name: '--port', value: options.context.flags.port })?.text ?? '6800'
+  const port = options.pick('scrapyd', 'http_port')?.text ?? '6800'
   const isOwn = isLoopback(url.hostname.replace(/^\[|\]$/g, '')) && url.port === port
   if (isOwn) options.warn(`SCRAPYD_URL: ${url.origin} is the address of this Scrapdeck, so it does not become a node.`)
   options.list('variables', 'SCRAPYD_URL', isOwn ? '(this Scrapdeck)' : url.origin, picked)
@@ -340,13 +306,7 @@ function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
 }
 
 function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSeconds'] {
-  const picked = options.pick('scrapdeck', 'cancel_waits')
-  options.list(
-    'scrapdeck',
-    'cancel_waits',
-    picked?.text ?? CANCEL_WAITS_MS.map((waitMs) => waitMs / 1000).join(' '),
-    picked
-  )
+  const picked = options.text('cancel_waits', CANCEL_WAITS_MS.map((waitMs) => waitMs / 1000).join(' '))
   if (picked === null) return null
   const waits = /^(\d{1,6})[\s,]+(\d{1,6})[\s,]+(\d{1,6})$/.exec(picked.text.trim())?.slice(1).map(Number)
   if (waits !== undefined && waits.every((wait) => wait >= 1)) return waits as [number, number, number]
@@ -360,27 +320,9 @@ function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSecond
 const AUDIT_DAYS_MAX = 36_500
 
 function readAudit(options: OptionReader): ServeOptions['audit'] {
-  const days = options.pick('scrapdeck', 'audit_days')
-  const syslog = options.pick('scrapdeck', 'audit_syslog')
-  const ca = options.pick('scrapdeck', 'audit_syslog_ca')
-  const kept = (days === null ? null : options.whole(days, 'audit_days', AUDIT_DAYS_MAX)) ?? DEFAULT_AUDIT_DAYS
-  options.list('scrapdeck', 'audit_days', String(kept), days)
-  options.list('scrapdeck', 'audit_syslog', maskCredentials(syslog?.text ?? ''), syslog)
-  options.list('scrapdeck', 'audit_syslog_ca', ca?.text ?? '', ca)
-  if (syslog === null || syslog.text === '') return { days: kept, syslog: null }
-  const caFile = ca === null || ca.text === '' ? null : resolvePath(options.context.workingDirectory, ca.text)
-  try {
-    return { days: kept, syslog: parseSyslogAddress(syslog.text, caFile) }
-  } catch (error) {
-    options.refuse(syslog, (error as Error).message)
-    return { days: kept, syslog: null }
-  }
-}
-
-function readCrawlCacheTtl(options: OptionReader): number {
-  const picked = options.pick('scrapdeck', 'crawl_cache_ttl')
-  const seconds =
-    picked === null ? DEFAULT_CRAWL_CACHE_SECONDS : options.whole(picked, 'crawl_cache_ttl', MAX_CRAWL_CACHE_SECONDS)
-  options.list('scrapdeck', 'crawl_cache_ttl', String(seconds ?? ''), picked)
-  return seconds ?? DEFAULT_CRAWL_CACHE_SECONDS
+  const days = options.number('audit_days', DEFAULT_AUDIT_DAYS, { most: AUDIT_DAYS_MAX })
+  const syslog = options.text('audit_syslog')
+  const caFile = options.path('audit_syslog_ca')
+  if (syslog === null || syslog.text === '') return { days, syslog: null }
+  return { days, syslog: options.parse(syslog, () => parseSyslogAddress(syslog.text, caFile)) }
 }

@@ -35,10 +35,10 @@ export function readScrapydOptions(options: OptionReader) {
 }
 
 export function readListening(options: OptionReader) {
-  const { flags, workingDirectory } = options.context
-  const bind = options.pick('scrapyd', 'bind_address', { name: '--bind', value: flags.bind })
-  const port = options.pick('scrapyd', 'http_port', { name: '--port', value: flags.port })
-  const socket = options.pick('scrapyd', 'unix_socket_path', { name: '--unix-socket', value: flags.unixSocket })
+  const { workingDirectory } = options.context
+  const bind = options.pick('scrapyd', 'bind_address')
+  const port = options.pick('scrapyd', 'http_port')
+  const socket = options.pick('scrapyd', 'unix_socket_path')
   // An invalid number is rejected as such and must not also count as "no TCP".
   const number =
     port === null ? 6800 : (options.whole(port, port.from === '--port' ? '--port' : 'http_port', 65_535) ?? 6800)
@@ -58,10 +58,8 @@ export function readListening(options: OptionReader) {
 }
 
 function readCredentials(options: OptionReader): ServeOptions['credentials'] {
-  const { flags } = options.context
-  const username = options.pick('scrapyd', 'username', { name: '--username', value: flags.username })
-  const password =
-    options.pick('scrapyd', 'password', { name: '--password', value: flags.password }) ?? fromFile(options)
+  const username = options.pick('scrapyd', 'username')
+  const password = options.pick('scrapyd', 'password') ?? fromFile(options)
   const isNamed = username !== null && username.text !== ''
   const hasPassword = password !== null && password.text !== ''
   options.list('scrapyd', 'username', isNamed ? username.text : 'generated on first start', isNamed ? username : null)
@@ -100,8 +98,8 @@ function fromFile(options: OptionReader): ConfiguredValue | null {
 }
 
 function readSlots(options: OptionReader): Pick<ServeOptions, 'localSlots' | 'configuredSlots'> {
-  const { flags, cpuCount } = options.context
-  const own = options.pick('scrapdeck', 'local_slots', { name: '--local-slots', value: flags.localSlots })
+  const { cpuCount } = options.context
+  const own = options.pick('scrapdeck', 'local_slots')
   const isPinned = own !== null && (own.from === '--local-slots' || own.from === 'SCRAPDECK_LOCAL_SLOTS')
   const ownCount = own === null ? null : options.whole(own, isPinned ? own.from : 'local_slots', 1000)
   const total = options.pick('scrapyd', 'max_proc')

@@ -34,15 +34,8 @@ export function readSignInOptions(options: OptionReader): SignInOptions {
     proxy: readProxy(options),
     pluginRoles: readRoles(options, 'plugin_roles'),
     publicUrl: readPublicUrl(options),
-    requiresSecondFactor: readRequirement(options)
+    requiresSecondFactor: options.switch('require_second_factor')
   }
-}
-
-function readRequirement(options: OptionReader): boolean {
-  const picked = options.pick('scrapdeck', 'require_second_factor')
-  const isOn = picked !== null && options.isOn(picked, 'require_second_factor')
-  options.list('scrapdeck', 'require_second_factor', isOn ? 'on' : 'off', picked)
-  return isOn
 }
 
 function readOidc(options: OptionReader): OidcOptions | null {
@@ -55,10 +48,7 @@ function readOidc(options: OptionReader): OidcOptions | null {
   const roles = readRoles(options, 'oidc_roles')
   const host = issuer === null ? '' : new URL(issuer).host
   const label = text('oidc_label', host)
-  const hours = options.pick('scrapdeck', 'oidc_session_hours')
-  const given = hours === null ? null : options.whole(hours, 'oidc_session_hours', MAX_SESSION_HOURS)
-  options.list('scrapdeck', 'oidc_session_hours', String(given ?? DEFAULT_SESSION_HOURS), hours)
-  if (given === 0) options.refuse(hours!, 'oidc_session_hours must be at least 1.')
+  const hours = options.number('oidc_session_hours', DEFAULT_SESSION_HOURS, { least: 1, most: MAX_SESSION_HOURS })
   if (issuer === null) return null
   const picked = options.pick('scrapdeck', 'oidc_issuer')!
   if (clientId === '') options.refuse(picked, 'oidc_issuer needs oidc_client_id: register Scrapdeck at the provider.')
@@ -66,7 +56,7 @@ function readOidc(options: OptionReader): OidcOptions | null {
   requireRoles(options, picked, roles, 'oidc')
   return {
     ...{ issuer, clientId, clientSecret: secret, scopes, nameClaim, groupsClaim, roles, label },
-    sessionMs: (given ?? DEFAULT_SESSION_HOURS) * 3_600_000
+    sessionMs: hours * 3_600_000
   }
 }
 
@@ -90,8 +80,7 @@ function readProxy(options: OptionReader): ProxyOptions | null {
   const userHeader = text('proxy_user_header').toLowerCase()
   const groupsHeader = text('proxy_groups_header').toLowerCase()
   const groupsSeparator = readGroupsSeparator(options)
-  const networks = options.pick('scrapdeck', 'proxy_addresses')
-  options.list('scrapdeck', 'proxy_addresses', networks?.text ?? '', networks)
+  const networks = options.text('proxy_addresses')
   const from = readNetworks(
     options,
     networks,
@@ -138,8 +127,7 @@ const isHeaderName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
 
 function readPublicUrl(options: OptionReader): string | null {
-  const picked = options.pick('scrapdeck', 'public_url')
-  options.list('scrapdeck', 'public_url', picked?.text ?? '', picked)
+  const picked = options.text('public_url')
   if (picked === null || picked.text.trim() === '') return null
   const url = URL.parse(picked.text.trim())
   if (url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search + url.hash === '')
@@ -150,8 +138,7 @@ function readPublicUrl(options: OptionReader): string | null {
 
 /** An address of a provider: https, except on this machine. As it is written: issuers are compared as text. */
 function readAddress(options: OptionReader, name: string): string | null {
-  const picked = options.pick('scrapdeck', name)
-  options.list('scrapdeck', name, picked?.text ?? '', picked)
+  const picked = options.text(name)
   const text = picked?.text.trim() ?? ''
   if (text === '') return null
   const url = URL.parse(text)
@@ -168,17 +155,11 @@ function readAddress(options: OptionReader, name: string): string | null {
 
 function readSecret(options: OptionReader): string | null {
   const secret = options.pick('scrapdeck', 'oidc_client_secret')
-  const file = options.pick('scrapdeck', 'oidc_client_secret_file')
   options.list('scrapdeck', 'oidc_client_secret', secret === null ? '' : '(set)', secret)
-  options.list('scrapdeck', 'oidc_client_secret_file', file?.text ?? '', file)
+  const file = options.text('oidc_client_secret_file')
   if (file === null || file.text === '') return secret?.text || null
   if (secret !== null) options.refuse(secret, 'oidc_client_secret and oidc_client_secret_file exclude each other.')
-  try {
-    return readPasswordFile(file.text)
-  } catch (error) {
-    options.refuse(file, (error as Error).message)
-    return null
-  }
+  return options.parse(file, () => readPasswordFile(file.text))
 }
 
 function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string, groups: string] {

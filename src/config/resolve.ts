@@ -3,7 +3,7 @@ import { type OptionContext, OptionReader, refuseProblems } from './option-reade
 import { plainHttpOn } from './host-options.ts'
 import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
-import type { ResolvedOptions, ServeOptions, ServeFlags } from './serve-options.ts'
+import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 import { resolve as resolvePath } from 'node:path'
 import { OPTIONS, type OptionRow } from './option-table.ts'
 import type { Configuration } from './read-files.ts'
@@ -49,8 +49,8 @@ const OTHER_VARIABLES = [
  * it still holds that secret. Configuration files are among them because of the passwords that they may have.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
-  const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, variables }) => [
-    flags[flagOf(name)],
+  const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, flag, variables }) => [
+    flag && flags[flag],
     ...variables.map((variable) => environment[variable]),
     readIfPossible(configuration, section, name)
   ])
@@ -58,10 +58,6 @@ function listSecretFiles({ flags, environment, configuration, workingDirectory }
   const given = paths.filter((path): path is string => typeof path === 'string' && path !== '')
   return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
 }
-
-/** `tls_key`: tlsKey. */
-const flagOf = (name: string) =>
-  name.replace(/_(\w)/g, (_all, letter: string) => letter.toUpperCase()) as keyof ServeFlags
 
 /** A value that cannot be resolved is refused where its option is read, unless it is overridden. */
 function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
