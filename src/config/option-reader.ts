@@ -1,7 +1,7 @@
 import { resolve as resolvePath } from 'node:path'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
-import { readSwitch } from '../shared/switch-words.ts'
+import { readSwitch } from '../shared/ini.ts'
 import { findOption, type OptionRow } from './option-table.ts'
 import type { Configuration, ConfiguredValue } from './read-files.ts'
 import type { ListedOption, ServeFlags } from './serve-options.ts'

@@ -102,3 +102,13 @@ export function resolveIniValue(sections: IniSections, section: string, key: str
 export function readIniValue(text: string, section: string, key: string): string | null {
   return parseIni(text).sections.get(section)?.get(key)?.text ?? null
 }
+
+const ON = ['1', 'yes', 'true', 'on']
+const OFF = ['0', 'no', 'false', 'off']
+
+/** What people write for on and off, in any case; null: something else. */
+export function readSwitch(text: string): boolean | null {
+  const word = text.toLowerCase()
+  if (ON.includes(word)) return true
+  return OFF.includes(word) ? false : null
+}

@@ -1,6 +1,9 @@
 import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
+/** Settings, arguments and variables of all jobs that are queued together, as JSON: one order may ask for thousands. */
+export const MAX_ORDER_BYTES = 16_000_000
+
 const VALUES = ['args', 'settings', 'env'] as const
 type Values = Record<string, string>
 type OwnParts = Pick<

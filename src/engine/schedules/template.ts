@@ -1,7 +1,7 @@
 import { expandText, type TextValues } from '../../shared/calendar/index.ts'
 import type { RunItem, RunTemplate, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
+import { MAX_ORDER_BYTES } from '../../shared/job-defaults.ts'
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 

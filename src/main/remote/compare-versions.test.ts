@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { compareVersions } from './compare-versions.ts'
+import { compareVersions } from './engine-file.ts'
 
 const version = fc.tuple(fc.nat(999), fc.nat(999), fc.nat(999))
 

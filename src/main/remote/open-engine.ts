@@ -7,9 +7,8 @@ import { asSealedText, type SecretBox } from '../../engine/runtime/secret-box.ts
 import { contract, listOperations } from '../../shared/contract/index.ts'
 import { EngineCredentials, type RemoteEngine } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { compareVersions } from './compare-versions.ts'
 import { connectRemote, type EngineClient, type RemoteAddress, type RemoteConnection } from './connection.ts'
-import type { StoredEngine } from './engine-file.ts'
+import { type StoredEngine, compareVersions } from './engine-file.ts'
 import { forwardingRouter } from './forward.ts'
 import { LastAnswers } from './last-answers.ts'
 

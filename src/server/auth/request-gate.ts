@@ -9,7 +9,6 @@ import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
 import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
-import { ANONYMOUS, type Caller } from './caller.ts'
 import { addressOf, type AddressList } from './client-address.ts'
 import { PASSKEY_OPTIONS_PATH } from './login-page.ts'
 import { isFromPeer } from './peer-requests.ts'
@@ -17,7 +16,7 @@ import { DEVICE_PATH, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
 import { setSessionCookie } from './session-reply.ts'
-import { changesNothing, checkRequestOrigin } from './request-rule.ts'
+import { changesNothing, checkRequestOrigin, ANONYMOUS, type Caller } from './request-rule.ts'
 
 type Raw = FastifyRequest['raw']
 

@@ -3,7 +3,7 @@ import { isEncrypted } from '../connections.ts'
 import { cookieName, type CookieUse, readCookies, setCookie } from './session-cookie.ts'
 import type { ServerResponse } from 'node:http'
 import type { Principal } from '../../engine/access/principal.ts'
-import type { Caller } from './caller.ts'
+import type { Caller } from './request-rule.ts'
 
 /** Gives the browser this token; empty: deletes the one that it has. */
 export function setSessionCookie(

@@ -11,8 +11,13 @@ import {
 import { actorName } from '../../access/acting.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
-import { MAX_ORDER_BYTES } from '../../../shared/order-size.ts'
-import { mergeDefaults, spiderDefaultsOf, takenDefaults, withDefaults } from '../../../shared/job-defaults.ts'
+import {
+  mergeDefaults,
+  spiderDefaultsOf,
+  takenDefaults,
+  withDefaults,
+  MAX_ORDER_BYTES
+} from '../../../shared/job-defaults.ts'
 import { suggestNear } from '../../../shared/near-matches.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
