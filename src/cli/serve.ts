@@ -4,7 +4,8 @@ import pino, { type DestinationStream } from 'pino'
 import { createEngine } from '../engine/index.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import type { CertificateFiles } from '../server/certificate-files.ts'
+import { CertificateFiles } from '../server/certificate-files.ts'
+import { ensureSelfMade, namesForCertificate, selfMadeDirectory } from '../server/self-made-certificate.ts'
 import { serverOptionsOf, engineOptionsOf, refusePlainHttp } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
@@ -65,22 +66,19 @@ export async function serve(
     process.stdout.write(`Data: ${options.dataDirectory}. Press Ctrl-C to stop; running spiders continue.\n`)
 }
 
-/** Loaded only for a service that has one. */
 async function openCertificate(options: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
   const { tls } = options
   if (tls === null) return null
-  const { CertificateFiles: Files } = await import('../server/certificate-files.ts')
   const { clientAuthority } = tls
   const parts = { clock: systemClock, logger }
-  if (tls.files !== 'self-made') return Files.open({ ...tls.files, clientAuthority }, parts)
-  const { ensureSelfMade, namesForCertificate, selfMadeDirectory } = await import('../server/self-made-certificate.ts')
+  if (tls.files !== 'self-made') return CertificateFiles.open({ ...tls.files, clientAuthority }, parts)
   const machine = hostname()
   const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
   const names = namesForCertificate({ ...options, machine, addresses })
   const made = { directory: selfMadeDirectory(options.dataDirectory), names, machine, ...parts }
   const path = await ensureSelfMade(made)
   const renew = async () => void (await ensureSelfMade(made))
-  return Files.open({ certificate: path, key: path, clientAuthority }, { ...parts, renew })
+  return CertificateFiles.open({ certificate: path, key: path, clientAuthority }, { ...parts, renew })
 }
 
 async function serveAlone(

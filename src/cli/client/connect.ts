@@ -232,8 +232,7 @@ export function connect(find: () => Promise<Address>, terminal: Terminal): Clien
 
 async function withKey(call: RestCall): Promise<RestCall> {
   if (call.method === 'GET') return call
-  const { randomUUID } = await import('node:crypto')
-  return { ...call, headers: { ...call.headers, 'idempotency-key': randomUUID() } }
+  return { ...call, headers: { ...call.headers, 'idempotency-key': crypto.randomUUID() } }
 }
 
 /** Sends with the credentials of the address, and again after a dropped connection. Rejects with what to do next. */

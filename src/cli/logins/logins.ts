@@ -4,6 +4,7 @@ import { isForeign, othersMayRead } from '../../engine/runtime/file-trust.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { defaultConfigDirectory } from '../default-directories.ts'
+import { openKeychain } from './keychain.ts'
 
 /** A service to which `scrapdeck login` has signed in. */
 export interface Login {
@@ -43,7 +44,6 @@ export async function findLogin(url: string, terminal: Terminal): Promise<(Login
   const login = listLogins(terminal).find((one) => one.url === url)
   if (login === undefined) return null
   if (login.token !== undefined) return { ...login, token: login.token }
-  const { openKeychain } = await import('./keychain.ts')
   const keychain = await openKeychain(terminal.environment)
   const token = (await keychain?.read(url)) ?? null
   if (token !== null) return { ...login, token }
@@ -55,7 +55,6 @@ export async function findLogin(url: string, terminal: Terminal): Promise<(Login
 
 /** In place of an earlier one for this address. Returns where the token is. */
 export async function saveLogin(login: Login & { token: string }, terminal: Terminal): Promise<'keychain' | string> {
-  const { openKeychain } = await import('./keychain.ts')
   const keychain = await openKeychain(terminal.environment)
   const { token, ...shown } = login
   const isKept = keychain !== null && (await keychain.write(login.url, token).then(...YES_OR_NO))
@@ -66,7 +65,6 @@ export async function saveLogin(login: Login & { token: string }, terminal: Term
 
 export async function forgetLogin({ url, token }: Login, terminal: Terminal): Promise<void> {
   if (token === undefined) {
-    const { openKeychain } = await import('./keychain.ts')
     await (await openKeychain(terminal.environment))?.remove(url)
   }
   const others = listLogins(terminal).filter((one) => one.url !== url)

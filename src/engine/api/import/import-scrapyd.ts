@@ -1,3 +1,5 @@
+import { openDirectoryBlobs } from '../../storage/blobs/directory/open-directory-blobs.ts'
+import { openS3Blobs } from '../../storage/blobs/s3/open-s3-blobs.ts'
 import type { JobId, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
@@ -121,11 +123,9 @@ async function openShared(
   const base = { clock, random: systemRandom, logger: silentLogger }
   if (dryRun || (s3 === null && blobsDirectory === null)) return null
   if (blobsDirectory !== null) {
-    const { openDirectoryBlobs } = await import('../../storage/blobs/directory/open-directory-blobs.ts')
     const knownMark = knownMarkOf(await store.getSetting('blobs.directory'), blobsDirectory)
     return openDirectoryBlobs({ ...base, path: blobsDirectory, knownMark })
   }
-  const { openS3Blobs } = await import('../../storage/blobs/s3/open-s3-blobs.ts')
   return openS3Blobs({ ...s3!, ...base, cacheDirectory: join(dataDirectory, 'blob-cache') })
 }
 
