@@ -63,7 +63,7 @@ const FACES = {
   access: [
     '(access|acting|open-access|principal|rights|run-rights|sign-ins)',
     'audit/(audit|syslog)',
-    'second-factor/(second-factors|time-codes|webauthn)'
+    'second-factor/(second-factors|codes|webauthn)'
   ],
   storage: [
     '(dedupe-key|lease-table|log-blocks|open-storage|require-job|scrapyd-databases|shared-queue-table|store|timer-databases)',

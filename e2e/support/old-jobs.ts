@@ -3,7 +3,7 @@ import { openFilesystemBlobStore } from '../../src/engine/storage/blobs/filesyst
 import { cutBytes } from '../../src/engine/runtime/byte-window.ts'
 import { LogArchive } from '../../src/engine/runs/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/runs/logs/archive/small-log.ts'
-import { openLogThreads } from '../../src/engine/runs/logs/scan/log-threads.ts'
+import { openLogThreads } from '../../src/engine/runs/logs/scan/log-scans.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'

@@ -14,7 +14,7 @@ import { ItemsArchive } from '../../src/engine/runs/log-collector/items-archive.
 import { LogArchive } from '../../src/engine/runs/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/runs/logs/archive/small-log.ts'
 import { cutBytes } from '../../src/engine/runtime/byte-window.ts'
-import { openLogThreads } from '../../src/engine/runs/logs/scan/log-threads.ts'
+import { openLogThreads } from '../../src/engine/runs/logs/scan/log-scans.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'

@@ -154,7 +154,7 @@ export class LoginEndpoints {
     return sendStep(reply, half, { step: stepOf(cookie), problem: null, status: 200 })
   }
 
-  /** Guesses end the login after a few, and slow down the account (engine/access/second-factor/code-guesses.ts). */
+  /** Guesses end the login after a few, and slow down the account (engine/access/second-factor/codes.ts). */
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
     // The cookies of the page that the code was typed into: another page may have added some.

@@ -10,7 +10,7 @@ import { isGuessable, type JudgedPassword } from './password-strength/judge-pass
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { builtInRights } from '../testing/built-in-rights.ts'
-import { isTokenText, makeTokenText } from './token-text.ts'
+import { isTokenText, makeTokenText } from './token-commands.ts'
 
 /** Not in a thread: that is another test's. */
 const judge = async (password: JudgedPassword) => isGuessable(password)

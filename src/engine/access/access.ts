@@ -3,17 +3,15 @@ import type { AccessToken, AccessTokenId, UserChanges, UserId } from '../../shar
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
 import { roleOf, rolesIn } from '../../shared/roles.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../model/records.ts'
 import { actAs, addToAudit, refuseEndedActor } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
-import { Directory, type DirectoryStore, foldName } from './directory.ts'
+import { Directory, type DirectoryStore, foldName, type InTurn } from './directory.ts'
 import { GroupCommands } from './group-commands.ts'
-import type { InTurn } from './in-turn.ts'
-import { LastSeen } from './last-seen.ts'
-import { nameFrom } from './outside-name.ts'
+import { nameFrom, type GivenUser, type ListedUser, UserCommands } from './user-commands.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
@@ -21,9 +19,7 @@ import { areSameRoles, type GivenRoles, hasRole, shownRole } from './given-roles
 import { areSameRights, narrowRights, type Rights } from './rights.ts'
 import { RightsOfUsers } from './rights-of-users.ts'
 import { Roles } from './roles.ts'
-import { DAY_MS, TokenCommands } from './token-commands.ts'
-import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
-import { type GivenUser, type ListedUser, UserCommands } from './user-commands.ts'
+import { DAY_MS, TokenCommands, hashTokenText, isTokenText, looksLikeToken } from './token-commands.ts'
 
 export interface AccessParts {
   store: DirectoryStore
@@ -348,5 +344,46 @@ export class Access {
 
   #isValid({ expiresAtMs }: StoredAccessToken): boolean {
     return expiresAtMs === null || this.#parts.clock.nowMs() < expiresAtMs
+  }
+}
+
+/** How often it is recorded who was seen. */
+const SEEN_EVERY_MS = 60_000
+
+/** When users and tokens were last seen: collected, and recorded once a minute. */
+class LastSeen {
+  readonly #parts: { directory: Directory; clock: Clock; logger: Logger }
+  readonly #timers: Timers
+  readonly #users = new Set<UserId>()
+  readonly #tokens = new Set<AccessTokenId>()
+
+  constructor(parts: { directory: Directory; clock: Clock; logger: Logger }) {
+    this.#parts = parts
+    this.#timers = new Timers(parts.clock)
+  }
+
+  async stop(): Promise<void> {
+    this.#timers.stop()
+    await this.#record()
+  }
+
+  /** null: the owner of this machine, or no token. */
+  mark(userId: UserId | null, tokenId: AccessTokenId | null): void {
+    if (userId === null && tokenId === null) return
+    if (this.#users.size + this.#tokens.size === 0) this.#timers.set(SEEN_EVERY_MS, () => void this.#record())
+    if (userId !== null) this.#users.add(userId)
+    if (tokenId !== null) this.#tokens.add(tokenId)
+  }
+
+  async #record(): Promise<void> {
+    const { directory, clock, logger } = this.#parts
+    const [users, tokens] = [[...this.#users], [...this.#tokens]]
+    this.#users.clear()
+    this.#tokens.clear()
+    if (users.length + tokens.length === 0) return
+    const atMs = clock.nowMs()
+    await directory
+      .inTurn(() => directory.recordSeen(users, tokens, atMs))
+      .catch((error: unknown) => logger.warn({ err: error }, 'When users were last seen is not recorded'))
   }
 }

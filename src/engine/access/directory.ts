@@ -4,6 +4,9 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { StoredAccessToken, StoredGroup, StoredUser } from '../model/records.ts'
 import type { AccessStore, SettingStore } from '../storage/store.ts'
 
+/** See Access.inTurn. */
+export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<T>
+
 /** Users, groups and tokens, and what holds for the sessions of all of them. */
 export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>
 

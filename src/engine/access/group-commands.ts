@@ -3,8 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredGroup } from '../model/records.ts'
-import { type Directory, foldName } from './directory.ts'
-import type { InTurn } from './in-turn.ts'
+import { type Directory, foldName, type InTurn } from './directory.ts'
 import type { Roles } from './roles.ts'
 
 const GROUPS_MAX = 200

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { NewUser } from '../../shared/contract/index.ts'
-import { freeName, nameFrom } from './outside-name.ts'
+import { freeName, nameFrom } from './user-commands.ts'
 
 it('whatever somebody is called elsewhere becomes a name that a user may have here, or none', () => {
   fc.assert(

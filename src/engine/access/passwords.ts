@@ -1,6 +1,7 @@
 import * as crypto from 'node:crypto'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
 const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
@@ -101,3 +102,40 @@ function deriveScrypt(password: string, salt: Buffer, [N, r, p]: Parsed['cost'])
     scrypt(password, salt, HASH_BYTES, options, (error, hash) => (error === null ? resolve(hash) : reject(error)))
   })
 }
+
+const WINDOW_MS = 60_000
+const PER_WINDOW = 10
+
+/** Limits how often a logged-in user may try its own password, or other `what`. */
+export class UserAttemptLimiter {
+  readonly #clock: Clock
+  readonly #what: string
+  readonly #windows = new Map<string, { beganAtMs: number; count: number }>()
+
+  constructor(clock: Clock, what = 'passwords') {
+    this.#clock = clock
+    this.#what = what
+  }
+
+  /** Counts an attempt before it is made, so that parallel ones count too. Throws TOO_MANY_REQUESTS. */
+  begin(user: string): void {
+    const nowMs = this.#clock.monotonicMs()
+    const before = this.#windows.get(user)
+    const window =
+      before !== undefined && nowMs - before.beganAtMs < WINDOW_MS ? before : { beganAtMs: nowMs, count: 0 }
+    if (window.count >= PER_WINDOW) {
+      const retryAfterSeconds = Math.ceil((window.beganAtMs + WINDOW_MS - nowMs) / 1_000)
+      const text = `Too many wrong ${this.#what}. Wait ${retryAfterSeconds} s and try again.`
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
+    }
+    window.count += 1
+    this.#windows.set(user, window)
+  }
+
+  forget(user: string): void {
+    this.#windows.delete(user)
+  }
+}
+
+export const needsPassword = (text: string): ScrapdeckError =>
+  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)

@@ -19,7 +19,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredRole } from '../model/records.ts'
 import type { AccessStore } from '../storage/store.ts'
 import type { GivenRoles } from './given-roles.ts'
-import type { InTurn } from './in-turn.ts'
+import type { InTurn } from './directory.ts'
 
 export interface RolesParts {
   store: Pick<AccessStore, 'putRole' | 'deleteRole'>

@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { nameOfSignIn, POLL_SECONDS, readUserCode, USER_CODE_LETTERS, VERIFIER } from '../../shared/sign-in.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Access } from './access.ts'
-import { UserAttemptLimiter } from './user-attempt-limiter.ts'
+import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
 
 /** A code in the address of the browser, until the program at that address has exchanged it. */

@@ -5,18 +5,15 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredUser } from '../model/records.ts'
 import { endedMeanwhile } from './acting.ts'
-import { type Directory, foldName } from './directory.ts'
+import { type Directory, foldName, type InTurn } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
-import { UserAttemptLimiter } from './user-attempt-limiter.ts'
-import type { InTurn } from './in-turn.ts'
-import { freeName, nameFrom } from './outside-name.ts'
+import { needsPassword, UserAttemptLimiter, type Passwords } from './passwords.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { judgeInThread } from './password-strength/password-thread.ts'
-import type { Passwords } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import type { Roles } from './roles.ts'
-import { looksLikeToken } from './token-text.ts'
+import { looksLikeToken } from './token-commands.ts'
 
 const USERS_MAX = 10_000
 
@@ -254,9 +251,6 @@ export class UserCommands {
 /** Words of this service, which are in many of its passwords. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
-export const needsPassword = (text: string): ScrapdeckError =>
-  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
-
 const passwordChanged = (): ScrapdeckError =>
   new ScrapdeckError('BAD_INPUT', 'The password was changed meanwhile: enter the new one as the current password', {
     data: { field: 'current' }
@@ -276,3 +270,27 @@ function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: 
 
 const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
   subject === null ? 'local' : (subject.split(' ', 1)[0] as 'oidc' | 'proxy' | 'plugin')
+
+const NAME_MAX = 56
+
+/**
+ * The user name for this name at another service: letters, digits and `. _ @ + -`, everything else as `-`. Empty: no
+ * part of it can be in a name.
+ */
+export function nameFrom(text: string): string {
+  const plain = text
+    .slice(0, 1_000)
+    .normalize('NFKC')
+    .replaceAll(/[^\p{L}\p{N}._@+-]+/gu, '-')
+  // Not half of a character that takes two.
+  const short = plain.slice(0, NAME_MAX).replace(/\p{Cs}$/u, '')
+  return short.replaceAll(/^-+|-+$/g, '')
+}
+
+/** The name, or the first of `name-2`, `name-3` … that is free: namesakes get separate accounts. */
+export function freeName(name: string, isTaken: (name: string) => boolean): string {
+  if (!isTaken(name)) return name
+  let number = 2
+  while (isTaken(`${name}-${number}`)) number += 1
+  return `${name}-${number}`
+}

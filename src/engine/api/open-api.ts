@@ -1,7 +1,7 @@
 import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../shared/contract/index.ts'
 import type { EngineAccess } from '../access/open-access.ts'
 import type { StorePosition } from '../cluster/cache/store-position.ts'
-import { engineAlone } from '../cluster/leadership/engine-alone.ts'
+import { engineAlone } from '../cluster/leadership/leadership.ts'
 import type { Leadership } from '../cluster/leadership/leadership.ts'
 import type { Jobs } from '../jobs/open-jobs.ts'
 import type { Maintenance } from '../maintenance/open-maintenance.ts'

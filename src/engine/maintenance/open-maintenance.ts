@@ -9,13 +9,13 @@ import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
 import type { Store } from '../storage/store.ts'
 import { sweepLeftHolds } from './backup/held-files.ts'
 import { Housekeeping, type HousekeepingParts } from './housekeeping.ts'
-import { ArchivedItems } from './retention/archived-items.ts'
+import { ArchivedItems } from './retention/local-files.ts'
 import { DiskWatch, type MeasureDisk, measureDiskOf } from './retention/disk.ts'
 import type { KeptEgg } from './retention/eggs.ts'
 import { LocalFiles } from './retention/local-files.ts'
 import { Retention, type RetentionParts } from './retention/retention.ts'
-import { bothOf } from './retention/run-files.ts'
-import { sweepUnusedBlobs } from './retention/unused-blobs.ts'
+import { bothOf } from './retention/old-files.ts'
+import { sweepUnusedBlobs } from './retention/eggs.ts'
 
 interface MaintenanceParts
   extends Tools,

@@ -4,6 +4,7 @@ import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion, VersionChange } from '../model/records.ts'
 import { versionOrder } from './version-order.ts'
+import type { VersionStore } from '../storage/store.ts'
 
 /** Version name of a project that runs without an egg. Never visible to Scrapyd clients. */
 export const WITHOUT_EGG = '(settings)' as VersionName
@@ -260,4 +261,18 @@ export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckEr
 /** For users who may not see all projects: without the similar names of others. */
 export function withoutSimilarNames(project: ProjectName, error: unknown): unknown {
   return isScrapdeckError(error) && error.code === 'PROJECT_NOT_FOUND' ? noProject(project) : error
+}
+
+/** Rejects with VERSION_IN_USE while jobs need this version (null: any version). `advice` completes the message. */
+export async function refuseInUse(
+  store: Pick<VersionStore, 'countJobsNeeding'>,
+  project: ProjectName,
+  version: VersionName | null,
+  advice: string
+): Promise<void> {
+  const count = await store.countJobsNeeding(project, version)
+  if (count === 0) return
+  const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
+  const what = version === null ? project : `version ${version} of ${project}`
+  throw new ScrapdeckError('VERSION_IN_USE', `${jobs} ${what}. Cancel or wait, then ${advice}.`, { data: { count } })
 }

@@ -27,7 +27,7 @@ import type { EggTree } from './egg-tree.ts'
 import { problemOfPathPart, problemOfSpiderName } from './names.ts'
 import { type KeptNoun, SeenOnNodes } from './seen-on-nodes.ts'
 import { SettingsProjects, type SettingsSource } from './settings-projects.ts'
-import { canDisagree, orderWarnings } from './version-order-warnings.ts'
+import { canDisagree, orderWarnings } from './version-order.ts'
 
 /**
  * Whether a version that unfinished jobs need may be replaced. `refuse` (default): VERSION_IN_USE. `allow`, as in
@@ -168,7 +168,7 @@ export class Projects {
     })
   }
 
-  /** Projects whose versions on nodes Scrapyd releases order differently, and why (version-order-warnings.ts). */
+  /** Projects whose versions on nodes Scrapyd releases order differently, and why (version-order.ts). */
   orderWarnings(): { project: ProjectName; text: string }[] {
     return this.catalog.names().flatMap((project) => {
       const text = [...this.#warningsOf(project).values()][0]

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { canDisagree, orderWarnings } from './version-order-warnings.ts'
+import { canDisagree, orderWarnings } from './version-order.ts'
 
 it.each([
   // As listversions.json of real Scrapyds orders them (scrapyd-protocol.md, 4.2).

@@ -7,9 +7,9 @@ import { stop, type Tools } from '../runtime/tools.ts'
 import { LogCache } from './logs/archive/gzip-cache.ts'
 import { LogArchive, type LogArchivePort } from './logs/archive/log-archive.ts'
 import { LogScans } from './logs/scan/log-scans.ts'
-import { openLogThreads } from './logs/scan/log-threads.ts'
+import { openLogThreads } from './logs/scan/log-scans.ts'
 import { LogIndex } from './search/log-index.ts'
-import { openSearchThreads } from './search/search-threads.ts'
+import { openSearchThreads } from './search/log-index.ts'
 
 interface ArchivesParts extends Tools {
   dataDirectory: string

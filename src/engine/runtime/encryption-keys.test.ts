@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { idOfKey, NO_KEYS, openEncryptionKeys, parseEncryptionKeys } from './encryption-keys.ts'
-import { isAllSealed, recordKeys } from './used-keys.ts'
+import {
+  idOfKey,
+  NO_KEYS,
+  openEncryptionKeys,
+  parseEncryptionKeys,
+  isAllSealed,
+  recordKeys
+} from './encryption-keys.ts'
 
 const key = () => randomBytes(32)
 

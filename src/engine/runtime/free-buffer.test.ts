@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { freeBuffer } from './free-buffer.ts'
+import { freeBuffer } from './byte-window.ts'
 
 test('a large buffer is gone at once, one that shares its memory with others stays', () => {
   const large = Buffer.allocUnsafe(Buffer.poolSize + 1)

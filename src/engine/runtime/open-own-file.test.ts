@@ -2,7 +2,7 @@ import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import { openOwnFile } from './open-own-file.ts'
+import { openOwnFile } from './regular-file.ts'
 
 it('opens files of a folder, and nothing that a link in it leads to', async () => {
   const directory = await makeTemporaryDirectory()

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { TaskAnswer } from './thread-task.ts'
+import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
 /** The other end of runInThread: performs the task that this thread was started for. */
 export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
@@ -15,5 +16,30 @@ export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
   } catch (error) {
     if (isScrapdeckError(error)) return { error: { code: error.code, message: error.message } }
     return { failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+export interface TaskContext {
+  /** Sends a part of the result. */
+  emit: (part: unknown) => void
+  /** The result is no longer needed: end soon, with any result. */
+  isStopped: () => boolean
+}
+
+type Tasks = Record<string, (input: never, context: TaskContext) => unknown>
+
+/** The other end of a ThreadPool: performs one task after the other. */
+export function servePool(tasks: Tasks): void {
+  if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
+  const port = parentPort
+  const { stop } = workerData as PoolStart
+  port.on('message', (order: PoolOrder) => void (order.task === null ? port.close() : perform(order)))
+
+  async function perform({ task, input }: Exclude<PoolOrder, { task: null }>): Promise<void> {
+    const context: TaskContext = {
+      emit: (part) => port.postMessage({ part } satisfies PoolReply),
+      isStopped: () => Atomics.load(stop, 0) === 1
+    }
+    port.postMessage({ answer: await answerOf(() => tasks[task]!(input as never, context)) } satisfies PoolReply)
   }
 }

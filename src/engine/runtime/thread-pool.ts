@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
-/** To a thread of the pool (pool-worker.ts): a task, or to end. */
+/** To a thread of the pool (task-worker.ts): a task, or to end. */
 export type PoolOrder = { task: string; input: unknown } | { task: null }
 
 /** What a thread starts with. The first element of `stop` is 1 when its task must stop. */

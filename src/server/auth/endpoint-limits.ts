@@ -4,8 +4,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { NODE_RATE_LIMIT, type RateLimit, type RateLimits } from '../limits.ts'
 import type { Caller } from './request-rule.ts'
 import { addressOf, clientOf } from './client-address.ts'
-import { type BucketRule, secondsUntil, type Taken } from '../../engine/cluster/cache/token-bucket.ts'
-import { TokenBuckets } from '../../engine/cluster/cache/token-buckets.ts'
+import { type BucketRule, secondsUntil, type Taken, TokenBuckets } from '../../engine/cluster/cache/token-bucket.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** A limit that is shared is charged in the cache, which takes a moment; otherwise there is nothing to wait for. */

@@ -12,14 +12,13 @@ import { isScrapdeckError } from '../../../shared/errors.ts'
 import { readableName } from '../../../shared/unseen.ts'
 import { actAs } from '../acting.ts'
 import type { Principal } from '../principal.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { AuditTicket } from '../../storage/audit/audited-store.ts'
 import { ChainCheck } from '../../storage/audit/chain.ts'
 import type { NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 import type { AuditStore } from '../../storage/store.ts'
-import { Repeats } from './repeats.ts'
 import { targetsOf } from './targets.ts'
 
 /** Where a request came from. */
@@ -125,7 +124,7 @@ export class Audit {
   }
 
   /**
-   * An attempt that failed. Equal ones of the same sender are counted (repeats.ts); `sender`: whom a stranger's count
+   * An attempt that failed. Equal ones of the same sender are counted; `sender`: whom a stranger's count
    * for. Absent: his address.
    */
   refuse(
@@ -281,3 +280,65 @@ function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown }
   return code === 'BAD_REQUEST' ? 'BAD_INPUT' : 'INTERNAL'
 }
+
+const WINDOW_MS = 60_000
+/** Kinds of them in a minute; what comes on top is counted per operation only. */
+const KINDS_MAX = 300
+
+/**
+ * Equal failures of the same sender within a minute, and equal operations that changed nothing, become two entries at
+ * most: the first at once, and one that counts all that followed. So a client that guesses passwords, or repeats what
+ * is refused or has no effect, cannot fill the disk.
+ */
+class Repeats {
+  readonly #write: (record: NewAuditRecord) => Promise<void>
+  readonly #timers: Timers
+  readonly #counted = new Map<string, { last: NewAuditRecord; more: number }>()
+  #window = false
+
+  constructor(clock: Clock, write: (record: NewAuditRecord) => Promise<void>) {
+    this.#write = write
+    this.#timers = new Timers(clock)
+  }
+
+  /** `sender`: whose failures are counted together. `make` is called only if the entry is needed. */
+  async add(sender: string, record: NewAuditRecord): Promise<void> {
+    const { operation, code } = record
+    const exact = `${sender} ${operation} ${code}`
+    const isKnown = this.#counted.has(exact)
+    const isCrowded = !isKnown && this.#counted.size >= KINDS_MAX
+    const kind = isCrowded ? `${code}` : exact
+    const given = isCrowded ? ofMany(record) : record
+    const before = this.#counted.get(kind)
+    if (before !== undefined) {
+      before.last = given
+      before.more += 1
+      return
+    }
+    this.#counted.set(kind, { last: given, more: 0 })
+    if (!this.#window) {
+      this.#window = true
+      this.#timers.set(WINDOW_MS, () => void this.#endWindow())
+    }
+    await this.#write(given)
+  }
+
+  async stop(): Promise<void> {
+    this.#timers.stop()
+    await this.#endWindow()
+  }
+
+  async #endWindow(): Promise<void> {
+    const ended = [...this.#counted.values()]
+    this.#counted.clear()
+    this.#window = false
+    for (const { last, more } of ended) if (more > 0) await this.#write({ ...last, count: more })
+  }
+}
+
+/** The entry of many senders: what they have in common. */
+const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
+  ...record,
+  ...{ operation: 'many', input: 'null', targets: [], moreTargets: 0, project: null, address: null },
+  who: { userId: null, name: 'many senders', role: null, tokenId: null, tokenName: null, session: null }
+})

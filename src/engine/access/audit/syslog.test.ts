@@ -14,7 +14,7 @@ import { openTemporaryStore } from '../../testing/temporary-store.ts'
 import { advanceUntil } from '../../testing/until.ts'
 import { auditProblems } from '../../monitoring/health/engine-problems.ts'
 import { SyslogStream } from './syslog.ts'
-import { formatSyslog } from './syslog-format.ts'
+import { formatSyslog } from './syslog-connection.ts'
 
 /** Reads framed messages, as a syslog server does. */
 class Receiver {

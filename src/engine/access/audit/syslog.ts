@@ -4,8 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { SyslogAddress } from '../../runtime/syslog-address.ts'
 import type { AuditStore, SettingStore } from '../../storage/store.ts'
 import { toEntry } from './audit.ts'
-import { openSyslog, type SyslogConnection } from './syslog-connection.ts'
-import { formatSyslog } from './syslog-format.ts'
+import { openSyslog, type SyslogConnection, formatSyslog } from './syslog-connection.ts'
 
 export interface SyslogParts {
   store: AuditStore & SettingStore

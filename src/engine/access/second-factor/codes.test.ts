@@ -2,9 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { UserId } from '../../../shared/contract/index.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
-import { CodeGuesses } from './code-guesses.ts'
-import { createRecoveryCodes, hashRecoveryCode, readRecoveryCode } from './recovery-codes.ts'
-import { stepOf } from './time-codes.ts'
+import { CodeGuesses, createRecoveryCodes, hashRecoveryCode, readRecoveryCode, stepOf } from './codes.ts'
 
 const ANNA = 'a'.repeat(32) as UserId
 

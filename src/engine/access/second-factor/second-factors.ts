@@ -10,9 +10,15 @@ import type { SecondFactorStore } from '../../storage/store.ts'
 import type { Access } from '../access.ts'
 import type { ListedUser } from '../user-commands.ts'
 import type { Principal } from '../principal.ts'
-import { CodeGuesses } from './code-guesses.ts'
-import { createRecoveryCodes, hashRecoveryCode, readRecoveryCode } from './recovery-codes.ts'
-import { createSecret, type SecretForApp, stepOf } from './time-codes.ts'
+import {
+  CodeGuesses,
+  createRecoveryCodes,
+  hashRecoveryCode,
+  readRecoveryCode,
+  createSecret,
+  type SecretForApp,
+  stepOf
+} from './codes.ts'
 import {
   loginOptions,
   type NoPasskeySite,

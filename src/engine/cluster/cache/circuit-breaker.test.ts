@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { afterFailure, afterSuccess, type Breaker, CLOSED_BREAKER } from './circuit-breaker.ts'
+import { afterFailure, afterSuccess, type Breaker, CLOSED_BREAKER } from './redis/redis-link.ts'
 
 const failing = (breaker: Breaker, times: number, isCertain = false): Breaker =>
   Array.from({ length: times }).reduce<Breaker>((one) => afterFailure(one, { isCertain }), breaker)

@@ -1,3 +1,5 @@
+import type { Clock } from '../../runtime/clock.ts'
+
 /** `burst` requests at once; after that, `perSecond`. */
 export interface BucketRule {
   burst: number
@@ -45,4 +47,31 @@ function fill(bucket: Bucket | null, { burst, perSecond }: BucketRule, nowMs: nu
 /** Seconds until a request of this cost is accepted. */
 export function secondsUntil(cost: number, { burst, perSecond }: BucketRule, left: number): number {
   return Math.ceil((Math.min(cost, burst) - left) / perSecond)
+}
+
+/** Bounds memory use: with more clients, the longest idle ones are forgotten. */
+const MAX_BUCKETS = 10_000
+
+/** The buckets of one rule, in this engine's memory. */
+export class TokenBuckets {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock
+  }
+
+  take(client: string, rule: BucketRule, cost: number): Taken {
+    const before = this.#buckets.get(client) ?? null
+    const { bucket, taken } = takeFrom(before, rule, { nowMs: this.#clock.monotonicMs(), cost })
+    if (before === null && this.#buckets.size >= MAX_BUCKETS) this.#forgetQuietest()
+    this.#buckets.set(client, bucket)
+    return taken
+  }
+
+  /** Forgets half of the clients at once, so that a flood of new ones does not sort the map each time. */
+  #forgetQuietest(): void {
+    const byLastRequest = [...this.#buckets].sort(([, one], [, other]) => one.atMs - other.atMs)
+    for (const [client] of byLastRequest.slice(0, MAX_BUCKETS / 2)) this.#buckets.delete(client)
+  }
 }

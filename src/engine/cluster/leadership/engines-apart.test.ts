@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { canReadEachOther, isOwnPlace, isSamePlace, knownMarkOf, nameOfPlace } from '../../storage/blobs/blobs-place.ts'
 import type { EngineRow } from '../../storage/lease-table.ts'
-import { isBefore, listApart } from './engines-apart.ts'
+import { isBefore, listApart } from './describe-engines.ts'
 
 const row = (id: string, more: Partial<EngineRow> = {}): EngineRow => ({
   ...{ id, name: id, address: `http://${id}`, version: '1', blobs: `directory:m /mnt/${id}` },

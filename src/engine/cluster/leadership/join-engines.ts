@@ -22,8 +22,7 @@ import { openLeaseTable } from '../../storage/postgres/lease-table.ts'
 import { prepareDatabase } from '../../storage/postgres/postgres-driver.ts'
 import { Election } from './election.ts'
 import type { EngineCertificate, Leadership } from './leadership.ts'
-import { isBefore, listApart } from './engines-apart.ts'
-import { describeEngines } from './describe-engines.ts'
+import { isBefore, listApart, describeEngines } from './describe-engines.ts'
 
 /** What an engine needs to lead. */
 export interface Mandate {

@@ -1,5 +1,7 @@
 import type { SecureContextOptions } from 'node:tls'
 import type { EngineList } from '../../../shared/contract/index.ts'
+import { X509Certificate } from 'node:crypto'
+import { ScrapdeckError } from '../../../shared/errors.ts'
 
 /** The current certificate of an engine: it may be renewed while the engine runs. */
 export interface EngineCertificate {
@@ -33,4 +35,58 @@ export interface Leadership {
   stepDown(): void
   /** A drained engine never leads; one that leads hands over. Rejects with NOT_FOUND. */
   setDrained(id: string, isDrained: boolean): Promise<void>
+}
+
+/** Expiry of the other engines' certificates; one that several engines share is listed once, for the first. */
+export async function otherCertificates(
+  leadership: Pick<Leadership, 'certificate' | 'certificates' | 'list'>
+): Promise<{ engine: string; endsAtMs: number }[]> {
+  const [{ engines }, shown] = await Promise.all([leadership.list(), leadership.certificates()])
+  const seen = new Set([leadership.certificate?.own])
+  return engines.flatMap(({ id, name }) => {
+    const pem = shown.get(id)
+    if (pem === undefined || seen.has(pem)) return []
+    seen.add(pem)
+    return [{ engine: name, endsAtMs: new X509Certificate(pem).validToDate.getTime() }]
+  })
+}
+
+/** On SQLite, there is one engine, and it leads. */
+export function engineAlone(self: {
+  scrapdeckVersion: string
+  startedAtMs: number
+  hasLocalNode: boolean
+}): Leadership {
+  const refuse = async () => {
+    const text = 'This engine is alone on its database. Several need `store = postgres://…` (docs/scaling.md).'
+    throw new ScrapdeckError('BAD_INPUT', text)
+  }
+  const engine = { id: 'alone', name: 'this engine', address: '', version: self.scrapdeckVersion }
+  const { startedAtMs } = self
+  return {
+    name: engine.name,
+    secret: '',
+    certificate: null,
+    certificates: async () => new Map(),
+    mayAct: () => true,
+    list: async () => ({
+      shared: false,
+      engines: [
+        {
+          ...engine,
+          startedAtMs,
+          state: 'leading' as const,
+          silentMs: 0,
+          drained: false,
+          hasLocalNode: self.hasLocalNode
+        }
+      ],
+      terms: []
+    }),
+    listApart: async () => [],
+    handOver: refuse,
+    // SQLite says whether it has committed.
+    stepDown() {},
+    setDrained: refuse
+  }
 }

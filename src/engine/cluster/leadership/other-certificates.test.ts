@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { makeCertificate } from '../../testing/make-certificate.ts'
-import { otherCertificates } from './other-certificates.ts'
+import { otherCertificates } from './leadership.ts'
 
 test('each certificate of another engine is listed once, and neither ours nor none is', async () => {
   const [own, theirs] = [makeCertificate('a.example.org').pem, makeCertificate('b.example.org').pem]

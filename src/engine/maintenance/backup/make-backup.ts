@@ -15,7 +15,7 @@ import { copyStore } from '../../storage/copy/copy-store.ts'
 import { type FileOfRow, filesOfRows, snapshotSqlite } from '../../storage/sqlite/snapshot.ts'
 import { archiveOf, type BackupFile, type BackupHead, type SealWith } from './archive.ts'
 import { filesBelow, isInTheWay, HeldFiles, type HeldFile } from './held-files.ts'
-import { openOwnFile } from '../../runtime/open-own-file.ts'
+import { openOwnFile } from '../../runtime/regular-file.ts'
 import { BLOB_FOLDERS, DATABASE, HELD_FOLDERS, OTHER_FILES, OTHER_FOLDERS, SECRET_FILES } from './what-is-kept.ts'
 
 export interface BackupSource {

@@ -1,4 +1,8 @@
 import type { EggPolicy, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import type { Projects } from '../../projects/projects.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Sweep } from '../../runtime/sweep.ts'
 
 /** A version whose egg is here. */
 export interface KeptEgg {
@@ -22,4 +26,30 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
   return byAge
     .slice(newest)
     .filter((egg) => egg.createdAtMs < nowMs - days * DAY_MS && !egg.isActive && !egg.isPinned && !egg.isNamed)
+}
+
+/**
+ * Deletes eggs in a shared storage to which no version has referred for longer than any upload takes, and ends uploads
+ * that were left. Logs and items need no such search: the store remembers each of theirs until it is deleted.
+ */
+export function sweepUnusedBlobs(parts: {
+  projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>
+  blobs: { abortLeftUploads(): Promise<number> }
+  clock: Clock
+  logger: Logger
+}): Sweep<string> {
+  const { projects, blobs, clock, logger } = parts
+  return new Sweep({
+    ...{ clock, logger, words: 'unused blobs could not be deleted yet', describe: (blob) => ({ blob }) },
+    async list() {
+      const aborted = await blobs.abortLeftUploads()
+      if (aborted > 0) logger.info({ aborted }, 'uploads to the blobs that were left unfinished were aborted')
+      return projects.listUnusedEggs()
+    },
+    async work(blob) {
+      const isDeleted = await projects.deleteUnusedEgg(blob)
+      if (isDeleted) logger.info({ blob }, 'an unused egg was deleted')
+      return isDeleted
+    }
+  })
 }

@@ -1,5 +1,6 @@
-import type { KeepPolicy } from '../../../shared/contract/index.ts'
-import type { KeptItemsFile } from '../../model/records.ts'
+import type { KeepPolicy, ProjectName, RetentionPolicy, StoragePolicy } from '../../../shared/contract/index.ts'
+import type { KeptItemsFile, RetentionBounds } from '../../model/records.ts'
+import type { ProjectBounds } from '../../model/retention.ts'
 
 /** A log or items file of a run. */
 export interface RunFile {
@@ -37,3 +38,54 @@ export function oldFiles(
   })
   return old.reverse()
 }
+
+/** Files of runs that retention deletes by a policy. */
+export interface RunFiles<File extends RunFile = RunFile> {
+  list(): Promise<File[]>
+  /** Those of one project that go. */
+  listOld(files: readonly File[], policy: KeepPolicy, nowMs: number): Promise<File[]>
+  delete(file: File): Promise<void>
+}
+
+/** Both together; the policy applies to each separately. */
+export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
+  const isArchived = ({ blobOf }: RunFile) => blobOf !== undefined
+  return {
+    list: async () => (await Promise.all([local.list(), archived.list()])).flat(),
+    listOld: async (files, policy, nowMs) => [
+      ...(await local.listOld(
+        files.filter((file) => !isArchived(file)),
+        policy,
+        nowMs
+      )),
+      ...(await archived.listOld(files.filter(isArchived), policy, nowMs))
+    ],
+    delete: (file) => (isArchived(file) ? archived : local).delete(file)
+  }
+}
+
+/** Of one project; what its own policy leaves out is as in the defaults. */
+export function policyOf({ defaults, projects }: StoragePolicy, project: string): RetentionPolicy {
+  return { ...defaults, ...(Object.hasOwn(projects, project) ? projects[project as ProjectName] : undefined) }
+}
+
+/** `jobBytes`: what a job takes in the database on average: a bound by size becomes one by number. */
+export function boundsOf(policy: StoragePolicy, nowMs: number, jobBytes: number): RetentionBounds {
+  const bounds = ({ jobs, logs }: RetentionPolicy): ProjectBounds => ({
+    jobs: {
+      endedSinceMs: sinceOf(jobs, nowMs),
+      newestPerSpider: jobs.perSpider,
+      newestPerProject: jobs.bytes === null ? null : Math.max(1, Math.floor(jobs.bytes / Math.max(1, jobBytes)))
+    },
+    logs: { endedSinceMs: sinceOf(logs, nowMs), newestPerSpider: logs.perSpider, bytesPerProject: logs.bytes }
+  })
+  const names = Object.keys(policy.projects) as ProjectName[]
+  return {
+    nowMs,
+    defaults: bounds(policy.defaults),
+    projects: new Map(names.map((project) => [project, bounds(policyOf(policy, project))]))
+  }
+}
+
+const sinceOf = ({ days }: Pick<KeepPolicy, 'days'>, nowMs: number): number | null =>
+  days === null ? null : nowMs - days * DAY_MS

@@ -18,11 +18,9 @@ import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { newRetentionPass, type RetentionBounds, type StorageSums } from '../../model/records.ts'
 import type { JobRetentionStore } from '../../storage/store.ts'
-import { boundsOf, policyOf } from './bounds.ts'
+import { boundsOf, policyOf, type RunFile, type RunFiles } from './old-files.ts'
 import type { DiskState } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
-import type { RunFile } from './old-files.ts'
-import type { RunFiles } from './run-files.ts'
 
 /** Jobs that a step looks at: they are read from an index. */
 const ROWS_AT_ONCE = 400

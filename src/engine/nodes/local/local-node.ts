@@ -14,7 +14,8 @@ import {
   type NodeSignal,
   type RefusalKind,
   type ScheduleRequest,
-  type Snapshot
+  type Snapshot,
+  type SeenJob
 } from '../node-client.ts'
 import { LOCAL_TRAITS } from '../node-traits.ts'
 import { problemOfRun } from '../node-checks.ts'
@@ -26,14 +27,12 @@ import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { Apart } from './isolation/apart.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
-import { watchFile } from './runs/watch-file.ts'
-import { readFileRange } from './runs/file-range.ts'
+import { watchFile, readFileRange } from './runs/file-range.ts'
 import { openProcessTable } from './processes/process-table.ts'
 import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
 import type { Pruner } from './runs/prune-files.ts'
 import { type Run, RunList } from './runs/run-list.ts'
 import { RunWatch } from './runs/run-watch.ts'
-import { toSeenJob } from './runs/seen-job.ts'
 import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool, type WarmStarts } from './warm/warm-pool.ts'
 
@@ -404,4 +403,45 @@ export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): No
     nodeMessage,
     refusal
   })
+}
+
+/** A run as Scrapyd would list it, plus how it ended. */
+function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
+  return {
+    project: run.spec.project,
+    spider: run.spec.spider,
+    jobid: run.spec.jobid,
+    pid: run.child?.pid ?? null,
+    ...timesOf(run),
+    exit: run.exit && {
+      code: run.exit.code,
+      signal: run.exit.signal,
+      finishReason: run.exit.finishReason,
+      ...watch.endOf(run)
+    }
+  }
+}
+
+type Times = Pick<SeenJob, 'startTime' | 'endTime'>
+/** Each snapshot has up to a thousand ended runs. Formatting their times every time took 9 ms. */
+const timesOfEnded = new WeakMap<Run, Times>()
+
+function timesOf(run: Run): Times {
+  const kept = timesOfEnded.get(run)
+  if (kept !== undefined) return kept
+  const times = {
+    startTime: run.startedAtMs === null ? null : naiveLocalTime(run.startedAtMs),
+    endTime: run.exit === null ? null : naiveLocalTime(run.exit.atMs)
+  }
+  if (run.exit !== null) timesOfEnded.set(run, times)
+  return times
+}
+
+/** `2026-11-21 01:02:03.004000`: the format of Scrapyd's times. */
+function naiveLocalTime(atMs: number): string {
+  const time = new Date(atMs)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-')
+  const ofDay = [two(time.getHours()), two(time.getMinutes()), two(time.getSeconds())].join(':')
+  return `${date} ${ofDay}.${String(time.getMilliseconds()).padStart(3, '0')}000`
 }

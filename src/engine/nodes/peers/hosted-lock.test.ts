@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { advanceUntil } from '../../testing/until.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import { lockHosted } from './hosted-lock.ts'
+import { lockHosted } from './hosted-node.ts'
 
 it('one process at a time hosts a directory; the next waits a while for it to close', async () => {
   await using directory = await makeTemporaryDirectory()

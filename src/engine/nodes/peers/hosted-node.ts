@@ -1,17 +1,16 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile, open, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Readable } from 'node:stream'
 import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
-import { isScrapdeckError } from '../../../shared/errors.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { LogRange } from '../node-client.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { LocalNode, type LocalNodeOptions, refusal } from '../local/local-node.ts'
 import { Pruner } from '../local/runs/prune-files.ts'
 import { HostedEggs } from './hosted-eggs.ts'
-import { lockHosted } from './hosted-lock.ts'
 import {
   type EggUpload,
   type HostedAnswers,
@@ -20,6 +19,7 @@ import {
   ProjectPythons,
   type RunFile
 } from './messages.ts'
+import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
 /** As in Scrapyd: what is needed for longer is in the archive. */
 const FILES_KEPT = 5
@@ -270,4 +270,50 @@ async function refusing<T>(work: Promise<T>): Promise<T> {
     if (!isScrapdeckError(error)) throw error
     throw refusal(error.message, error.code === 'EGG_IMPORT_FAILED' ? 'import_failed' : 'other')
   }
+}
+
+const FILE = 'hosted.lock'
+/** A process that is being replaced may still be closing. */
+const WAIT_MS = 10_000
+const PAUSE_MS = 200
+const Holder = z.object({ pid: z.number().int(), startTime: z.string() })
+
+/**
+ * Lets one process at a time host the local node of a directory: two would start its runs twice. One that is killed
+ * leaves a stale lock, which is taken over. Rejects with DATA_DIRECTORY_IN_USE. Resolves to the function that unlocks.
+ */
+export async function lockHosted(directory: string, clock: Clock): Promise<() => Promise<void>> {
+  const path = join(directory, FILE)
+  const own = JSON.stringify({ pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
+  const untilMs = clock.monotonicMs() + WAIT_MS
+  for (;;) {
+    try {
+      await using file = await open(path, 'wx', 0o600)
+      await file.writeFile(own)
+      return async () => {
+        if ((await readFile(path, 'utf8').catch(() => '')) === own) await rm(path, { force: true })
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    const holder = await readHolder(path)
+    // The pid may be ours in another container or after a reboot: start times differ then.
+    if (holder === null || !(await isAlive(holder))) await rm(path, { force: true })
+    else if (clock.monotonicMs() >= untilMs) throw inUse(directory, holder.pid)
+    else await sleep(clock, PAUSE_MS)
+  }
+}
+
+/** null: it is damaged, or was given back. */
+async function readHolder(path: string): Promise<z.infer<typeof Holder> | null> {
+  try {
+    return Holder.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return null
+  }
+}
+
+function inUse(directory: string, pid: number): ScrapdeckError {
+  const text = `The process ${pid} hosts the local node in ${directory}. Give each engine a data directory of its own, or start this one with local_slots = 0.`
+  return new ScrapdeckError('DATA_DIRECTORY_IN_USE', text)
 }

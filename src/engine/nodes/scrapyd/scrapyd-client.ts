@@ -12,7 +12,8 @@ import {
   ProjectsAnswer,
   ScheduleAnswer,
   SpidersAnswer,
-  VersionsAnswer
+  VersionsAnswer,
+  SeenJobs
 } from './answers.ts'
 import { LISTED_MAX } from '../list-limits.ts'
 import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
@@ -23,7 +24,6 @@ import type { NodeAddressParts } from './transport.ts'
 import { type AskLog, fetchLogRange } from './fetch-log-range.ts'
 import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
-import { SeenJobs } from './seen-jobs.ts'
 import { sendEgg } from './send-egg.ts'
 
 /** For a whole exchange. The long ones are for calls during which Scrapyd imports a project and blocks. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SeenJobs } from './seen-jobs.ts'
+import { SeenJobs } from './answers.ts'
 
 const listed = (id: string, more = {}) => ({ id, project: 'shop', spider: 's', pid: 7, start_time: 't', ...more })
 const lists = (more: Record<string, ReturnType<typeof listed>[]>) => ({

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { retryDelayMs } from './retry-delay.ts'
+import { retryDelayMs, problemOf } from './ssh-problem.ts'
 import { sshArguments } from './ssh-arguments.ts'
-import { problemOf } from './ssh-problem.ts'
 
 const HOST = { user: 'ops', host: 'bastion', port: 2222 }
 const endWith = (stderr: string, over = {}) => ({ stderr, exitCode: 255, isLate: false, program: 'ssh', ...over })

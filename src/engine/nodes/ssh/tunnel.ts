@@ -4,9 +4,8 @@ import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
-import { retryDelayMs } from './retry-delay.ts'
+import { retryDelayMs, type SshProblem } from './ssh-problem.ts'
 import { SshFailed, type SshMaster } from './ssh-master.ts'
-import type { SshProblem } from './ssh-problem.ts'
 
 /** There is no connection to the SSH host now; the message is worded to follow "cannot be reached: ". */
 export class TunnelDown extends Error {

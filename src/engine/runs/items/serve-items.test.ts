@@ -7,7 +7,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { createItemsServer } from './serve-items.ts'
 import { openLockedDuckdb } from './duckdb/locked-duckdb.ts'
 import { pageWithDuckdb } from './duckdb/duckdb-reader.ts'
-import { pointerTo, quoteName, quoteText } from './duckdb/quote.ts'
+import { pointerTo, quoteName, quoteText } from './duckdb/queries.ts'
 import type { ItemsSource } from './messages.ts'
 import { anItemsFile, aPage, jsonLines } from './testing/items-files.ts'
 

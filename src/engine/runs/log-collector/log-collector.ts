@@ -9,8 +9,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { ReadingStore } from '../../storage/store.ts'
 import type { LogFigures } from '../log-parser/figures.ts'
-import { LogReading, type RunOfLog } from './log-reading.ts'
-import { errorsOf, recordOf } from './record-reading.ts'
+import { LogReading, type RunOfLog, errorsOf, recordOf } from './log-reading.ts'
 import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUNS } from './read-plan.ts'
 
 /** A run whose log grows. */

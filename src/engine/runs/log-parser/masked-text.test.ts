@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { maskedText } from './masked-text.ts'
+import { maskedText } from './error-fingerprint.ts'
 
 describe('masked text', () => {
   it.each([

@@ -9,8 +9,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { cutBytes, type WantedBytes } from '../../runtime/byte-window.ts'
 import { findTime, locateLine, parseLogTime } from './locate.ts'
 import type { LogFile } from './scan/log-file.ts'
-import { LogScans } from './scan/log-scans.ts'
-import { openLogThreads } from './scan/log-threads.ts'
+import { LogScans, openLogThreads } from './scan/log-scans.ts'
 
 let directory: TemporaryDirectory
 let threads: ThreadPool

@@ -1,4 +1,10 @@
-import type { FleetLogHit, FleetLogSearchInput, FleetLogSearchProgress } from '../../../shared/contract/index.ts'
+import type {
+  FleetLogHit,
+  FleetLogSearchInput,
+  FleetLogSearchProgress,
+  AttemptNumber,
+  JobId
+} from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
@@ -9,11 +15,9 @@ import type { ThreadPool } from '../../runtime/thread-pool.ts'
 import type { Candidates } from '../../storage/log-blocks.ts'
 import type { KeptLog, KeptLogFilter, LogKey, LogPage, UnarchivedRun, OnlyProjects } from '../../model/records.ts'
 import type { KeptLogReader } from '../../storage/store.ts'
-import { decodeCursor, encodeCursor, type SearchPlace } from './cursor.ts'
 import type { LogIndex } from './log-index.ts'
 import { createQueryPlan, isEverything } from './query/query-plan.ts'
-import { bytesOf, piecesOf } from './scan/pieces.ts'
-import type { Piece, ScanOrder, ScannedLog } from './scan/scan-logs.ts'
+import { bytesOf, piecesOf, type Piece, type ScanOrder, type ScannedLog } from './scan/scan-logs.ts'
 
 interface FleetSearchParts {
   store: KeptLogReader
@@ -426,3 +430,28 @@ function checkQuery(query: FleetLogSearchInput): void {
 
 const tooSlow = () =>
   new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on these logs. Make it simpler')
+
+/**
+ * Continues before this log; with `offset`: at this byte of it, then before it. Unarchived logs are searched first;
+ * `isArchived`: that is done.
+ */
+interface SearchPlace extends LogKey {
+  isArchived: boolean
+  offset: number | null
+}
+
+const encodeCursor = ({ isArchived, jobId, number, offset }: SearchPlace): string =>
+  `${isArchived ? '' : 'live.'}${jobId}.${number}${offset === null ? '' : `.${offset}`}`
+
+/** Rejects with BAD_INPUT. */
+function decodeCursor(text: string): SearchPlace {
+  const [, live, jobId, number, offset] = /^(live\.)?([0-9a-f]{1,64})\.(\d{1,6})(?:\.(\d{1,15}))?$/.exec(text) ?? []
+  if (jobId === undefined)
+    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(text)} is not the cursor of a search over logs`)
+  return {
+    isArchived: live === undefined,
+    jobId: jobId as JobId,
+    number: Number(number) as AttemptNumber,
+    offset: offset === undefined ? null : Number(offset)
+  }
+}

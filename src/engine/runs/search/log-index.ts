@@ -7,7 +7,7 @@ import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
 import type { LogFile } from '../logs/scan/log-file.ts'
 import { Alarm, type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { ThreadPool } from '../../runtime/thread-pool.ts'
+import { ThreadPool } from '../../runtime/thread-pool.ts'
 import type { Candidates } from '../../storage/log-blocks.ts'
 import type { IndexedLogBlocks, LogKey, LogPage, UnindexedLog } from '../../model/records.ts'
 import type { ChangeNotifier, LogBlockStore } from '../../storage/store.ts'
@@ -20,6 +20,7 @@ import {
   UsedBlocks
 } from './index/index-files.ts'
 import type { IndexOrder, IndexResult, OpenBlock } from './index/index-logs.ts'
+import { threadFile } from '../../runtime/thread-task.ts'
 
 interface LogIndexParts {
   store: LogBlockStore & ChangeNotifier
@@ -293,4 +294,13 @@ export class LogIndex {
     }
     await store.recordLogBlocks(done.map(({ storedBytes, ...each }) => ({ ...each, log: { storedBytes } })))
   }
+}
+
+const MEMORY_MB = 256
+const IDLE_MS = 30_000
+
+/** The threads of searches, or of the index; search-worker.ts implements their tasks. */
+export function openSearchThreads(clock: Clock, threads: number): ThreadPool {
+  const file = threadFile(import.meta.url, 'search-worker')
+  return new ThreadPool({ file, name: 'scrapdeck-search', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })
 }

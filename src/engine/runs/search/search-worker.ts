@@ -1,4 +1,4 @@
-import { servePool, type TaskContext } from '../../runtime/pool-worker.ts'
+import { servePool, type TaskContext } from '../../runtime/task-worker.ts'
 import { type BitTerm, endOfBlocks, probeBlocks } from './index/index-files.ts'
 import { type IndexOrder, indexLogs } from './index/index-logs.ts'
 import { scanLogs, type ScanOrder } from './scan/scan-logs.ts'

@@ -1,6 +1,6 @@
 import { threadId } from 'node:worker_threads'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { servePool, type TaskContext } from '../pool-worker.ts'
+import { servePool, type TaskContext } from '../task-worker.ts'
 
 servePool({
   double: (number: number) => ({ double: number * 2, thread: threadId }),

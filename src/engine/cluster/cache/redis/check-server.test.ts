@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkServer } from './check-server.ts'
+import { checkServer } from './redis-link.ts'
 
 const FINE = {
   redis_version: '7.0.15',

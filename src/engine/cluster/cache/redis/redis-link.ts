@@ -3,9 +3,7 @@ import type { Redis } from 'ioredis'
 import type { CacheAddress } from '../../../runtime/cache-address.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
-import { afterFailure, afterSuccess, type Breaker, CLOSED_BREAKER } from '../circuit-breaker.ts'
 import type { CacheCalls, CacheState } from '../shared-cache.ts'
-import { checkServer } from './check-server.ts'
 
 /** Limits of the waits that may delay requests. A cache on the same network answers in a millisecond. */
 export interface LinkLimits {
@@ -255,4 +253,92 @@ function describe(error: unknown): string {
     return `its TLS certificate is not trusted (${network}): name its authority in NODE_EXTRA_CA_CERTS, or correct the host name`
   if (network !== undefined) return `its connection failed (${network})`
   return message.split('\n', 1)[0]!.slice(0, 200)
+}
+
+/**
+ * A circuit breaker: decides when a failing cache is bypassed, and when it is tried again. Pure: the caller has the
+ * clock. Only failures in a row count: one slow answer among fast ones means nothing.
+ *
+ *     closed ── `failuresToOpen` in a row ──> open (for `holdMs`) ── probe succeeded ──> closed
+ *                                             └─ probe failed: open for twice as long, at most `LONGEST_HOLD_MS`
+ */
+export interface Breaker {
+  isOpen: boolean
+  failuresInARow: number
+  /** How long it stays open now, or the next time. */
+  holdMs: number
+  closedAtMs: number
+}
+
+const FAILURES_TO_OPEN = 5
+const FIRST_HOLD_MS = 500
+const LONGEST_HOLD_MS = 15_000
+/** A cache that fails again so soon serves only probes: the hold keeps growing. */
+const STEADY_AFTER_MS = 30_000
+
+export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }
+
+export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
+  if (!breaker.isOpen) {
+    const isSteady = nowMs - breaker.closedAtMs >= STEADY_AFTER_MS
+    return { ...breaker, failuresInARow: 0, holdMs: isSteady ? FIRST_HOLD_MS : breaker.holdMs }
+  }
+  return { isOpen: false, failuresInARow: 0, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS), closedAtMs: nowMs }
+}
+
+/** `isCertain`: the connection is lost, or a probe failed. */
+export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
+  if (breaker.isOpen) {
+    // Calls that were under way when it opened may fail without effect; a failed probe counts.
+    return isCertain ? { ...breaker, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS) } : breaker
+  }
+  const failuresInARow = breaker.failuresInARow + 1
+  return { ...breaker, failuresInARow, isOpen: isCertain || failuresInARow >= FAILURES_TO_OPEN }
+}
+
+/** What an operator should know about a newly connected server. */
+interface ServerCheck {
+  /** It cannot serve as the cache; null: it can. */
+  problem: string | null
+  warnings: string[]
+}
+
+/** ZMSCORE, and scripts that may read the time before they write. */
+const OLDEST_VERSION = [6, 2]
+
+/** Reads the answer to INFO. Missing fields are fine: some providers hide them. Pure. */
+export function checkServer(info: string): ServerCheck {
+  const fields = new Map(
+    info.split(/\r?\n/).flatMap((line): [string, string][] => {
+      const colon = line.indexOf(':')
+      return colon === -1 ? [] : [[line.slice(0, colon), line.slice(colon + 1)]]
+    })
+  )
+  return { problem: problemOf(fields), warnings: warningsOf(fields) }
+}
+
+function problemOf(fields: ReadonlyMap<string, string>): string | null {
+  const version = fields.get('redis_version') ?? ''
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_VERSION
+  if (version !== '' && (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)))
+    return `it is Redis ${version}; ${OLDEST_VERSION.join('.')} or later is needed`
+  if (fields.get('loading') === '1') return 'it is still loading its data'
+  if (fields.get('role') === 'slave') return 'it is a replica, which accepts no writes: name the primary'
+  if (fields.get('cluster_enabled') === '1') return 'it is part of a cluster: name a server that is not'
+  return null
+}
+
+function warningsOf(fields: ReadonlyMap<string, string>): string[] {
+  const policy = fields.get('maxmemory_policy') ?? ''
+  if ((fields.get('maxmemory') ?? '0') === '0') {
+    return ['The shared cache has no memory limit (maxmemory). Set one, with maxmemory-policy volatile-ttl']
+  }
+  if (policy === 'noeviction') {
+    return ['The shared cache refuses writes when it is full (maxmemory-policy noeviction). Set volatile-ttl']
+  }
+  if (policy.startsWith('allkeys-') || policy === 'volatile-random') {
+    return [`The shared cache may drop sessions before answers (maxmemory-policy ${policy}). Set volatile-ttl`]
+  }
+  return []
 }

@@ -6,7 +6,7 @@ import type { KeepApart, UserRange } from '../../../runtime/keep-apart.ts'
 import { makePrivateDirectory } from '../../../runtime/private-directory.ts'
 import { apartEnvironment, childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunDirectories } from '../runs/launch-plan.ts'
-import { runCommand } from '../runs/run-command.ts'
+import { runCommand } from '../processes/run-command.ts'
 import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
 import { findUserOfRange, ProjectUsers } from './project-users.ts'
 

@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Apart } from '../isolation/apart.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
-import { runCommand } from '../runs/run-command.ts'
+import { runCommand } from '../processes/run-command.ts'
 
 const Finding = z.object({
   path: z.string().min(1),

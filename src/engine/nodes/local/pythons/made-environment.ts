@@ -10,7 +10,7 @@ import { checkPython, lastLine, pythonIn } from './check-python.ts'
 import { environmentOfBuild } from '../processes/child-environment.ts'
 import { maskCredentials } from '../../../../shared/secret-values.ts'
 import { addedRequirements, demandsHashes } from './requirements.ts'
-import { runCommand } from '../runs/run-command.ts'
+import { runCommand } from '../processes/run-command.ts'
 import { writeWhole } from '../runs/run-directory.ts'
 
 export interface MadePython {

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { LogRange } from '../../node-client.ts'
-import { openOwnFile } from '../../../runtime/open-own-file.ts'
-import { openRegularFile } from '../../../runtime/regular-file.ts'
+import { openOwnFile, openRegularFile } from '../../../runtime/regular-file.ts'
+import { type FSWatcher, watch } from 'node:fs'
 
 /**
  * Bytes of a file, with the contract of NodeClient.readLog; null if there is no file. `root`: a directory in which
@@ -24,4 +24,19 @@ export async function readFileRange(
   const bytes = new Uint8Array(Math.max(0, Math.min(range.limitBytes, sizeBytes - offset)))
   const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, offset)
   return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead), fileId: `${dev} ${ino}` }
+}
+
+/**
+ * Calls back when a file is written to, as the system reports it. Nothing is reported where the file does not exist yet
+ * or the file system has no events: callers also look by themselves.
+ */
+export function watchFile(path: string, onChange: () => void): () => void {
+  let watcher: FSWatcher | null = null
+  try {
+    watcher = watch(path, { persistent: false }, onChange)
+    watcher.on('error', () => watcher?.close())
+  } catch {
+    // It does not exist, or the system has no more watches.
+  }
+  return () => watcher?.close()
 }

@@ -6,7 +6,7 @@ import { type Clock, sleep, type Timer } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Apart } from '../isolation/apart.ts'
 import { logFileOf, type RunDirectories, type RunNames, type RunSource } from './launch-plan.ts'
-import { signalGroup } from '../processes/process-group.ts'
+import { signalGroup } from '../processes/run-command.ts'
 import { makeDirectoryLikeAbove } from '../../../runtime/private-directory.ts'
 import { isAlive, type ProcessIdentity } from '../../../runtime/process-identity.ts'
 import {

@@ -2,8 +2,7 @@ import type { DiffOfFiles } from '../messages.ts'
 import { CELL_MAX_CHARACTERS } from '../reading/bounds.ts'
 import type { LinesFile } from './duckdb-reader.ts'
 import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
-import { IS_ITEM, lines, Parameters } from './queries.ts'
-import { pointerTo } from './quote.ts'
+import { IS_ITEM, lines, Parameters, pointerTo } from './queries.ts'
 
 const EXAMPLES = 20
 /** For both runs together; a longer list would not be useful. */

@@ -4,8 +4,7 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { ExportedFile } from '../messages.ts'
 import type { LinesFile } from './duckdb-reader.ts'
 import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
-import { asNumber, IS_ITEM, lines, Parameters, whereOf } from './queries.ts'
-import { pointerTo, quoteName, quoteText } from './quote.ts'
+import { asNumber, IS_ITEM, lines, Parameters, whereOf, pointerTo, quoteName, quoteText } from './queries.ts'
 
 const FIELDS_MAX = 1_000
 

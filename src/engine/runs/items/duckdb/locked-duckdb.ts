@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { DuckDBConnection, DuckDBValue } from '@duckdb/node-api'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
-import { quoteText } from './quote.ts'
+import { quoteText } from './queries.ts'
 
 type Package = typeof import('@duckdb/node-api')
 

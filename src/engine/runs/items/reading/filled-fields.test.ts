@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../../testing/temporary-directory.ts'
-import { countFilled } from './filled-fields.ts'
+import { countFilled } from '../serve-items.ts'
 
 const SIGNAL = new AbortController().signal
 

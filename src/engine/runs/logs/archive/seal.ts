@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, writeSync } from 'node:fs'
 import { countNewlines } from '../scan/count-newlines.ts'
 import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, unpackFrameSync } from './frames.ts'
 import type { SpoolFiles } from './spool.ts'
-import { freeBuffer } from '../../../runtime/free-buffer.ts'
+import { freeBuffer } from '../../../runtime/byte-window.ts'
 
 /** The source of an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
 export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)

@@ -1,10 +1,17 @@
 import { type FileHandle, mkdir, open, readdir, stat, truncate, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
-import { readFully } from '../read-file.ts'
-import { FRAME_RAW_BYTES, frameLength, isWholeFrame, packFrame, type FrameSizes } from './frames.ts'
-import { freeBuffer } from '../../../runtime/free-buffer.ts'
-import { type FrameMap, mapFrames, rawSizeOf, readFrames } from './frame-reader.ts'
+import { type LogBytes, placeRange, type WantedBytes, freeBuffer } from '../../../runtime/byte-window.ts'
+import {
+  FRAME_RAW_BYTES,
+  frameLength,
+  isWholeFrame,
+  packFrame,
+  type FrameSizes,
+  type FrameMap,
+  mapFrames,
+  rawSizeOf,
+  readFrames
+} from './frames.ts'
 
 const FRAMES = '.frames'
 const REST = '.rest'
@@ -247,3 +254,15 @@ const orElse =
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return value
     throw error
   }
+
+/** Fewer bytes than `length` only at the end of the file. */
+export async function readFully(file: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.allocUnsafe(length)
+  let filled = 0
+  while (filled < length) {
+    const { bytesRead } = await file.read(buffer, filled, length - filled, offset + filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return buffer.subarray(0, filled)
+}

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
-import type { OpenLog } from './log-file.ts'
-import { wholeLines } from './whole-lines.ts'
+import { type OpenLog, wholeLines } from './log-file.ts'
 
 /** A log in memory that is read in blocks of this size. */
 function inBlocks(bytes: Buffer, blockBytes: number): OpenLog {

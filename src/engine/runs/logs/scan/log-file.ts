@@ -1,10 +1,19 @@
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import type { FileSeal } from '../../../storage/blobs/sealed/sealed-format.ts'
 import { type FileBytes, fileBytes } from '../../../storage/blobs/sealed/sealed-reader.ts'
-import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameStartSync, unpackFrameSync } from '../archive/frames.ts'
-import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
+import {
+  damaged,
+  FRAME_RAW_BYTES,
+  readEnd,
+  unpackFrameStartSync,
+  unpackFrameSync,
+  type FrameMap,
+  frameAt,
+  mapFrames,
+  rawSizeOf
+} from '../archive/frames.ts'
 import type { SpoolFiles } from '../archive/spool.ts'
-import { freeBuffer } from '../../../runtime/free-buffer.ts'
+import { freeBuffer } from '../../../runtime/byte-window.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
@@ -146,4 +155,32 @@ function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
   const buffer = Buffer.allocUnsafe(length)
   if (bytes.read(buffer, offset, length) < length) throw damaged('it ends too early')
   return buffer
+}
+
+const NEWLINE = 0x0a
+/** After the last byte, to the end of its line. */
+const STEP_BYTES = 65_536
+
+/**
+ * The lines that start from byte `from` on and before `to`, whole: so that consecutive parts of a log together have
+ * each line once, wherever they are cut.
+ */
+export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
+  let isInside = from === 0
+  let endsAtNewline = true
+  for (const { offset, bytes } of log.blocks(isInside ? from : from - 1, to)) {
+    const skipped = isInside ? 0 : bytes.indexOf(NEWLINE) + 1
+    if (!isInside && skipped === 0) continue
+    isInside = true
+    endsAtNewline = bytes[bytes.length - 1] === NEWLINE
+    if (skipped < bytes.length) yield { offset: offset + skipped, bytes: bytes.subarray(skipped) }
+  }
+  for (let at = to; isInside && !endsAtNewline && at < log.sizeBytes; at += STEP_BYTES) {
+    for (const { offset, bytes } of log.blocks(at, Math.min(at + STEP_BYTES, log.sizeBytes))) {
+      const newlineAt = bytes.indexOf(NEWLINE)
+      endsAtNewline = newlineAt >= 0
+      yield { offset, bytes: endsAtNewline ? bytes.subarray(0, newlineAt + 1) : bytes }
+      if (endsAtNewline) return
+    }
+  }
 }

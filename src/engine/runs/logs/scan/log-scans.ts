@@ -1,10 +1,12 @@
 import type { FoundLogLine, LogSearchProgress } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
-import type { ThreadPool } from '../../../runtime/thread-pool.ts'
+import { ThreadPool } from '../../../runtime/thread-pool.ts'
 import { FRAME_RAW_BYTES } from '../archive/frames.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import type { LogFile } from './log-file.ts'
 import type { CountOrder, SearchedPart, SearchOrder } from './log-worker.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import { threadFile } from '../../../runtime/thread-task.ts'
 
 /** One task. Small enough that the first results come soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
@@ -108,3 +110,12 @@ function checkQuery(query: LineQuery): void {
 
 const tooSlow = () =>
   new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on this log. Make it simpler')
+
+const MEMORY_MB = 64
+const IDLE_MS = 30_000
+
+/** The threads that read whole logs; log-worker.ts implements their tasks. */
+export function openLogThreads(clock: Clock, threads: number): ThreadPool {
+  const file = threadFile(import.meta.url, 'log-worker')
+  return new ThreadPool({ file, name: 'scrapdeck-logs', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })
+}

@@ -1,11 +1,10 @@
-import { servePool, type TaskContext } from '../../../runtime/pool-worker.ts'
+import { servePool, type TaskContext } from '../../../runtime/task-worker.ts'
 import { sealLog, type SealSource } from '../archive/seal.ts'
 import { FRAME_RAW_BYTES } from '../archive/frames.ts'
 import { countNewlines } from './count-newlines.ts'
 import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
-import { openLogFile, type LogFile } from './log-file.ts'
-import { wholeLines } from './whole-lines.ts'
+import { openLogFile, type LogFile, wholeLines } from './log-file.ts'
 
 /** The part of a log that one task searches: lines that start in it. */
 export interface SearchOrder {

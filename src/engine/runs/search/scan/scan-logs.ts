@@ -4,6 +4,8 @@ import { createMatcher, type LineMatcher, type LineQuery } from '../../logs/scan
 import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 import type { RecordLevel } from '../../../../shared/log-record.ts'
 import { fitsRecord, type RecordFilter, RecordFinder } from './record-finder.ts'
+import { type Candidates, isCandidate } from '../../../storage/log-blocks.ts'
+import type { IndexedLogBlocks } from '../../../model/records.ts'
 
 /** The lines that start in these bytes, from `from` on and before `to`; null: of the whole log. */
 export interface Piece {
@@ -206,3 +208,29 @@ class LineCounter {
     this.#at = offset
   }
 }
+
+/** Which parts of a log to search, from `offset` on; null: all of it, however long it is. */
+export function piecesOf(
+  blocks: IndexedLogBlocks | null,
+  candidates: Candidates | null,
+  offset: number | null
+): Piece[] | null {
+  if (blocks === null || candidates === null) {
+    return offset === null ? null : [{ from: offset, to: Number.MAX_SAFE_INTEGER }]
+  }
+  const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
+  const pieces: Piece[] = []
+  const add = (from: number, to: number) => {
+    if (to <= (offset ?? 0)) return
+    if (pieces.at(-1)?.to === from) pieces.at(-1)!.to = to
+    else pieces.push({ from: Math.max(from, offset ?? 0), to })
+  }
+  for (let index = 0; index < wholeBlocks; index += 1)
+    if (isCandidate(candidates, firstBlock! + index)) add(index * FRAME_RAW_BYTES, (index + 1) * FRAME_RAW_BYTES)
+  if (tailBlock === 'open' || (tailBlock !== null && isCandidate(candidates, tailBlock)))
+    add(wholeBlocks * FRAME_RAW_BYTES, rawBytes)
+  return pieces
+}
+
+export const bytesOf = (pieces: Piece[], rawBytes: number): number =>
+  pieces.reduce((sum, { from, to }) => sum + Math.min(to, rawBytes) - from, 0)

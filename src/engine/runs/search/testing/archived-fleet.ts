@@ -8,7 +8,7 @@ import { LogCache } from '../../logs/archive/gzip-cache.ts'
 import { LogArchive } from '../../logs/archive/log-archive.ts'
 import { packSmallLog } from '../../logs/archive/small-log.ts'
 import { cutBytes } from '../../../runtime/byte-window.ts'
-import { openLogThreads } from '../../logs/scan/log-threads.ts'
+import { openLogThreads } from '../../logs/scan/log-scans.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
 import type { ThreadPool } from '../../../runtime/thread-pool.ts'
@@ -17,8 +17,7 @@ import { aNewJob, anAttemptStart, entry } from '../../../testing/builders.ts'
 import type { LogKey } from '../../../model/records.ts'
 import { openTemporaryStore } from '../../../testing/temporary-store.ts'
 import { FleetSearch } from '../fleet-search.ts'
-import { LogIndex } from '../log-index.ts'
-import { openSearchThreads } from '../search-threads.ts'
+import { LogIndex, openSearchThreads } from '../log-index.ts'
 
 const FIRST = anAttemptNumber(1)
 

@@ -1,2 +1,0 @@
-/** See Access.inTurn. */
-export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<T>

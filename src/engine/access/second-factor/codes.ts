@@ -1,0 +1,116 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { hash, randomBytes } from 'node:crypto'
+import type { UserId } from '../../../shared/contract/index.ts'
+
+const FREE = 5
+const FIRST_WAIT_MS = 2_000
+const MAX_WAIT_MS = 15 * 60_000
+const FORGOTTEN_AFTER_MS = 24 * 3_600_000
+const MAX_ACCOUNTS = 10_000
+
+/**
+ * Limits guesses at six digits by a client that knows the password: after five wrong codes, each doubles the wait, up
+ * to a quarter of an hour. A guess is right three times in a million, so a day of them is worth nothing.
+ *
+ * Guesses slow the account down for strangers only: a client from where its owner has logged in lately has its own
+ * count (`client`), and neither recovery codes nor passkeys are counted here.
+ */
+export class CodeGuesses {
+  readonly #clock: Clock
+  readonly #byAccount = new Map<string, { count: number; lastMs: number }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Counts one before it is tried. Throws TOO_MANY_REQUESTS. */
+  begin(account: string, client: string | null): void {
+    const key = keyOf(account, client)
+    const nowMs = this.#clock.monotonicMs()
+    const before = this.#byAccount.get(key)
+    const isRecent = before !== undefined && nowMs - before.lastMs < FORGOTTEN_AFTER_MS
+    const count = isRecent ? before.count : 0
+    const waitMs = count < FREE ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (count - FREE))
+    const leftMs = isRecent ? before.lastMs + waitMs - nowMs : 0
+    if (leftMs > 0) {
+      const retryAfterSeconds = Math.ceil(leftMs / 1_000)
+      const text = `Too many wrong codes. Wait ${retryAfterSeconds} s and try again, or use a recovery code or a passkey.`
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
+    }
+    // In the order of the last guesses.
+    this.#byAccount.delete(key)
+    const oldest = this.#byAccount.keys().next().value
+    if (this.#byAccount.size >= MAX_ACCOUNTS && oldest !== undefined) this.#byAccount.delete(oldest)
+    this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })
+  }
+
+  /** The last one was right. */
+  forget(account: string, client: string | null): void {
+    this.#byAccount.delete(keyOf(account, client))
+  }
+}
+
+const keyOf = (account: string, client: string | null): string => (client === null ? account : `${account} ${client}`)
+
+const COUNT = 10
+/** 80 bits: too many to guess, so a fast hash is enough. */
+const BYTES = 10
+/** Crockford's: without letters that are taken for digits. */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const FORM = /^[0-9a-hjkmnp-tv-z]{16}$/
+
+/** Ten, such as `4f7q-9k2m-x0ab-c3de`. */
+export const createRecoveryCodes = (): string[] => Array.from({ length: COUNT }, createCode)
+
+function createCode(): string {
+  let bits = BigInt(`0x${randomBytes(BYTES).toString('hex')}`)
+  let text = ''
+  for (let at = 0; at < 16; at += 1, bits >>= 5n) text += ALPHABET[Number(bits & 31n)]
+  return text.replaceAll(/(.{4})(?=.)/g, '$1-')
+}
+
+/** Normalizes what a user typed; null: it cannot be a recovery code. */
+export function readRecoveryCode(text: string): string | null {
+  const plain = text.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
+  return FORM.test(plain) ? plain : null
+}
+
+/** What is stored. With the user, so that equal codes of two have different hashes. */
+export const hashRecoveryCode = (user: UserId, code: string): string =>
+  hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
+
+/** The default of authenticator apps (RFC 6238). */
+const PERIOD_SECONDS = 30
+const DIGITS = 6
+const SECRET_BYTES = 20
+/** Clocks of phones: one step before and one after. */
+const WINDOW = 1
+const ISSUER = 'Scrapdeck'
+
+const CODE = new RegExp(`^\\d{${DIGITS}}$`)
+
+/** What an app needs: the secret as text, as an address, and that as an image. */
+export interface SecretForApp {
+  secret: string
+  uri: string
+  qrCode: string
+}
+
+/** `label`: what the app shows beside its codes, such as `anna (deck.example.org)`. */
+export async function createSecret(label: string): Promise<SecretForApp> {
+  const [{ Secret, TOTP }, { renderSVG }] = await Promise.all([import('otpauth'), import('uqr')])
+  const secret = new Secret({ size: SECRET_BYTES })
+  const uri = new TOTP({ issuer: ISSUER, label, secret, digits: DIGITS, period: PERIOD_SECONDS }).toString()
+  return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
+}
+
+/** Which time step a code is of; null: of none near this time. It may have been used already. */
+export async function stepOf(code: string, secret: string, nowMs: number): Promise<number | null> {
+  const digits = code.replaceAll(/\s/g, '')
+  if (!CODE.test(digits)) return null
+  const { Secret, TOTP } = await import('otpauth')
+  const totp = new TOTP({ secret: Secret.fromBase32(secret), digits: DIGITS, period: PERIOD_SECONDS })
+  const delta = totp.validate({ token: digits, timestamp: nowMs, window: WINDOW })
+  return delta === null ? null : Math.floor(nowMs / 1_000 / PERIOD_SECONDS) + delta
+}
