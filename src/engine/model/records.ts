@@ -784,7 +784,7 @@ export interface StorageSums {
 export interface ArchivedLog {
   /** The log itself, packed, if it is small; null: it is a blob. */
   packed: Uint8Array | null
-  /** Of the log and of what is stored of it. null: archived by an earlier version; a blob is then gzipped. */
+  /** Of the log and of what is stored of it. */
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 

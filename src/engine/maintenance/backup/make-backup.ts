@@ -7,7 +7,7 @@ import { formatBytes } from '../../../shared/format-bytes.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import { SEALED } from '../../storage/blobs/sealed/sealed-blob-store.ts'
 import { planFrames } from '../../storage/blobs/sealed/sealed-format.ts'
-import { archiveName, gzippedName } from '../../runs/logs/archive/log-archive.ts'
+import { archiveName } from '../../runs/logs/archive/log-archive.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { findOwner, isOthers } from '../../runtime/file-trust.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
@@ -168,11 +168,10 @@ async function requireSpace(directory: string, bytes: number): Promise<void> {
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
 }
 
-export const nameOfRow = (row: FileOfRow): string => {
-  if (row.kind === 'egg') return `eggs/${row.sha256}`
-  if (row.kind === 'items') return archiveName(row.jobId, row.number, 'items')
-  return row.sizeBytes === null ? gzippedName(row.jobId, row.number) : archiveName(row.jobId, row.number)
-}
+export const nameOfRow = (row: FileOfRow): string =>
+  row.kind === 'egg'
+    ? `eggs/${row.sha256}`
+    : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
 /**
  * A log of a run that came back is replaced under its name: the version that the row describes is the one that fits.

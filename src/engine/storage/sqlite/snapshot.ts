@@ -9,7 +9,6 @@ import { explainSqliteError } from './sqlite-error.ts'
 /** A file beside the database to which one of its rows refers. */
 export type FileOfRow =
   | { kind: 'egg'; sha256: string; sizeBytes: number | null }
-  /** `sizeBytes` null: as earlier versions archived it. */
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**

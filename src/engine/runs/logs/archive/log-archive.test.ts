@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { aJobId, anAttemptNumber } from '../../../../shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../../storage/blobs/filesystem/filesystem-blob-store.ts'
@@ -14,8 +13,8 @@ import type { ArchivedLog } from '../../../model/records.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../../testing/temporary-directory.ts'
 import { cutBytes, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
 import { openLogThreads } from '../scan/log-scans.ts'
-import { LogCache } from './gzip-cache.ts'
-import { archiveName, gzippedName, LogArchive } from './log-archive.ts'
+import { LogCache } from './log-cache.ts'
+import { archiveName, LogArchive } from './log-archive.ts'
 import { LogCopies } from './log-copies.ts'
 import { spoolsIn } from './spool.ts'
 import { packSmallLog } from './small-log.ts'
@@ -240,12 +239,6 @@ describe('a log', () => {
     await archive.delete(JOB, FIRST)
     expect(await archive.read(JOB, FIRST, kept, { offset: 0, limitBytes: 1 })).toBeNull()
   })
-
-  test('that an earlier version gzipped is read as well', async () => {
-    await blobs.write(gzippedName(JOB, FIRST), gzipSync(lines(100_000)))
-    const range = await archive.read(JOB, FIRST, { packed: null, sizes: null }, { offset: -10, limitBytes: 5 })
-    expect(Buffer.from(range!.bytes)).toEqual(lines(100_000).subarray(-10, -5))
-  })
 })
 
 describe('a small log', () => {
@@ -257,12 +250,6 @@ describe('a small log', () => {
     const sizes = { rawBytes: size, storedBytes: packed!.length }
     const range = await archive.read(JOB, FIRST, { packed, sizes }, wanted)
     expect(Buffer.from(range!.bytes)).toEqual(Buffer.from(cutBytes(lines(size), wanted).bytes))
-  })
-
-  test('that an earlier version gzipped is read as well', async () => {
-    const packed = gzipSync(lines(100))
-    const range = await archive.read(JOB, FIRST, { packed, sizes: null }, { offset: 0, limitBytes: 1_000 })
-    expect(Buffer.from(range!.bytes)).toEqual(lines(100))
   })
 
   test('that is not small, or not whole in hand, is not', async () => {

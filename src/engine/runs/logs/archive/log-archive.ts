@@ -13,7 +13,7 @@ import type { ArchivedLog } from '../../../model/records.ts'
 import { cutBytes, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
 import type { LogFile } from '../scan/log-file.ts'
 import { type FrameMap, mapFrames, type ReadAt, readFrames, readEnd } from './frames.ts'
-import type { LogCache } from './gzip-cache.ts'
+import type { LogCache } from './log-cache.ts'
 import type { SealedLog, SealSource } from './seal.ts'
 import { packSmallLog, SMALL_LOG_MAX_BYTES, unpackSmallLog } from './small-log.ts'
 import { LogCopies, type ReadLog } from './log-copies.ts'
@@ -42,8 +42,6 @@ const MAPS_KEPT = 64
 /** The blob that holds the log, or the items, of one attempt. */
 export const archiveName = (jobId: JobId, number: AttemptNumber, tree: Tree = 'logs'): string =>
   `${tree}/${jobId}-${number}.zst`
-/** As earlier versions archived it. */
-export const gzippedName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.gz`
 
 /** What the archive does for others. */
 export interface LogArchivePort extends Omit<Pick<LogArchive, keyof LogArchive>, 'copies'> {
@@ -139,14 +137,10 @@ export class LogArchive {
   /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
   async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
     if (log.packed !== null) return cutBytes(unpackSmallLog(this.#open(jobId, number, log.packed)), wanted)
-    const { blobs, cache } = this.#parts
+    if (log.sizes === null) return null
+    const name = this.#nameOf(jobId, number)
     try {
-      if (log.sizes === null) {
-        const name = gzippedName(jobId, number)
-        return await cache.read(name, () => blobs.openRead(name), wanted)
-      }
-      const name = this.#nameOf(jobId, number)
-      await using blob = (await blobs.openAt(name)) ?? (await openLocal(await this.#fileOf(name)))
+      await using blob = (await this.#parts.blobs.openAt(name)) ?? (await openLocal(await this.#fileOf(name)))
       const readAt = (offset: number, length: number) => blob.read(offset, length)
       return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
     } catch (error) {
@@ -158,18 +152,11 @@ export class LogArchive {
   /** For a thread. Rejects with NOT_FOUND. */
   async fileOf(jobId: JobId, number: AttemptNumber, log: ArchivedLog): Promise<LogFile> {
     if (log.packed !== null) return { kind: 'packed', packed: this.#open(jobId, number, log.packed) }
-    const { blobs, cache } = this.#parts
-    if (log.sizes === null) {
-      const name = gzippedName(jobId, number)
-      return { kind: 'plain', ...(await cache.fileOf(name, () => blobs.openRead(name), 'gzip')) }
-    }
     return { kind: 'frames', ...(await this.#fileOf(this.#nameOf(jobId, number))) }
   }
 
   async delete(jobId: JobId, number: AttemptNumber): Promise<void> {
-    const { blobs } = this.#parts
-    const names = [this.#nameOf(jobId, number), ...(this.#parts.tree === 'items' ? [] : [gzippedName(jobId, number)])]
-    await Promise.all(names.map((name) => blobs.delete(name)))
+    await this.#parts.blobs.delete(this.#nameOf(jobId, number))
   }
 
   async #sealCopied(jobId: JobId, number: AttemptNumber, signal?: AbortSignal): Promise<SealedLog> {
@@ -189,7 +176,7 @@ export class LogArchive {
   /** A blob that cannot be a file by itself is read once, into one. */
   async #fileOf(name: string): Promise<LocalFile> {
     const { blobs, cache } = this.#parts
-    return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')
+    return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name))
   }
 
   #open(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array {

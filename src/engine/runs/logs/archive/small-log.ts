@@ -1,13 +1,12 @@
-import { gunzipSync, zstdCompress, zstdCompressSync } from 'node:zlib'
+import { zstdCompress, zstdCompressSync } from 'node:zlib'
 import { promisify } from 'node:util'
 import type { LogBytes } from '../../../runtime/byte-window.ts'
-import { damaged, frameOptions, unpackFrameSync } from './frames.ts'
+import { frameOptions, unpackFrameSync } from './frames.ts'
 
 export const SMALL_LOG_MAX_BYTES = 65_536
 // Up to this size a worker thread costs more than the work: 130 µs of CPU instead of 30, and as much in this thread
 // (7 kB, Node 24).
 const AT_ONCE_MAX_BYTES = 8_192
-const GZIP_MAGIC = 0x8b1f
 const compress = promisify(zstdCompress)
 
 /**
@@ -23,14 +22,8 @@ export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Prom
   return new Uint8Array(packed)
 }
 
-/** Earlier versions packed with gzip. Throws LOG_DAMAGED. */
+/** Throws LOG_DAMAGED. */
 export function unpackSmallLog(packed: Uint8Array): Buffer {
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)
-  if (bytes.length < 2 || bytes.readUInt16LE(0) !== GZIP_MAGIC)
-    return unpackFrameSync(bytes, SMALL_LOG_MAX_BYTES, 'most')
-  try {
-    return gunzipSync(bytes, { maxOutputLength: SMALL_LOG_MAX_BYTES })
-  } catch (error) {
-    throw damaged((error as Error).message, error)
-  }
+  return unpackFrameSync(bytes, SMALL_LOG_MAX_BYTES, 'most')
 }

@@ -3,15 +3,13 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
-import { type LocalFile, openFileReader } from '../../../storage/blobs/blob-store.ts'
-import { openSealedFile, readFileSeal } from '../../../storage/blobs/sealed/sealed-reader.ts'
+import type { LocalFile } from '../../../storage/blobs/blob-store.ts'
+import { readFileSeal } from '../../../storage/blobs/sealed/sealed-reader.ts'
 import { sealing } from '../../../storage/blobs/sealed/sealed-streams.ts'
 import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encryption-keys.ts'
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
-import { createByteWindow, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 export interface LogCacheLimits {
   /** For all files together; the newest stays even if it alone exceeds this. */
@@ -19,30 +17,25 @@ export interface LogCacheLimits {
   entries: number
 }
 
-/** Archived logs have at most 256 MB. */
 const LIMITS: LogCacheLimits = { bytes: 1024 ** 3, entries: 32 }
-const UNPACKED_AT_ONCE = 2
+const COPIED_AT_ONCE = 2
 const PIECE_BYTES = 256 * 1024
-const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES'])
 
-type Packing = 'gzip' | 'as it is'
-
-interface Unpacked extends LocalFile {
+interface Copied extends LocalFile {
   sizeBytes: number
 }
 
 /**
- * Files of recently read archived logs: logs that an earlier version gzipped, unpacked, because each range of a large
- * one would cost unpacking all before it; and logs that the blob store has elsewhere. Unpacking is zlib's
- * work in other threads. The directory is emptied at the start, so what is encrypted here needs a key only until then.
+ * Files of recently read archived logs that the blob store has elsewhere. The directory is emptied at the start, so
+ * what is encrypted here needs a key only until then.
  */
 export class LogCache {
   readonly #directory: string
   readonly #limits: LogCacheLimits
   readonly #keys: EncryptionKeys | null
-  readonly #slots = pLimit(UNPACKED_AT_ONCE)
+  readonly #slots = pLimit(COPIED_AT_ONCE)
   /** By key, least recently used first. */
-  readonly #files = new Map<string, Promise<Unpacked>>()
+  readonly #files = new Map<string, Promise<Copied>>()
   readonly #figures = { hits: 0, misses: 0, bytes: 0 }
   #made = 0
 
@@ -65,24 +58,11 @@ export class LogCache {
   }
 
   /**
-   * One range of the log that `openPacked` unpacks to; `key` names it and changes with it. Rejects as `openPacked`
-   * does, and for a damaged log. Without room on the disk, all of it is unpacked for each range.
+   * A file with what `open` returns, which is there at least until the next call; `key` names the content and changes
+   * with it. Rejects as `open` does, or with what the disk says.
    */
-  async read(key: string, openPacked: () => Promise<Readable>, wanted: WantedBytes): Promise<LogBytes> {
-    try {
-      return await readRange(await this.#use(key, openPacked, 'gzip'), wanted)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      // It was evicted between the two steps.
-      if (code === 'ENOENT') return this.read(key, openPacked, wanted)
-      if (NO_ROOM.has(code ?? '')) return readGzipped(await openPacked(), wanted)
-      throw error
-    }
-  }
-
-  /** The file itself, which is there at least until the next call. */
-  async fileOf(key: string, open: () => Promise<Readable>, packing: Packing): Promise<LocalFile> {
-    const { path, seal } = await this.#use(key, open, packing)
+  async fileOf(key: string, open: () => Promise<Readable>): Promise<LocalFile> {
+    const { path, seal } = await this.#use(key, open)
     return { path, seal }
   }
 
@@ -90,10 +70,10 @@ export class LogCache {
     return { ...this.#figures, entries: this.#files.size }
   }
 
-  #use(key: string, openPacked: () => Promise<Readable>, packing: Packing): Promise<Unpacked> {
+  #use(key: string, open: () => Promise<Readable>): Promise<Copied> {
     const known = this.#files.get(key)
     this.#figures[known === undefined ? 'misses' : 'hits'] += 1
-    const file = known ?? this.#slots(() => this.#unpack(openPacked, packing))
+    const file = known ?? this.#slots(() => this.#copy(open))
     this.#files.delete(key)
     this.#files.set(key, file)
     if (known === undefined) {
@@ -105,9 +85,9 @@ export class LogCache {
     return file
   }
 
-  async #unpack(openPacked: () => Promise<Readable>, packing: Packing): Promise<Unpacked> {
+  async #copy(open: () => Promise<Readable>): Promise<Copied> {
     const path = join(this.#directory, String(++this.#made))
-    const packed = await openPacked()
+    const content = await open()
     try {
       let sizeBytes = 0
       const keys = this.#keys
@@ -119,10 +99,7 @@ export class LogCache {
             yield piece
           }
       }
-      const target = createWriteStream(path, { mode: 0o600, highWaterMark: PIECE_BYTES })
-      await (packing === 'gzip'
-        ? pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), store, target)
-        : pipeline(packed, store, target))
+      await pipeline(content, store, createWriteStream(path, { mode: 0o600, highWaterMark: PIECE_BYTES }))
       return { path, sizeBytes, seal: keys && (await readFileSeal(keys, path, path)) }
     } catch (error) {
       await rm(path, { force: true })
@@ -147,20 +124,4 @@ export class LogCache {
     }
     this.#figures.bytes = bytes
   }
-}
-
-async function readRange({ path, sizeBytes, seal }: Unpacked, { offset, limitBytes }: WantedBytes): Promise<LogBytes> {
-  const start = offset < 0 ? Math.max(0, sizeBytes + offset) : Math.min(offset, sizeBytes)
-  const file = await openFileReader(path)
-  await using log = seal === null ? file : await openSealedFile(seal, file)
-  return { offset: start, sizeBytes, bytes: await log.read(start, Math.min(limitBytes, sizeBytes - start)) }
-}
-
-/** Unpacks everything and keeps only the range. */
-async function readGzipped(packed: Readable, wanted: WantedBytes): Promise<LogBytes> {
-  const window = createByteWindow(wanted)
-  await pipeline(packed, createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {
-    for await (const piece of pieces) window.append(piece)
-  })
-  return window.result()
 }
