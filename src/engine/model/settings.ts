@@ -10,7 +10,7 @@ const SETTINGS = {
   'blobs.owner': 'string',
   /** `MARK PATH` of the last shared directory of the blobs: another mark means another directory. */
   'blobs.directory': 'string',
-  /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (runtime/encryption-keys.ts). */
+  /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (encryption-keys.ts). */
   'encryption.keys': 'string',
   /** When all stored files were sealed with the newest of these keys. */
   'encryption.sealedAtMs': 'number',
