@@ -25,7 +25,7 @@ const acting = new AsyncLocalStorage<Acting>()
 
 /**
  * Runs `work` as this principal; null: without an actor, such as a schedule. Everything that it starts inherits that,
- * timers too: rooms that act on their own time say so.
+ * timers too: what acts on its own time says so.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)

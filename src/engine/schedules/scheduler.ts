@@ -499,7 +499,7 @@ export class Scheduler {
       .catch((error: unknown) => this.#report({ error, jobIds }, 'a schedule could not cancel its previous run'))
   }
 
-  /** Failures while stopping are ignored: other rooms are closing. */
+  /** Failures while stopping are ignored: other parts are closing. */
   #report(facts: object, text: string): void {
     if (!this.#isStopped) this.#parts.logger.error(facts, text)
   }

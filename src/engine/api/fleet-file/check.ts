@@ -113,7 +113,7 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   }
 }
 
-/** The checks of the rooms, which change nothing. */
+/** The checks of the commands, which change nothing. */
 export type FleetChecks = Pick<
   FleetFileParts,
   'nodes' | 'projects' | 'webhooks' | 'deployed' | 'alerts' | 'retention' | 'clock'

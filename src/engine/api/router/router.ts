@@ -116,7 +116,7 @@ export interface RouterParts {
 /** Limits large settings and arguments in a list of jobs; a page that has more ends earlier. */
 const LIST_MAX_BYTES = 4_000_000
 
-/** The contract's operations over the engine's rooms. Each is a line or two; the rooms do the work. */
+/** The contract's operations over the wings. Each is a line or two; the wings do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {

@@ -22,7 +22,7 @@ import { LimitEnforcer } from './ending/limit-enforcer.ts'
 
 const WATCH_EVERY_MS = 1_000
 
-/** The room's entry point: placing and sending, following, ending and cancelling, over one shared belief. */
+/** The entry point: placing and sending, following, ending and cancelling, over one shared belief. */
 export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
