@@ -64,7 +64,7 @@ function readMetrics({ storage, archives, cache, monitoring, api }: Wings): Prom
       sharedBlobs === null
         ? undefined
         : { requests: sharedBlobs.figures(), isUsable: sharedBlobs.state().problem === null },
-    ...{ shared: cache.cache, encryption: archives.resealing?.state() ?? null }
+    ...{ shared: cache.cache, encryption: archives.reEncryption?.state() ?? null }
   })
 }
 

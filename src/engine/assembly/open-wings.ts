@@ -141,7 +141,7 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   })
   const schedules = openSchedules(opened, { ...tools, store, jobs: commands.scheduledJobs, onJobs: wakeDispatcher })
   const maintenance = openMaintenance(opened, options, {
-    ...{ ...tools, store, archive, itemBlobs, resealing: archives.resealing, projects, sharedBlobs, fleet },
+    ...{ ...tools, store, archive, itemBlobs, reEncryption: archives.reEncryption, projects, sharedBlobs, fleet },
     logIndex: indexesLogs ? logIndex : null,
     // In a cluster, each engine prunes the files of its own local node.
     layout: leadership === null ? layout : null,

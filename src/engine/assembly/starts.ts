@@ -45,7 +45,7 @@ export const STARTS: readonly Start[] = [
   { part: 'blobs', start: ({ monitoring }) => monitoring.blobWatch.start() },
   { part: 'housekeeping', start: ({ maintenance }) => maintenance.housekeeping.start() },
   { part: 'index of logs', start: ({ archives, indexesLogs }) => void (indexesLogs && archives.logIndex.start()) },
-  { part: 'encryption', start: ({ archives }) => archives.resealing?.start() },
+  { part: 'encryption', start: ({ archives }) => archives.reEncryption?.start() },
   { part: 'eggs', start: followTree }
 ]
 

@@ -19,7 +19,7 @@ import { sweepUnusedBlobs } from './retention/eggs.ts'
 
 interface MaintenanceParts
   extends Tools,
-    Pick<Archives, 'archive' | 'itemBlobs' | 'resealing'>,
+    Pick<Archives, 'archive' | 'itemBlobs' | 'reEncryption'>,
     Pick<HousekeepingParts, 'checkProblems' | 'fleet' | 'inventories' | 'sweeps'>,
     Pick<RetentionParts, 'deleteEgg'> {
   store: Store
@@ -63,7 +63,7 @@ export function openMaintenance(
     listEggs: () => listEggs(projects, store),
     deleteEgg: parts.deleteEgg,
     disk: () => disk.state(),
-    encryption: () => parts.resealing?.state() ?? null
+    encryption: () => parts.reEncryption?.state() ?? null
   })
   opened.adopt(retention, stop)
   const sweeps = [

@@ -49,12 +49,12 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
     logIndex,
     searchThreads,
     /** null: nothing is sealed. */
-    resealing: opened.adopt(sealedBlobs && (await openResealing(sealedBlobs, { ...parts, archive })), stop)
+    reEncryption: opened.adopt(sealedBlobs && (await openReEncryption(sealedBlobs, { ...parts, archive })), stop)
   }
 }
 
 /** Loaded only with a key: it must not slow the default start. */
-async function openResealing(blobs: SealedBlobStore, parts: ArchivesParts & { archive: LogArchivePort }) {
-  const { Resealing } = await import('./logs/archive/resealing.ts')
-  return new Resealing({ ...parts, blobs })
+async function openReEncryption(blobs: SealedBlobStore, parts: ArchivesParts & { archive: LogArchivePort }) {
+  const { ReEncryption } = await import('./logs/archive/re-encryption.ts')
+  return new ReEncryption({ ...parts, blobs })
 }

@@ -22,7 +22,7 @@ export interface ScheduleState {
   problem: string | null
   /** Which of its places by due time is valid (due-places.ts). */
   place: number
-  ahead: MadeAhead | null
+  prefetched: Prefetched | null
 }
 
 /** The rows to write for one schedule, as decided in one pass. */
@@ -37,7 +37,7 @@ export interface DecidedFirings {
 }
 
 /** A firing that was prepared ahead. `decided` is null if that was not possible: it is then decided at its time. */
-export interface MadeAhead {
+export interface Prefetched {
   dueMs: number
   decided: DecidedFirings | null
 }
@@ -57,7 +57,7 @@ export function createState(stored: StoredSchedule, nowMs: number): ScheduleStat
     nextRunMs: null,
     problem: null,
     place: 0,
-    ahead: null
+    prefetched: null
   }
   healAfterClock(state, nowMs)
   findNext(state)

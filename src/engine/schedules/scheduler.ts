@@ -7,7 +7,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredFiring, StoredSchedule } from '../model/records.ts'
 import type { BackfillStore, ChangeLog, FiringStore, JobReader, ScheduleStore } from '../storage/store.ts'
-import { AHEAD_MS, makeAhead, claimAhead } from './ahead.ts'
+import { PREFETCH_MS, prefetch, claimPrefetched } from './prefetch.ts'
 import { Backfills, type BackfillOrder } from './backfills.ts'
 import { ClockWatch, SLEEP_MAX_MS } from './clock-watch.ts'
 import { AGAIN_AFTER_FAILURE_MS, DuePlaces } from './due-places.ts'
@@ -57,7 +57,7 @@ const SEARCHES_AT_ONCE = 100
  *                          │
  *                          ▼
  *   ┌────────────────── asleep ◀────────────────────────────────┐
- *   │ until AHEAD_MS before the next moment, then until it;     │
+ *   │ until PREFETCH_MS before the next moment, then until it;     │
  *   │ SLEEP_MAX_MS at most                                      │
  *   ▼                                                           │
  *  check the clock: compare wall and monotonic time             │
@@ -316,21 +316,21 @@ export class Scheduler {
   #wakeAtMs(): number {
     const first = this.#places.first()
     if (first === null) return Number.POSITIVE_INFINITY
-    return first.state.ahead?.dueMs === first.dueMs ? first.dueMs : first.dueMs - AHEAD_MS
+    return first.state.prefetched?.dueMs === first.dueMs ? first.dueMs : first.dueMs - PREFETCH_MS
   }
 
   async #fireDue(): Promise<void> {
     if (this.#watch.check() === 'back') this.#healAll()
     for (;;) {
       const due = this.#places.removeDue(this.#parts.clock.nowMs()).map(({ state }) => state)
-      if (due.length === 0) return this.#makeAhead()
+      if (due.length === 0) return this.#prefetch()
       const writes: Promise<void>[] = []
       for (let index = 0; index < due.length; index += SCHEDULES_AT_ONCE) {
         let decided: DecidedFirings[] = []
         let weight = 0
         for (const [place, state] of due.slice(index, index + SCHEDULES_AT_ONCE).entries()) {
           if (place % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
-          const found = claimAhead(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#decide(state))
+          const found = claimPrefetched(state, this.#live, this.#parts.clock.nowMs()) ?? (await this.#decide(state))
           if (found === null) continue
           decided.push(found)
           weight += found.weight
@@ -352,8 +352,8 @@ export class Scheduler {
     }
   }
 
-  async #makeAhead(): Promise<void> {
-    const coming = this.#places.removeDue(this.#parts.clock.nowMs() + AHEAD_MS)
+  async #prefetch(): Promise<void> {
+    const coming = this.#places.removeDue(this.#parts.clock.nowMs() + PREFETCH_MS)
     for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
     let weight = 0
     for (const [index, one] of coming.entries()) {
@@ -365,7 +365,7 @@ export class Scheduler {
         weight += decided.weight
         return decided
       }
-      await makeAhead(one, this.#live, make)
+      await prefetch(one, this.#live, make)
     }
   }
 

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SshHost } from '../../../shared/ssh-address.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
-import { SshChannels } from './channels.ts'
+import { SshStreams } from './ssh-streams.ts'
 import { sshArguments } from './ssh-arguments.ts'
 import { problemOf, type SshProblem } from './ssh-problem.ts'
 import { type SshProcess, startInGroup } from './ssh-process.ts'
 
 /** One `ssh` with its connection to a host. */
 export interface SshMaster {
-  channels: Pick<SshChannels, 'open'>
+  channels: Pick<SshStreams, 'open'>
   /** Resolves when the connection is gone, with the reason. */
   ended: Promise<SshProblem>
   stop(): Promise<void>
@@ -75,7 +75,7 @@ async function masterOf(
   child: SshProcess,
   { host, program }: { host: SshHost; program: string }
 ): Promise<SshMaster> {
-  const channels = new SshChannels(socket)
+  const channels = new SshStreams(socket)
   const ended = child.ended.then((end) => {
     const problem = problemOf(host, { ...end, isLate: false, program })
     channels.close(new Error(problem.text))

@@ -1,7 +1,7 @@
 import { Duplex, type Readable } from 'node:stream'
 import type { Clock } from '../../runtime/clock.ts'
 import { sleep } from '../../runtime/clock.ts'
-import { ChannelRefused } from './channels.ts'
+import { ChannelRefused } from './ssh-streams.ts'
 import { sshArguments } from './ssh-arguments.ts'
 import { READY_WITHIN_MS, SshFailed, type SshMaster, type StartMaster } from './ssh-master.ts'
 import { problemOf } from './ssh-problem.ts'

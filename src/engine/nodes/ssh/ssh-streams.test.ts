@@ -2,7 +2,7 @@ import { Duplex, PassThrough } from 'node:stream'
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SshChannels } from './channels.ts'
+import { SshStreams } from './ssh-streams.ts'
 import { adjustMessage, dataMessage, FrameReader, MESSAGE, readMessage, shortMessage } from './mux-messages.ts'
 
 const never = new AbortController().signal
@@ -16,7 +16,7 @@ const confirm = (id: number, peerId: number, windowBytes: number) =>
 async function aMaster() {
   const [toMaster, toEngine] = [new PassThrough(), new PassThrough()]
   const socket = Duplex.from({ readable: toEngine, writable: toMaster })
-  const channels = new SshChannels(socket)
+  const channels = new SshStreams(socket)
   const sent: NonNullable<ReturnType<typeof readMessage>>[] = []
   const frames = new FrameReader()
   toMaster.on('data', (piece: Buffer) => {
@@ -153,7 +153,7 @@ test('whatever arrives, nothing is thrown and a frame without end is not kept', 
 
 test('an OpenSSH that cannot share its connection is said to be too old', async () => {
   const toEngine = new PassThrough()
-  const channels = new SshChannels(Duplex.from({ readable: toEngine, writable: new PassThrough() }))
+  const channels = new SshStreams(Duplex.from({ readable: toEngine, writable: new PassThrough() }))
   toEngine.write(Buffer.concat([framed(u32(1, 4)), framed(u32(0x8000_0003, 0, 0))]))
   await expect(channels.ready).rejects.toThrow('before 7.4')
 })

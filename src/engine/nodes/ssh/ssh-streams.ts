@@ -30,7 +30,7 @@ export class ChannelRefused extends Error {
 }
 
 /** TCP connections that an SSH server opens for us, all in the one socket of an OpenSSH client. */
-export class SshChannels {
+export class SshStreams {
   readonly #socket: Duplex
   readonly #channels = new Map<number, Channel>()
   readonly #frames = new FrameReader()

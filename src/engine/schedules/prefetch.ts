@@ -2,7 +2,7 @@ import type { LiveJobs } from './live-jobs.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
 /** How long before their time firings are prepared, so that a thousand due in one second only need to be written. */
-export const AHEAD_MS = 250
+export const PREFETCH_MS = 250
 /** A prepared firing is reported as on time; if it is claimed later than this, the moment is judged again. */
 const TAKEN_LATE_MAX_MS = 1_000
 
@@ -10,32 +10,32 @@ type Live = Pick<LiveJobs, 'hasAny'>
 
 /**
  * Prepares the next firing of a schedule; `make` decides as of its due time. Handles the plain case only: whatever
- * depends on earlier runs, counts or several moments is decided at its time. Project data may be AHEAD_MS older than
+ * depends on earlier runs, counts or several moments is decided at its time. Project data may be PREFETCH_MS older than
  * the firing. Changing the schedule replaces its state and so drops the prepared firing.
  */
-export async function makeAhead(
+export async function prefetch(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
   live: Live,
   make: () => Promise<DecidedFirings | null>
 ): Promise<void> {
-  if (state.ahead?.dueMs === dueMs) return
-  state.ahead = { dueMs, decided: null }
+  if (state.prefetched?.dueMs === dueMs) return
+  state.prefetched = { dueMs, decided: null }
   if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return
   // An error is ignored here: it occurs again at the due time and is reported then.
   const decided = await make().catch(() => null)
   if (decided === null || decided.firings.some((firing) => firing.state !== 'fired')) return
   // The jobs count as queued at their due time, not when they were prepared.
   for (const { jobs } of decided.firings) for (const job of jobs) job.entry.atMs = dueMs
-  state.ahead = { dueMs, decided }
+  state.prefetched = { dueMs, decided }
 }
 
 /** Returns the prepared firing if it would still be decided the same way now. It can be claimed once. */
-export function claimAhead(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
-  const { ahead } = state
-  state.ahead = null
-  if (ahead === null || ahead.decided === null || ahead.dueMs !== dueAt(state)) return null
-  const isInTime = nowMs >= ahead.dueMs && nowMs - ahead.dueMs < TAKEN_LATE_MAX_MS
-  return isInTime && isPlain(state, nowMs, live) ? ahead.decided : null
+export function claimPrefetched(state: ScheduleState, live: Live, nowMs: number): DecidedFirings | null {
+  const { prefetched } = state
+  state.prefetched = null
+  if (prefetched === null || prefetched.decided === null || prefetched.dueMs !== dueAt(state)) return null
+  const isInTime = nowMs >= prefetched.dueMs && nowMs - prefetched.dueMs < TAKEN_LATE_MAX_MS
+  return isInTime && isPlain(state, nowMs, live) ? prefetched.decided : null
 }
 
 function isPlain({ stored, next, following, offsetMs }: ScheduleState, atMs: number, live: Live): boolean {

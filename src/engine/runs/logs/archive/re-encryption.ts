@@ -8,7 +8,7 @@ import type { KeptLog, LogKey } from '../../../model/records.ts'
 import type { AttemptStore, JobRetentionStore, KeptLogReader, SettingStore } from '../../../storage/store.ts'
 import type { LogArchivePort } from './log-archive.ts'
 
-interface ResealingParts {
+interface ReEncryptionParts {
   store: Pick<KeptLogReader, 'pageKeptLogs' | 'readKeptLogs'> &
     Pick<AttemptStore, 'markLogArchived'> &
     Pick<SettingStore, 'getSetting' | 'putSetting'> &
@@ -34,14 +34,14 @@ const AGAIN_MS = 3_600_000
  * time: each file and each small log states its key. Once all are, the store records it, and the earlier
  * keys are no longer needed.
  */
-export class Resealing {
-  readonly #parts: ResealingParts
+export class ReEncryption {
+  readonly #parts: ReEncryptionParts
   readonly #stopping = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #reportedAtMs: number
   #state: EncryptionState
 
-  constructor(parts: ResealingParts) {
+  constructor(parts: ReEncryptionParts) {
     this.#parts = parts
     this.#reportedAtMs = parts.clock.monotonicMs()
     const keyId = parts.keys.newest!.id
