@@ -198,8 +198,8 @@ it('the built command line loads what a command needs: no schemas, no fetch, no 
     const loaded = await loadedBy(...words)
     const files = loaded.filter((name) => name.startsWith(join(root, 'out')))
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
-    // The schemas alone have 300 KB.
-    expect([words, bytes < 400_000, bytes > 100_000], files.join(' ')).toEqual([words, true, true])
+    // Without the schemas, about 405 KB; they alone have 300 KB.
+    expect([words, bytes < 450_000, bytes > 100_000], files.join(' ')).toEqual([words, true, true])
     expect(loaded.filter((name) => name.includes('undici'))).toEqual([])
     expect(files.filter((file) => /deploy|fleet-file|schedules/.test(file))).toEqual([])
   }
