@@ -31,7 +31,7 @@ const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }>
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
   const { tone, shape } = STATE_LOOK[state]
   return (
-    <Flex component="span" display="inline-flex" align="baseline" gap={6} className={`${classes.state} ${tone} tone-`}>
+    <Flex component="span" display="inline-flex" align="baseline" gap={6} className={`${classes.state} tone-${tone}`}>
       {shape} {state}
     </Flex>
   )

@@ -86,7 +86,7 @@ export function NodeHealthDot({ node }: { node: NodeState }) {
     return <IconAlertTriangleFilled className={`tone-bad ${classes.trouble}`} size={12} role="img" aria-label={word} />
   return (
     <span
-      className={`${classes.dot} ${mode === 'active' ? HEALTH_LOOK[health].tone : 'off'} fixed tone-`}
+      className={`${classes.dot} tone-${mode === 'active' ? HEALTH_LOOK[health].tone : 'off'} fixed`}
       data-ring={health === 'unknown' || mode !== 'active' || undefined}
       role="img"
       aria-label={word}

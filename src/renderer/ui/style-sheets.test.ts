@@ -34,6 +34,10 @@ it('every class of a style sheet is used by a component', () => {
   expect(unused).toEqual([])
 })
 
+it('every tone has its name', () => {
+  expect(sources.filter(({ text }) => /tone-[` "]/.test(text)).map(({ path }) => path)).toEqual([])
+})
+
 it('every style sheet is used by a component', () => {
   const used = new Set(uses.map(({ sheet }) => sheet))
   const sheets = globSync('**/*.module.css', { cwd: renderer }).map((path) => join(renderer, path))

@@ -3,11 +3,11 @@ import { useCallback, useMemo } from 'react'
 import { useApi } from '../api/api.tsx'
 import { useStable } from './use-stable.ts'
 
-/** Names of nodes by id; the id itself only if the node is gone. The function changes only with the names. */
+/** Names of nodes by id; the id itself if the node is gone or there is no list. It changes only with the names. */
 export function useNodeName(): (id: string) => string {
   const { query } = useApi()
-  const { data } = useQuery(query.nodes.list.queryOptions())
+  const { data, isError } = useQuery(query.nodes.list.queryOptions())
   const entries = useStable(data?.nodes.map(({ id, name }): [string, string] => [id, name]) ?? null)
   const names = useMemo(() => entries && new Map(entries), [entries])
-  return useCallback((id) => (names === null ? '…' : (names.get(id) ?? id)), [names])
+  return useCallback((id) => names?.get(id) ?? (names === null && !isError ? '…' : id), [names, isError])
 }

@@ -114,7 +114,7 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
   const { tone, Icon, word } = LOOKS[state]
   return (
     <li className={classes.delivery}>
-      <span className={`${tone} tone- inline`}>
+      <span className={`tone-${tone} inline`}>
         <Icon size={14} stroke={2.2} aria-hidden />
         {word}
       </span>

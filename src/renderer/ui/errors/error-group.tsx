@@ -19,7 +19,7 @@ export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 's
         ? undefined
         : `Since ${formatInstant(group.stateAtMs)}`
   return (
-    <span className={`${classes.state} ${tone} fixed tone-`} title={title}>
+    <span className={`${classes.state} tone-${tone} fixed`} title={title}>
       <Icon size={13} stroke={2.2} aria-hidden />
       {group.reopenedAtMs === null ? group.state : 'reopened'}
     </span>

@@ -64,7 +64,7 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
             <button
               key={chain.id}
               type="button"
-              className={`${classes.chain} ${chain.enabled ? tone : 'off'} small tone-`}
+              className={`${classes.chain} tone-${chain.enabled ? tone : 'off'} small`}
               data-off={!chain.enabled || undefined}
               style={{ left: x + MARGIN, top: y + MARGIN, width: CHAIN_WIDTH, height: CHAIN_HEIGHT }}
               onClick={() => onOpen(chain.id)}
