@@ -3,6 +3,7 @@ import type { AttemptChange, TimelineEntry } from './attempt-change.ts'
 import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
+import { encode, plain } from '../../shared/texts/message.ts'
 
 /** The job fields that changes of its attempts read and write. */
 export interface JobFacts
@@ -72,7 +73,7 @@ export function afterChange<Facts extends JobFacts>(
       ...updated,
       state: 'ended',
       outcome,
-      reason: isStopped ? 'cancelled' : attempt.reason,
+      reason: isStopped ? 'cancelled' : attempt.reason && encode(plain(attempt.reason)),
       startedAtMs: attempt.startedAtMs,
       endedAtMs: atMs
     },

@@ -110,11 +110,10 @@ export const en = {
     jobId: JobId | null
     chain: string | null
     spider: string | null
-    outcome: Outcome
+    outcome: Outcome | null
   }) =>
     of.jobId === null ? 'Queued by a chain' : `Queued by the chain "${of.chain}": ${of.spider} ended as ${of.outcome}`,
   /** An entry from before there were codes that names a job which its reader may not see. */
-  'timeline.of_kind': ({ kind }: { kind: string }) => `${kind[0]!.toUpperCase()}${kind.slice(1).replaceAll('_', ' ')}`,
   'timeline.order_changed': (who: By) => `Order changed${by(who)}`,
   'timeline.priority_set': ({ priority, ...who }: By & { priority: number }) => `Priority set to ${priority}${by(who)}`,
   'timeline.moved_to_front': (who: By) => `Moved to the front${by(who)}`,
@@ -243,8 +242,8 @@ export const en = {
   'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue',
 
   'reason.cancelled_while_queued': () => 'cancelled while queued',
-  'reason.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome | null }) =>
-    `skipped: ${another(jobId)} ended ${outcome === null ? 'otherwise' : `as ${outcome}`}`,
+  'reason.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome }) =>
+    `skipped: ${another(jobId)} ended as ${outcome}`,
   'reason.expired': () => 'expired',
   'reason.egg_not_importable': () => 'egg cannot be imported',
   'chain.failed': ({ error, jobId }: { error: string; jobId: JobId | null }) =>
@@ -262,16 +261,17 @@ export const en = {
     only === null
       ? `no node is ${describeTags(tags)}`
       : 'its node was removed or has different tags; run the job again on another node',
-  /** `matching`: how many nodes could run the job; `node`: the first of them. */
-  'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & AtNode & { matching: number }) =>
+  /** `matching`: how many nodes could run the job; `node`: that node, if there is only one. */
+  'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & { node: string | null; matching: number }) =>
     `${matching === 1 ? node : `every node${ofNodes(where)} that could run the job`} is cordoned`,
-  /** `down`: how many of them are not cordoned. */
-  'waiting.nodes_down': (of: Where & AtNode & { matching: number; down: number; why: Unavailable }) => {
+  /** `down`: how many of them are not cordoned. `node` and `why` are null if there are several of these, and no others. */
+  'waiting.nodes_down': (
+    of: Where & { matching: number; down: number; node: string | null; why: Unavailable | null }
+  ) => {
     const { node, matching, down, why, ...where } = of
-    if (down < matching)
-      return `${node} ${UNAVAILABLE[why]}, and the other nodes${ofNodes(where)} are down or cordoned as well`
-    if (matching === 1) return `${node} ${UNAVAILABLE[why]}`
-    return `none of the ${down} nodes${ofNodes(where)} can take jobs now`
+    if (why === null) return `none of the ${down} nodes${ofNodes(where)} can take jobs now`
+    const first = `${node} ${UNAVAILABLE[why]}`
+    return matching === 1 ? first : `${first}, and the other nodes${ofNodes(where)} are down or cordoned as well`
   },
   'waiting.python_not_ready': (of: Where & AtNode & { matching: number; why: string }) => {
     const { node, matching, why, ...where } = of

@@ -38,9 +38,17 @@ export function waitFor<W extends WaitingCodes>(
 /** Words from outside, such as the answer of a node, or from before there were codes. */
 export const plain = (text: string): Message => say('text', { text })
 
-/** A code that a later version wrote is shown as it is. */
+/** The code itself for one that a later version wrote, or whose stored parameters do not fit its text. */
 export function render({ code, params }: Message, texts: Catalogue = en): string {
   if (!Object.hasOwn(texts, code)) return code
+  try {
+    return renderKnown({ code, params }, texts)
+  } catch {
+    return code
+  }
+}
+
+function renderKnown({ code, params }: Message, texts: Catalogue): string {
   const given = Object.entries(params).map(([name, value]) => [name, isMessage(value) ? render(value, texts) : value])
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }
@@ -57,29 +65,48 @@ export function encode({ code, params }: Message): string {
   return JSON.stringify(isEmpty(params) ? [code] : [code, params])
 }
 
+/** Of a stored text. Words from outside may look like an encoded message, and are none. */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
-  const [code, params = {}] = JSON.parse(stored) as [Code, Message['params']?]
-  return { code, params }
+  try {
+    const [code, params, ...rest] = JSON.parse(stored) as [Code, Param?, ...unknown[]]
+    if (params === undefined) return { code, params: {} }
+    if (rest.length === 0 && isMessage(params)) return { code, params: params as unknown as Message['params'] }
+  } catch {
+    // Not JSON.
+  }
+  return plain(stored)
 }
 
-/** The jobs that a message names, also in messages among its parameters. */
+const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
+
+/** The jobs that a message names: also in messages and in words from outside among its parameters. */
 export function jobsIn({ params }: Message): JobId[] {
-  return Object.entries(params).flatMap(([name, value]) =>
-    isMessage(value) ? jobsIn(value) : name === 'jobId' && typeof value === 'string' ? [value as JobId] : []
-  )
+  return Object.values(params).flatMap((value) => {
+    if (typeof value === 'string') return [...value.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
+    return isMessage(value) ? jobsIn(value) : []
+  })
 }
 
-/** Named together with the job of the same message, or not at all. */
+/** Named together with the job of the same message, or not at all. `outcome`: with a chain, which watched that job. */
 const NAMES_OF_JOB = ['jobId', 'chain', 'spider']
+const NAMES_WITH_CHAIN = [...NAMES_OF_JOB, 'outcome']
 
-/** The message without the names of jobs that `isShown` does not accept: these parameters are null. */
+/**
+ * The message without the names of jobs that `isShown` does not accept: these parameters are null, and words from
+ * outside say "another job".
+ */
 export function withoutJobs(message: Message, isShown: (id: JobId) => boolean): Message {
-  const { jobId } = message.params
+  const { jobId, chain } = message.params
   const isHidden = typeof jobId === 'string' && !isShown(jobId as JobId)
+  const names = chain === undefined ? NAMES_OF_JOB : NAMES_WITH_CHAIN
   const params = Object.entries(message.params).map(([name, value]): [string, Param] => {
-    if (isMessage(value)) return [name, withoutJobs(value, isShown)]
-    return [name, isHidden && NAMES_OF_JOB.includes(name) ? null : value]
+    if (isHidden && names.includes(name)) return [name, null]
+    if (typeof value !== 'string') return [name, isMessage(value) ? withoutJobs(value, isShown) : value]
+    return [
+      name,
+      name === 'jobId' ? value : value.replace(JOB_IDS, (job, id: JobId) => (isShown(id) ? job : 'another job'))
+    ]
   })
   return { code: message.code, params: Object.fromEntries(params) }
 }

@@ -42,6 +42,23 @@ describe('a message', () => {
     expect(decode(stored)).toEqual(message)
   })
 
+  it.each([
+    '["a",oops',
+    '["ok"] (had 3)',
+    '["timeout","retry"]',
+    '["timeout",30]',
+    '["shop.eu", "x"',
+    '["text",null]',
+    '["a",{},1]'
+  ])('is not seen in words from outside: %s', (words) => {
+    expect(decode(words)).toEqual(plain(words))
+    expect(decode(encode(plain(words)))).toEqual(plain(words))
+  })
+
+  it('whose parameters do not fit its text is shown as its code', () => {
+    expect(render(decode('["timeline.placed",{}]'))).toBe('timeline.placed')
+  })
+
   it('of a row from before there were codes is its text', () => {
     expect(written(decode('Sent to eu-1'))).toEqual({
       text: 'Sent to eu-1',
@@ -59,7 +76,7 @@ describe('to a reader who may not see another job', () => {
     expect(written(asSeen(BY_CHAIN))).toEqual({
       text: 'Queued by a chain',
       code: 'timeline.queued_by_chain',
-      params: { jobId: null, chain: null, spider: null, outcome: 'failed' }
+      params: { jobId: null, chain: null, spider: null, outcome: null }
     })
   })
 

@@ -7,7 +7,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../../shared/ids.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { encode, plain, say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { IncomingFiles } from '../../storage/blobs/incoming-files.ts'
 import { knownMarkOf } from '../../storage/blobs/blobs-place.ts'
@@ -344,7 +344,7 @@ async function importInto(
           kind: 'ended',
           entry: ended,
           result: outcome,
-          reason,
+          reason: encode(plain(reason)),
           killingLine: judged.killingLine,
           details: { startedAtMs: times.startedAtMs, stats: judged.stats },
           counts: judged.counts

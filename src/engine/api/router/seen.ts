@@ -22,7 +22,7 @@ import type {
   Transition,
   Waiting
 } from '../../../shared/contract/index.ts'
-import { type Message, jobsIn, say, withoutJobs, written } from '../../../shared/texts/message.ts'
+import { type Message, jobsIn, plain, say, withoutJobs, written } from '../../../shared/texts/message.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { OnlyProjects } from '../../model/records.ts'
@@ -134,8 +134,6 @@ interface JobReads {
   store: Pick<JobReader, 'getJobs'>
 }
 
-/** Rows from before there were codes have sentences, which may name a job anywhere. */
-const namesJob = (text: string): boolean => /\b[0-9a-f]{32}\b/.test(text)
 const READ_AT_ONCE = 1_000
 
 /** The jobs that may be named. Not those that are gone: their projects are unknown. */
@@ -156,12 +154,10 @@ async function nameable(
 
 const waitingMessage = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
 
-const SKIPPED = say('reason.skipped', { jobId: null, outcome: null })
-
-/** null: words of Scrapy, or none. */
+/** Without a code: words of Scrapy, or a sentence from before there were codes. */
 function reasonMessage({ reason, reasonCode: code, reasonParams: params = {} }: Job): Message | null {
   if (code !== undefined) return { code, params } as Message
-  return reason !== null && namesJob(reason) ? SKIPPED : null
+  return reason === null ? null : plain(reason)
 }
 
 /** These jobs, which may be seen, without the names of others that they wait or waited for. */
@@ -185,9 +181,9 @@ export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: 
     if (waiting !== null && !jobsIn(waiting).every(isShown)) {
       kept.waiting = { ...job.waiting!, ...written(withoutJobs(waiting, isShown)), code: job.waiting!.code }
     }
-    if (reason === SKIPPED || (reason !== null && !jobsIn(reason).every(isShown))) {
-      const { text, code, params } = written(withoutJobs(reason, isShown))
-      Object.assign(kept, { reason: text, reasonCode: code, reasonParams: params })
+    if (reason !== null && !jobsIn(reason).every(isShown)) {
+      const { text, params } = written(withoutJobs(reason, isShown))
+      Object.assign(kept, { reason: text, ...(job.reasonCode !== undefined && { reasonParams: params }) })
     }
     return kept
   })
@@ -197,6 +193,8 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
   return (await seenJobs([job], seen, reads))[0]!
 }
 
+const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
+
 /** The timeline of a job that may be seen. A chain is named only together with the job that it watched. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
@@ -205,10 +203,12 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
   const named = (entry: Transition) => [...inEvidence(entry), ...jobsIn(entry as Message)]
   const shown = await nameable(timeline.flatMap(named), seen, reads)
   return timeline.map((entry) => {
-    if (named(entry).every((id) => shown.has(id)) && !(entry.code === 'text' && namesJob(entry.text))) return entry
-    const said = entry.code === 'text' ? say('timeline.of_kind', { kind: entry.kind }) : (entry as Message)
-    const { jobId: _jobId, retryOf: _retryOf, chainId: _chainId, ...evidence } = entry.evidence
-    return { ...entry, ...written(withoutJobs(said, (id) => shown.has(id))), evidence }
+    if (named(entry).every((id) => shown.has(id))) return entry
+    const said = withoutJobs(entry as Message, (id) => shown.has(id))
+    if (inEvidence(entry).every((id) => shown.has(id))) return { ...entry, ...written(said) }
+    const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
+    // A sentence from before there were codes names the chain.
+    return { ...entry, ...written(entry.code === 'text' && chainId !== undefined ? BY_A_CHAIN : said), evidence }
   })
 }
 
@@ -273,9 +273,6 @@ export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): 
   const messages = all.map(({ problemCode: code, problemParams: params = {} }) => ({ code, params }) as Message)
   const shown = await nameable(messages.flatMap(jobsIn), seen, reads)
   return all.map((chain, index) => {
-    if (chain.problemCode === 'text' && namesJob(chain.problem!)) {
-      return { ...chain, problem: null, problemCode: undefined, problemParams: undefined }
-    }
     if (jobsIn(messages[index]!).every((id) => shown.has(id))) return chain
     const { text, code, params } = written(withoutJobs(messages[index]!, (id) => shown.has(id)))
     return { ...chain, problem: text, problemCode: code, problemParams: params }

@@ -111,7 +111,9 @@ export function toJob(row: JobRow): StoredJob {
 function endOf(stored: string | null): Pick<StoredJob, 'reason' | 'reasonCode' | 'reasonParams'> {
   if (stored === null) return { reason: null }
   const message = decode(stored)
-  if (message.code === 'text') return { reason: stored }
+  if (message.code === 'text') return { reason: render(message) }
+  // Words of Scrapy from before they were encoded.
+  if (!message.code.startsWith('reason.')) return { reason: stored }
   return { reason: render(message), reasonCode: message.code, reasonParams: message.params }
 }
 

@@ -118,6 +118,18 @@ export function describeAttempts(story: Story): void {
       expect(await story.heads(1)).toEqual([])
     })
 
+    test.each(['["blocked", "https://…', '["timeout","retry"]', '["reason.expired"]'])(
+      'the reason of a spider is kept as it is, also if it looks like one of ours: %s',
+      async (reason) => {
+        const job = await enqueue()
+        await begin(job)
+        await end(job, { result: 'failed', reason })
+        const stored = await story.store.getJob(job.id)
+        expect(stored).toMatchObject({ state: 'ended', reason })
+        expect(stored).not.toHaveProperty('reasonCode')
+      }
+    )
+
     test('the outcome of a job may differ from the result of its attempt', async () => {
       const [hopeless, retried] = [await enqueue(), await enqueue()]
       await begin(hopeless)

@@ -38,8 +38,13 @@ export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Wa
 
 function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   const { first, firstUnavailable: down, unavailable, matching } = summary
-  if (down === null) return waitFor('nodes_cordoned', { node: first!.name, matching, ...where })
-  return waitFor('nodes_down', { node: down.name, why: down.unavailable!, matching, down: unavailable, ...where })
+  if (down === null) {
+    return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
+  }
+  // A parameter that the text leaves out would name a node to readers who may not see it.
+  const named = unavailable < matching || matching === 1 ? down : null
+  const { name: node = null, unavailable: why = null } = named ?? {}
+  return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })
 }
 
 /** There is room, but not on a node with the egg. */
