@@ -41,33 +41,6 @@ export const Change = z.discriminatedUnion('kind', [
 ])
 export type Change = z.infer<typeof Change>
 
-/** The part of the contract that a change belongs to: its client updates or outdates the results of that part. */
-export const NOUN_OF = {
-  job: 'jobs',
-  job_removed: 'jobs',
-  job_progress: 'jobs',
-  jobs: 'jobs',
-  waiting: 'jobs',
-  node: 'nodes',
-  node_removed: 'nodes',
-  project: 'projects',
-  project_removed: 'projects',
-  schedule: 'schedules',
-  schedule_removed: 'schedules',
-  chains: 'chains',
-  webhooks: 'webhooks',
-  alerts: 'alerts',
-  errors: 'errors',
-  findings: 'findings',
-  storage: 'storage',
-  limits: 'queue',
-  discovery: 'discovery',
-  environments: 'environments',
-  figures: 'system',
-  problems: 'system',
-  python: 'system'
-} as const satisfies Record<Change['kind'], string>
-
 export const ChangeBatch = z.object({
   /** Pass this as `after` to resume after this batch. */
   cursor: z.string(),

@@ -1,12 +1,6 @@
 import { expect, expectTypeOf, it } from 'vitest'
-import {
-  type Change,
-  type Contract,
-  contract,
-  type Job,
-  listOperations,
-  NOUN_OF
-} from '../../../shared/contract/index.ts'
+import { type Change, type Contract, contract, type Job, listOperations } from '../../../shared/contract/index.ts'
+import { NOUN_OF } from '../../../shared/contract/change-nouns.ts'
 import { aJob, aNode, jobIdAt } from '../../../shared/testing/builders.ts'
 import { createApi } from '../api.tsx'
 import { createFakeEngine } from '../../testing/fake-engine.ts'

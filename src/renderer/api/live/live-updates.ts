@@ -1,4 +1,5 @@
-import { type Change, type NodeId, type Figures, NOUN_OF, type SystemStatus } from '../../../shared/contract/index.ts'
+import { NOUN_OF } from '../../../shared/contract/change-nouns.ts'
+import type { Change, NodeId, Figures, SystemStatus } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { jobs } from './jobs.ts'
 import { type Noun, type NounUpdates, patch, type QueryUpdate, refetch, mergeList } from './query-updates.ts'

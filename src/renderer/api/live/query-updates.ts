@@ -1,7 +1,8 @@
 import type { GeneralUtils, ProcedureUtils } from '@orpc/tanstack-query'
 import type { InfiniteData, QueryKey } from '@tanstack/react-query'
 import type { Api } from '../api.tsx'
-import type { Change, NOUN_OF } from '../../../shared/contract/index.ts'
+import type { NOUN_OF } from '../../../shared/contract/change-nouns.ts'
+import type { Change } from '../../../shared/contract/index.ts'
 
 export type Noun = (typeof NOUN_OF)[Change['kind']]
 
