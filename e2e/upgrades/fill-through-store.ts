@@ -7,7 +7,7 @@ import {
   RECOMMENDED_POLICY
 } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName, aWebhookId, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
-import { plain } from '../../src/shared/texts/message.ts'
+import { type Message, plain, say } from '../../src/shared/texts/message.ts'
 import { NO_LABELS } from '../../src/engine/monitoring/alerts/signal.ts'
 import { openFilesystemBlobStore } from '../../src/engine/storage/blobs/filesystem/filesystem-blob-store.ts'
 import { ItemsArchive } from '../../src/engine/runs/log-collector/items-archive.ts'
@@ -49,7 +49,10 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     ...{ id: branded('5'.repeat(32)), userId: anna, credentialId: 'Y3JlZGVudGlhbA', name: 'laptop' },
     ...{ host: 'deck.example.org', publicKey: 'a2V5', signCount: 3, createdAtMs: nowMs, lastUsedAtMs: nowMs }
   })
-  const entry = (text: string) => ({ atMs: nowMs, message: plain(text), evidence: { seen: text.length } })
+  const entry = (words: string | Message) => {
+    const message = typeof words === 'string' ? plain(words) : words
+    return { atMs: nowMs, message, evidence: { seen: message.code.length } }
+  }
   let made = 0
 
   async function queue(over: Partial<NewJob> = {}): Promise<NewJob> {
@@ -61,7 +64,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   }
   async function begin(over: Partial<NewJob> = {}): Promise<NewJob> {
     const job = await queue(over)
-    await store.beginAttempts([anAttemptStart(job, { nodeId, entry: entry('Sent') })])
+    await store.beginAttempts([anAttemptStart(job, { nodeId, entry: entry(say('timeline.sent', { node: 'berlin' })) })])
     return job
   }
   async function change(job: NewJob, over: Partial<AttemptChange>): Promise<void> {

@@ -1,6 +1,6 @@
 """
-python3 make.py [--only TEXT] [CACHE]: makes the logs in src/engine/understanding/samples again, with real Scrapys from
-1.0 to the newest, and LogParser's answer to each, also to the logs in output/samples (logparser.jsonl). Needs the Pythons that the old Scrapys run on (pyenv has
+python3 make.py [--only TEXT] [CACHE]: makes the logs in src/engine/runs/log-parser/samples again, with real Scrapys from
+1.0 to the newest, and LogParser's answer to each, also to the logs in jobs/outcome/samples (logparser.jsonl). Needs the Pythons that the old Scrapys run on (pyenv has
 them all); environments are kept in CACHE. A version whose Python is missing is left out, and its old sample stays.
 """
 import argparse
@@ -17,7 +17,7 @@ import time
 import site_of_samples
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SAMPLES = os.path.join(HERE, "..", "..", "src", "engine", "understanding", "samples")
+SAMPLES = os.path.join(HERE, "..", "..", "src", "engine", "runs", "log-parser", "samples")
 PYENV = os.path.expanduser("~/.pyenv/versions")
 
 OLD = ["parsel<1.7", "w3lib<2", "lxml<5", "cssselect<1.2"]
@@ -131,7 +131,7 @@ def main():
 def write_answers(parser):
     files = [
         os.path.join(directory, name)
-        for directory in [SAMPLES, os.path.join(SAMPLES, "..", "..", "output", "samples")]
+        for directory in [SAMPLES, os.path.join(SAMPLES, "..", "..", "..", "jobs", "outcome", "samples")]
         for name in sorted(os.listdir(directory))
         if name.endswith(".log")
     ]

@@ -1,5 +1,5 @@
 """
-.venv/bin/python scripts/log-samples/uncounted.py: makes the logs in src/engine/understanding/samples/uncounted again:
+.venv/bin/python scripts/log-samples/uncounted.py: makes the logs in src/engine/runs/log-parser/samples/uncounted again:
 runs of five items and one page whose closing stats are hard to read or do not count them. Lists of middlewares, which
 say nothing here, are left out.
 """
@@ -12,7 +12,7 @@ import tempfile
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
-TARGET = os.path.join(os.path.dirname(__file__), "..", "..", "src", "engine", "understanding", "samples", "uncounted")
+TARGET = os.path.join(os.path.dirname(__file__), "..", "..", "src", "engine", "runs", "log-parser", "samples", "uncounted")
 SETTINGS = {
     "keys": {},
     "objects": {},

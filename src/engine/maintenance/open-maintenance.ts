@@ -3,6 +3,7 @@ import type { AccessOptions } from '../access/open-access.ts'
 import type { LocalLayout } from '../nodes/local/optional-local-node.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { Archives } from '../runs/open-archives.ts'
+import type { Sweep } from '../runtime/sweep.ts'
 import { stop, type Tools } from '../runtime/tools.ts'
 import type { StorageOptions } from '../storage/open-storage.ts'
 import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
@@ -20,9 +21,10 @@ import { sweepUnusedBlobs } from './retention/eggs.ts'
 interface MaintenanceParts
   extends Tools,
     Pick<Archives, 'archive' | 'itemBlobs' | 'reEncryption'>,
-    Pick<HousekeepingParts, 'checkProblems' | 'fleet' | 'inventories' | 'sweeps'>,
+    Pick<HousekeepingParts, 'checkProblems' | 'fleet' | 'inventories'>,
     Pick<RetentionParts, 'deleteEgg'> {
   store: Store
+  sweeps: readonly Pick<Sweep<never>, 'run' | 'stop'>[]
   /** null: archived logs are not indexed. */
   logIndex: RetentionParts['searchIndex'] | null
   projects: Projects
@@ -67,6 +69,7 @@ export function openMaintenance(
   })
   opened.adopt(retention, stop)
   const sweeps = [
+    ...parts.sweeps,
     sweepLeftHolds({ directory: dataDirectory, clock, logger }),
     // In the data directory, blobs belong to one engine, and are deleted at once.
     ...(sharedBlobs === null ? [] : [sweepUnusedBlobs({ projects, blobs: sharedBlobs.store, clock, logger })])
@@ -74,7 +77,7 @@ export function openMaintenance(
   for (const sweep of sweeps) opened.adopt(sweep, stop)
   const housekeeping = new Housekeeping({
     ...{ store, clock, logger, fleet: parts.fleet, inventories: parts.inventories, checkProblems: parts.checkProblems },
-    sweeps: [...parts.sweeps, ...sweeps],
+    sweeps,
     auditDays: audit?.days ?? DEFAULT_AUDIT_DAYS
   })
   opened.adopt(housekeeping, stop)

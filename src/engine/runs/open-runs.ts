@@ -72,13 +72,13 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
         ]
       : [])
   ]
-  for (const sweep of sweeps) opened.adopt(sweep, stop)
   return {
     itemsArchive,
     collector,
     jobFigures,
     jobLogs,
     errorGroups,
+    /** Adopted by the wing that runs them, so that they stop before the parts that they use. */
     sweeps,
     openItems,
     countFilled: async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)

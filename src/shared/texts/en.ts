@@ -264,7 +264,7 @@ export const en = {
   /** `matching`: how many nodes could run the job; `node`: that node, if there is only one. */
   'waiting.nodes_cordoned': ({ node, matching, ...where }: Where & { node: string | null; matching: number }) =>
     `${matching === 1 ? node : `every node${ofNodes(where)} that could run the job`} is cordoned`,
-  /** `down`: how many of them are not cordoned. `node` and `why` are null if there are several of these, and no others. */
+  /** `down`: how many of them are not cordoned. `node` and `why` are null where the text names no node. */
   'waiting.nodes_down': (
     of: Where & { matching: number; down: number; node: string | null; why: Unavailable | null }
   ) => {

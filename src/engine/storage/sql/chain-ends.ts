@@ -86,7 +86,7 @@ export function createChainEnds(database: Database) {
   let ended: Cell[][] = []
 
   /** Deletes the records of jobs that nothing needs any more. */
-  function forgetUnneeded(...jobIds: JobId[]): void {
+  function forgetUnneeded(jobIds: readonly JobId[]): void {
     const ids = jobIds.map((id) => [id])
     forgetAnswered(ids)
     forgetLines(ids)
@@ -101,7 +101,7 @@ export function createChainEnds(database: Database) {
     /** Ends the write: forgets what its ends have made unneeded. */
     flush(): void {
       recordDue(ended)
-      forgetUnneeded(...ended.map(([id]) => id as JobId))
+      forgetUnneeded(ended.map(([id]) => id as JobId))
       ended = []
     },
 
@@ -128,7 +128,7 @@ export function createChainEnds(database: Database) {
       for (const old of [oldEnds, oldLines]) {
         const jobIds = left > 0 ? old.all({ beforeId, sinceMs, limit: left }) : []
         for (const jobId of jobIds) stayCancelled.run(jobId)
-        forgetUnneeded(...jobIds)
+        forgetUnneeded(jobIds)
         left -= jobIds.length
       }
       return limit - left

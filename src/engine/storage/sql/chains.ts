@@ -55,7 +55,7 @@ export function createChains({
     deleteChain(id: ChainId): boolean {
       const jobIds = dueOfChain.all(id)
       const isThere = remove.run(id).changes > 0
-      for (const jobId of jobIds) chainEnds.forgetUnneeded(jobId)
+      for (const jobId of jobIds) chainEnds.forgetUnneeded([jobId])
       return isThere
     },
 
@@ -69,11 +69,11 @@ export function createChains({
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)
           const ids = enqueue.enqueueJobs(jobs)
           // A deduplicated job is an earlier job and keeps its own line.
-          jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded(id))
+          jobs.forEach(({ id }, index) => ids[index] !== id && chainEnds.forgetUnneeded([id]))
           fired.run({ id: chainId, atMs })
         }
         if (problem !== null) failed.run(encode(problem), chainId)
-        chainEnds.forgetUnneeded(jobId)
+        chainEnds.forgetUnneeded([jobId])
         return true
       })
     }
