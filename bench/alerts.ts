@@ -90,7 +90,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   }
 }
 
-/** Three rules of four are of one spider; of the others, each is of a project, and one in a hundred of all. */
+/** Three of four rules are for one spider; most others are for a project, and one in a hundred is for all. */
 function ruleOf(index: number, { spiders }: Load): AlertRule {
   const spider = (index * 7) % spiders
   const isOfSpider = index % 4 > 0
@@ -120,7 +120,7 @@ async function fill(store: Store, load: Load): Promise<void> {
   await Promise.all(Array.from({ length: load.rules }, (_, index) => store.putAlertRule(ruleOf(index, load))))
 }
 
-/** Facts of all spiders in turn, evenly over time. What breaches is over when it is its turn again. */
+/** Facts of all spiders in turn, evenly over time. A breach is over by the spider's next turn. */
 class Facts {
   count = 0
   readonly #load: Load
@@ -156,7 +156,7 @@ class Facts {
   }
 }
 
-/** From a fact until the deliveries of its messages are on disk. */
+/** Time from a fact until the deliveries of its messages are on disk. */
 class ToldTimes {
   delaysMs: number[] = []
   readonly #begunMs = new Map<string, number>()
@@ -187,7 +187,7 @@ class ToldTimes {
   }
 }
 
-/** Of one core, of all threads of this process. */
+/** Share of one core that all threads of this process use. */
 async function shareOf({ measureMs }: Load, tick: () => void): Promise<number> {
   const startedMs = performance.now()
   const cpu = process.cpuUsage()

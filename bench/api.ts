@@ -18,7 +18,7 @@ export const about = 'requests a second of the Scrapyd-compatible API, ours besi
 
 const FINISHED = 100
 const CONNECTIONS = 32
-/** How many times as many requests per second as Scrapyd. */
+/** The wanted ratio of our requests per second to Scrapyd's. */
 const WANTED: Record<Endpoint, number> = {
   ...{ daemonstatus: 6, listprojects: 5, listspiders: 5, listjobs: 20, schedule: 10, mixed: 8 }
 }
@@ -71,7 +71,7 @@ async function compareSides(
     rates.push(newest)
     progress(`${endpoint} ${round}/${rounds}: ${Math.round(newest.ours)}/s, Scrapyd ${Math.round(newest.theirs)}/s`)
   }
-  // The round in the middle, so that a slow moment of the machine that hit one side alone does not decide.
+  // The median round, so that a moment in which the machine slowed one side alone does not decide.
   const middle = rates.toSorted((one, other) => one.ours / one.theirs - other.ours / other.theirs)[rates.length >> 1]!
   const values = { ours: middle.ours, bound: middle.theirs, unit: 'requests/s', boundIs: 'Scrapyd' }
   return compare(endpoint, { ...values, wanted: { atLeast: WANTED[endpoint] } }, conditions)

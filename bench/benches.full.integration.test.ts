@@ -33,7 +33,7 @@ import * as pgLatency from './pg-latency.ts'
 import * as recover from './recover.ts'
 import * as schedules from './schedules.ts'
 
-/** The benches at a tiny size: this checks only that they work. Real figures need a quiet machine. */
+/** Runs the benches at a tiny size to check only that they work. Real figures need a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
   [
     'alerts',
@@ -168,7 +168,7 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
   ]
 ]
 
-/** Left out where there is no PostgreSQL. */
+/** Skipped where there is no PostgreSQL. */
 const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
 const isThere = (name: string) =>
   name === 'door-scale' ? doorScale.whyNot() === null : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null

@@ -14,8 +14,8 @@ const PROGRAM = resolve(import.meta.dirname, '..', 'out', 'service', 'scrapdeck.
 const HOOK = resolve(import.meta.dirname, 'support', 'report-cpu.cjs')
 
 /**
- * What bin/scrapdeck runs, against a running service, in turn with `node -e 0`. Elapsed time and CPU time (user and
- * system): the second hardly depends on what else the machine does.
+ * Measures commands of bin/scrapdeck against a running service, in turn with `node -e 0`. Reports elapsed time and CPU
+ * time (user and system); CPU time hardly depends on the load of the machine.
  */
 export const run = () => measure({ rounds: 15 })
 

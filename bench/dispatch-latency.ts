@@ -21,7 +21,7 @@ export interface Size {
   /** Run times are distributed uniformly between these two. */
   jobMs: [number, number]
   measureMs: number
-  /** So many old jobs are being deleted meanwhile. */
+  /** The number of old jobs that are deleted meanwhile. */
   old?: number
 }
 
@@ -41,7 +41,7 @@ export async function run(words: string[] = []): Promise<Figure[]> {
   const part = Number(nodes) / FULL.nodes
   const size = {
     ...{ ...FULL, measureMs: Number(seconds) * 1_000, nodes: Number(nodes) },
-    // As many slots become free per second on a smaller fleet.
+    // A smaller fleet frees as many slots per second.
     ...{ queued: FULL.queued * part, lanes: FULL.lanes * part },
     jobMs: FULL.jobMs.map((ms) => ms * part) as [number, number]
   }
@@ -165,7 +165,7 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
   }
 }
 
-/** A slot that was seen to be free, and when each stage of its next job was over. */
+/** A slot that became free, and the end of each stage of its next job. */
 interface Freed {
   atMs: number
   committedAtMs?: number

@@ -24,7 +24,7 @@ export interface Size {
 }
 
 const AT_FULL_SIZE: Size = { nodes: NODES, slots: SLOTS, queued: NODES * SLOTS, lanes: LANES }
-/** The same number of slots spread over more and more nodes, then an ever longer queue on the same fleet. */
+/** Spreads the same number of slots over more and more nodes, then grows the queue of the same fleet. */
 const GROWTH: Size[] = [
   { ...AT_FULL_SIZE, nodes: 10, slots: 1_600 },
   { ...AT_FULL_SIZE, nodes: 100, slots: 160 },
@@ -65,14 +65,14 @@ async function compareWithBare(size: Size, ours: number, conditions: Figure['con
   }
 }
 
-/** From resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */
+/** Time from resuming until all slots are taken, or the queue is empty, and every job is recorded as accepted. */
 export async function fillSlots(size: Size, postgres?: PostgresAddress) {
   const jobs = Math.min(size.queued, size.nodes * size.slots)
   const measured = await timed({ ...size, jobMs: LONG_MS, postgres }, jobs, 'accepted')
   return { ...measured, conditions: { ...conditionsOf(size), jobs } }
 }
 
-/** Jobs that run for a few seconds, are seen to end, have their logs evaluated and archived, and free their slots. */
+/** Jobs run for a few seconds and end; the engine notices, evaluates and archives their logs, and frees their slots. */
 async function liveWhole(size: Lives): Promise<Figure[]> {
   const { jobsPerSecond, cpuUsPerJob } = await timed(size, size.queued, 'ended')
   const conditions = { ...conditionsOf(size), jobs: size.queued, job_ms: size.jobMs.join('-') }

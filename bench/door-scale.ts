@@ -23,14 +23,14 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const CONNECTIONS = 32
-/** A run takes so long that jobs pending, running and finished are all in the lists. */
+/** Long enough that the lists contain pending, running and finished jobs. */
 const JOB_MS = 2_000
 const SLOTS = 40
-/** Engines load and index for a moment after their start. */
+/** After their start, engines load and index for a moment. */
 const SETTLE_MS = 5_000
 const SERVERS = ['postgres', 'nginx', 'redis-server']
 
-/** Why it cannot run here; null: it can. */
+/** Why the bench cannot run here; null: it can. */
 export const whyNot = (): string | null => whyNoPostgres() ?? whyNoRedis() ?? whyNoNginx()
 
 interface Arrangement {
@@ -42,10 +42,10 @@ interface Arrangement {
 interface Round {
   perSecond: number
   p99Ms: number
-  /** Cores that each used. */
+  /** The number of cores that each process used. */
   cores: Record<string, number>
   loops: Record<string, number>
-  /** Cores of the machine that were busy. */
+  /** The number of busy cores of the machine. */
   busy: number
 }
 
@@ -59,8 +59,8 @@ export const run = ([rounds = '5']: string[] = []) =>
 
 /**
  * All arrangements are up during the whole run, each with a namespace of one PostgreSQL, a node and, if it has a cache,
- * a namespace of one Redis; they get the load in turn. The load is what clients of Scrapyd send: half of it
- * daemonstatus, a quarter listjobs, a quarter listprojects, and each hundredth request queues a job, which then runs.
+ * a namespace of one Redis; they get the load in turn. The load is typical of Scrapyd's clients: half of it is
+ * daemonstatus, a quarter listjobs, a quarter listprojects, and every hundredth request queues a job, which then runs.
  */
 export async function measure(options: {
   rounds: number
@@ -79,7 +79,7 @@ export async function measure(options: {
     arrangements.map(async ({ engines }) => {
       const jobs = Array.from({ length: queued }, () => ({ project: PROJECT, spider: 'noop' }))
       const { client } = engines[0]!.service
-      // The project is known once the node was asked for it.
+      // The engine knows the project once it has asked the node for it.
       const queue = () =>
         client.jobs.runMany({ jobs }).then(
           () => true,
@@ -89,7 +89,7 @@ export async function measure(options: {
     })
   )
   await new Promise((resolve) => setTimeout(resolve, settleMs))
-  // Compiled, connected and warm: the first round would be another one.
+  // A first round warms up code and connections; it would differ from the others.
   for (const one of arrangements) await measureOne(one, durationMs / 2)
   const results = new Map<string, Round[]>(names.map((name) => [name, []]))
   for (let count = 1; count <= rounds; count += 1)
@@ -126,7 +126,7 @@ export async function measure(options: {
       const busy = all.reduce((sum, one) => sum + one.busy, 0) / all.length
       const bound = whatBounds({ loops, used, busy, cores: cpus().length })
       const own = { ...conditions, ...shares, bound }
-      // Says more than the rate where other programs take a part of the machine.
+      // Says more than the rate while other programs use the machine.
       const servers = used - (cores['generator'] ?? 0) - (cores['others'] ?? 0)
       const rate = all.reduce((sum, one) => sum + one.perSecond, 0) / all.length
       return [
@@ -192,7 +192,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const roles = new Map<number, string>()
   for (const engine of engines)
     roles.set(engine.service.pid()!, (await engine.leads()) === true ? 'leader' : 'follower')
-  // Those of the other arrangements stand by: what they use counts, too.
+  // The engines of the other arrangements stand by; their CPU time counts, too.
   const nameOf = ({ pid, name }: { pid: number; name: string }) =>
     roles.get(pid) ??
     SERVERS.find((one) => name.startsWith(one)) ??
@@ -202,7 +202,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
   const result = await generateLoad(server, 'door', { connections: CONNECTIONS, until: { durationMs } })
   const after = { cpu: readCpu(nameOf), loops: loopsNow(), busyMs: readBusyMs() }
   if (result.error !== null) throw new Error(`${server.url}: ${result.errors} errors; the first: ${result.error}`)
-  // The generator takes a moment to start and to end, in which nobody asks anything.
+  // The generator takes a moment to start and to end; no requests arrive during that time.
   const shareOf = (now: ReadonlyMap<string, number>, then: ReadonlyMap<string, number>) =>
     Object.fromEntries([...now].map(([name, ms]) => [name, (ms - (then.get(name) ?? 0)) / 1_000 / result.seconds]))
   const generator = result.cpuMs / 1_000 / result.seconds

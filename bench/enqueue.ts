@@ -95,7 +95,9 @@ export async function enqueue(
   }
 }
 
-/** The same rows in as many transactions, into the same database, by bare statements. Returns jobs per second. */
+/**
+ * Inserts the same rows in as many transactions, into the same database, with bare statements. Returns jobs per second.
+ */
 async function insertBare(directory: string, { calls, jobsPerCall }: Load): Promise<number> {
   const database = await BareDatabase.open(directory)
   const insert = () =>
@@ -134,7 +136,7 @@ async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall
   return performance.now() - startedMs
 }
 
-/** As a remote client does it: through the whole HTTP layer, with the client in another process. */
+/** Queues as a remote client does: through the whole HTTP layer, with the client in another process. */
 async function askOverHttp(engine: Engine, dataDirectory: string, load: Load): Promise<number> {
   const service = await listen({
     engine,

@@ -17,7 +17,7 @@ export const needsSetup = true
 
 const PROJECT = 'bench'
 const SLOTS = 10
-/** So many jobs end per second that a gap between two POSTs is one of leadership. */
+/** Enough jobs end per second that a gap between two POSTs can only be a gap in leadership. */
 const JOB_MS = 200
 const STALL_MS = 12_000
 
@@ -74,7 +74,7 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     const of = (what: keyof Took) => Math.round(median(took.map((one) => one[what])))
     const conditions = {
       ...{ rounds, most_ms: Math.max(...took.map(({ dispatchMs }) => dispatchMs)) },
-      // Where the time goes: until the lease is taken; from there to the engine that answers; from there to the POST.
+      // The stages: until an engine takes the lease; from there until it answers; from there until the POST.
       ...{ detected_ms: of('detectedMs'), opened_ms: of('openedMs') },
       ...machine()
     }
@@ -92,14 +92,14 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     await lead.engine.service.client.jobs.runMany({
       jobs: Array.from({ length: 1_500 }, () => ({ project: PROJECT, spider: 'noop' }))
     })
-    // The free lock of a leader counts once the connection of a follower has stood for a while.
+    // A leader's free lock counts only after a follower's connection has been up for a while.
     await wait(settleMs)
     const logged = other.service.output().length
     const atMs = Date.now()
     if (way === 'killed') lead.engine.signal('SIGKILL')
     else if (way === 'stalled') lead.engine.signal('SIGSTOP')
     else lead.proxy.cut()
-    // What was on its way still arrives.
+    // Requests under way still arrive.
     const firstAfter = () => posts.find((one) => one > atMs + 500) ?? null
     const postAtMs = (await until(
       'the next POST',
@@ -158,9 +158,9 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
 interface Took {
   dispatchMs: number
   firingMs: number
-  /** Until the other engine has the lease. */
+  /** Time until the other engine has the lease. */
   detectedMs: number
-  /** From there to its first POST: the engine opens, its nodes are looked at. */
+  /** Time from there to its first POST: the engine opens and polls its nodes. */
   openedMs: number
 }
 

@@ -6,9 +6,9 @@ export interface Figure {
   unit: string
   /** What it was measured with: sizes, versions, machine. */
   conditions: Conditions
-  /** Present on a ratio: what was compared with what, and what is wanted. */
+  /** Present on a ratio: what was compared with what, and the wanted ratio. */
   comparison?: Comparison
-  /** What is wanted of an absolute value, which depends on the machine. */
+  /** The wanted absolute value, which depends on the machine. */
   goal?: Goal
 }
 
@@ -24,7 +24,7 @@ export interface Comparison {
   ours: number
   bound: number
   unit: string
-  /** What the bound is, in a few words: `Scrapyd 1.6`, `two bare transactions and a POST`. */
+  /** The bound in a few words: `Scrapyd 1.6`, `two bare transactions and a POST`. */
   boundIs: string
   wanted: Goal
 }
@@ -41,7 +41,7 @@ export function compare(name: string, comparison: Comparison, conditions: Condit
   ]
 }
 
-/** Whether a comparison meets what is wanted. */
+/** Whether a comparison reaches the wanted ratio. */
 export function isMet({ ours, bound, wanted }: Comparison): boolean {
   return 'atLeast' in wanted ? ours / bound >= wanted.atLeast : ours / bound <= wanted.atMost
 }

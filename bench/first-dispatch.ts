@@ -11,7 +11,10 @@ import { type SimulatedFleet, startSimulatedFleet } from './support/start-simula
 export const about = 'a job asked for while a slot is free: how long until its POST is at the node'
 
 const NODES = 3
-/** More than there are jobs: ends are seen by looks of a second, and a wait for a slot is not what is measured here. */
+/**
+ * More slots than jobs: the engine notices ends by polling every second, and this bench does not measure waits for a
+ * slot.
+ */
 const SPARE_SLOTS = 100
 const PAUSE_MS = 15
 
@@ -69,7 +72,7 @@ export async function measure({ jobs }: { jobs: number }): Promise<Figure[]> {
   }
 }
 
-/** What has to happen at least: a job on disk, its attempt on disk, a POST. */
+/** The least work possible: a job on disk, its attempt on disk, a POST. */
 async function openBare(fleet: SimulatedFleet) {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))
   const database = await BareDatabase.open(directory)

@@ -63,7 +63,7 @@ export async function measure(options: Size): Promise<Figure[]> {
     const untilMs = performance.timeOrigin + performance.now()
     const isWithin = (atMs: number) => atMs >= fromMs && atMs < untilMs
     const ends = [...endedAtMs].filter(([, atMs]) => isWithin(atMs))
-    // The last ends are seen after the measurement; an end that is never seen makes this time out.
+    // The engine notices the last ends after the measurement; an end that it never notices makes this time out.
     await until('all ends seen', async () => ends.every(([jobid]) => seenAtMs.has(jobid)))
     for (const [jobid, atMs] of ends) seenAfterMs.push(seenAtMs.get(jobid)! - atMs)
     const conditions = {
@@ -85,7 +85,7 @@ export async function measure(options: Size): Promise<Figure[]> {
   }
 }
 
-/** Enough jobs that some still wait in the end. */
+/** Enough jobs that some still wait at the end. */
 function queuedFor({ nodes, measureMs, longestRunMs = LONGEST_RUN_MS }: Size): number {
   const endsPerSecond = nodes * ENDS_PER_SECOND_AND_NODE * (LONGEST_RUN_MS / longestRunMs)
   return nodes * SLOTS + Math.ceil(endsPerSecond * (measureMs / 1_000 + 60))

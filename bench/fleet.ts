@@ -14,7 +14,8 @@ import type { Watched } from './support/watched-engine.ts'
 export const about = 'what watching an idle fleet costs: processor, memory, and how long the event loop is kept waiting'
 
 const SIZES = [10, 100, 1_000, 5_000]
-// Each idle node's jobs are listed once a minute: a shorter time has all of these lists, or none.
+// The engine lists each idle node's jobs once a minute: a shorter measurement would contain all of these lists, or
+// none.
 const MEASURE_MS = 60_000
 const SETTLE_MS = 30_000
 // As in `npm start`, `npm run serve` and the systemd unit: by default V8 gives the young generation 128 MB on a large
@@ -35,7 +36,7 @@ export function run(words: string[]): AsyncGenerator<Figure> {
   return measure({ sizes, measureMs: MEASURE_MS, settleMs: SETTLE_MS })
 }
 
-/** Three minutes a size, so the figures of each are given as soon as they are there. */
+/** Each size takes three minutes, so its figures are printed as soon as they are known. */
 export async function* measure(options: {
   sizes: number[]
   measureMs: number

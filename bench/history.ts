@@ -83,7 +83,7 @@ export async function* measure({ sizes, rounds }: { sizes: number[]; rounds: num
         },
         { ...conditions, slowest_filter: pages.slowest }
       )
-      // Tells a slow page from a busy machine: an answer waits for two threads, its bound for none.
+      // Distinguishes a slow page from a busy machine: a response waits for two threads, its bound for none.
       const medians = { figure: `page_at_${finished}_slowest_median_ratio`, value: round(pages.slowestRatio) }
       yield { ...medians, unit: 'times', conditions: { ...conditions, slowest_filter: pages.slowest } }
       const facetsConditions = { ...conditions, slowest_filter: facets.slowest }

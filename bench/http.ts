@@ -17,7 +17,7 @@ const USAGE = `npm run bench -- http [--url http://localhost:6800] [--username N
     [--sync-username NAME --sync-password PASSWORD --async-username NAME --async-password PASSWORD]
 Only "schedule" changes something: it queues that many jobs. Without --project, the server's first project is used.`
 
-/** The port of every Scrapyd, and of what replaces it; the one that it is compared with has the next. */
+/** The port of each Scrapyd and of its replacement; the server that it is compared with has the next port. */
 const DEFAULT_URL = 'http://localhost:6800'
 const DEFAULT_SYNC_URL = 'http://localhost:6801'
 
@@ -48,7 +48,7 @@ function read(words: string[]) {
   }
 }
 
-/** Sends requests to servers that run already, and prints what they took. */
+/** Sends requests to servers that already run, and prints rates and times. */
 export async function run(words: string[]): Promise<Figure[]> {
   const { values } = read(words)
   const reported = rowsOf(values.endpoint)
@@ -95,7 +95,7 @@ function rowsOf(name: string | undefined): ReportRow[] {
   throw new BenchProblem(`There is no endpoint "${name}". There are: ${ENDPOINTS.join(', ')}.`)
 }
 
-/** Names a project and a spider of the server, which some endpoints need. */
+/** Finds a project and a spider of the server, which some endpoints need. */
 async function openServer(
   given: string,
   {
@@ -134,5 +134,5 @@ async function openServer(
   return { url, credentials, project: name, spider: spiders?.[0] ?? 'none', missing }
 }
 
-/** Scrapyd answers with a whole traceback. */
+/** Scrapyd responds with a whole traceback. */
 const brief = (message: string): string => (message.trim().split('\n').at(-1) ?? '').slice(0, 200)

@@ -84,7 +84,10 @@ async function writeItems(directory: string, bytes: number): Promise<{ path: str
   return { path, count }
 }
 
-/** Some 480 bytes, as of a shop: fields that are often the same, always different, missing, nested, and long. */
+/**
+ * About 480 bytes, like an item of a shop: some fields often have the same value, some never; some are missing, nested
+ * or long.
+ */
 function lineOf(at: number, seed: number): string {
   const word = (shift: number) => WORDS[(seed >> shift) % WORDS.length]!
   const description = Array.from({ length: 42 }, (_, index) => WORDS[(seed + index * at) % WORDS.length]!).join(' ')
@@ -124,7 +127,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startMs
 }
 
-/** The median, after one that is not measured. */
+/** The median, after one unmeasured call. */
 async function repeat(rounds: number, work: () => Promise<unknown>): Promise<number> {
   await work()
   const times: number[] = []

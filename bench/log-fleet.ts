@@ -21,14 +21,14 @@ const RUN_MS = 86_400_000
 export const run = () => measure({ nodes: 100, slots: 10, settleMs: 30_000, lookMs: 60_000, measureMs: 60_000 })
 
 /**
- * Nodes in one process, over real HTTP, and the engine in another: first without any logs, which is what watching the
- * nodes costs, then with logs that grow. Nobody looks: no window is open.
+ * Nodes in one process, over real HTTP, and the engine in another: first without any logs, which gives the cost of
+ * watching the nodes, then with logs that grow. No client is connected.
  */
 export async function measure(size: {
   nodes: number
   slots: number
   settleMs: number
-  /** Until all logs have been found: missing ones are looked for every half minute. */
+  /** Time until the engine has found all logs: it looks for missing ones every half minute. */
   lookMs: number
   measureMs: number
 }): Promise<Figure[]> {
@@ -38,7 +38,7 @@ export async function measure(size: {
     ...{ nodes, slots, jobMs: RUN_MS, projects: PROJECTS, logBytesPerSecond: LOG_BYTES_PER_SECOND }
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
-  // Two runs of each spider: no node runs three of one, whose logs would be read more often.
+  // Two runs of each spider: no node runs three of one spider, whose logs would be read more often.
   const lanes = PROJECTS.length * Math.max(1, Math.round(jobs / PROJECTS.length / 2))
   await seedBusyDatabase(directory, { urls: fleet.urls, slots, queued: jobs, lanes })
   const engine = fork(join(import.meta.dirname, 'support', 'collecting-engine.ts'), [directory], {

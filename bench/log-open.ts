@@ -42,7 +42,7 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
       return matches
     }
     for (let round = 0; round < rounds; round += 1) {
-      // The index of a log that grows is counted anew from where it was: another file has none.
+      // The index of a growing log continues from where it was, so a new file has none.
       took.index.push(await timeOf(() => service.client.logs.locate({ jobId, line: 1_000 + round })))
       bound.index.push(peer('wc', ['-l', path]).ms)
       let ours = 0
@@ -68,7 +68,7 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
       )
     return [
       figure('first_screen_ms', Number(median(firstScreen).toFixed(1)), 'ms', { atMost: 50 }),
-      // Only the first one counts all lines.
+      // Only the first call counts all lines.
       ...against('index', took.index.slice(0, 1), bound.index, 'wc -l'),
       ...against('literal', took.literal, bound.literal, 'grep -cF'),
       ...against('regex', took.regex, bound.regex, 'grep -cE'),

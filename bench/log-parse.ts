@@ -15,7 +15,9 @@ const CHUNK_BYTES = 1_048_576
 const WANTED_MB_PER_S = 40
 const WANTED_RATIO = 10
 
-/** LogParser reads the log as beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet console. */
+/**
+ * LogParser reads the log as it does beside a Scrapyd: from the file, in chunks of 10 MB, without the telnet console.
+ */
 const LOGPARSER = `
 import json, logging, sys, time
 from logparser.logparser import LogParser

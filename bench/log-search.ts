@@ -31,12 +31,14 @@ const GIGABYTES = 20
 const LOGS_PER_GIGABYTE = 2_500
 const SPIDERS = 100
 const RARE_RUNS = 5
-/** Generated ahead of the archive. The index waits for the last of a batch, which must not weigh much. */
+/**
+ * The text is generated ahead of the archive. The index waits for the last log of a batch, which must not weigh much.
+ */
 const BATCH = 1_000
-/** Archived at the same time, as in finisher.ts. */
+/** The number archived at the same time, as in finisher.ts. */
 const AT_ONCE = 16
 const FIRST = anAttemptNumber(1)
-/** Each is in one log; `none` in no log. */
+/** Each word is in one log; `none` is in no log. */
 const RARE = {
   id: 'product-8153374621',
   exception: 'psycopg2.OperationalError: terminating connection',
@@ -139,7 +141,7 @@ async function measureIn(directory: string, size: Size, opened: AsyncDisposableS
       read.push(scanned.bytes / bytes)
       progress(`log-search: ${name}: ${Math.round(tookMs)} ms, read ${((scanned.bytes / bytes) * 100).toFixed(2)} %`)
     }
-  // Without the index every log is read: as for a text that is made of what every block has.
+  // Without the index, a search reads every log, as for a text whose parts are in every block.
   const unaided = new FleetSearch({
     ...parts,
     liveFileOf,
@@ -188,7 +190,7 @@ interface Target {
   index: LogIndex
 }
 
-/** Archives and indexes batch after batch; the time it takes to make the text is not counted. */
+/** Archives and indexes batch after batch; the time to generate the text does not count. */
 async function ingest({ directory, store, archive, index }: Target, { gigabytes, logs }: Size) {
   const generator = new Worker(join(import.meta.dirname, 'support', 'generate-logs.ts'), {
     workerData: { directory, spiders: SPIDERS }
@@ -219,7 +221,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
       const archiving = Promise.all(Array.from({ length: AT_ONCE }, lane)).finally(() => {
         isArchiving = false
       })
-      // As soon as there is something: it waits two seconds by itself.
+      // Indexes as soon as there is something; otherwise the index waits two seconds.
       while (isArchiving) {
         await Promise.race([archiving, setTimeout(50)])
         await index.whenCaughtUp()
@@ -238,7 +240,7 @@ async function ingest({ directory, store, archive, index }: Target, { gigabytes,
   return { bytes, ingestMs, cpuMs, largest: Math.max(...sizes) }
 }
 
-/** Most are small, a few have half of the text. */
+/** Most logs are small; a few have half of the text. */
 function logSizes(logs: number, total: number): number[] {
   const random = createSeededRandom(11)
   const drawn = Array.from(
@@ -266,7 +268,7 @@ async function keep({ store, archive }: Pick<Target, 'store' | 'archive'>, jobId
   return store.markLogArchived(jobId, FIRST, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
 }
 
-/** Of all threads: what a machine that others use too does not slow down. */
+/** CPU time of all threads, which other programs on the machine do not slow down. */
 function cpuMsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1_000

@@ -15,15 +15,15 @@ export const about =
   'the store on PostgreSQL: what it grows to over many lives with the same live rows, and claims beside an open snapshot'
 
 interface Size {
-  /** Queued all the time. */
+  /** The number of jobs that are queued at any time. */
   live: number
-  /** After which the size is taken first, and in the end. */
+  /** The numbers of jobs after which the first and the last size are taken. */
   lives: [number, number]
-  /** Jobs that are claimed with a snapshot open, and without. */
+  /** The numbers of jobs that are claimed with a snapshot open, and without. */
   claims: number
 }
 
-/** `LIVES`: in the end, instead of ten million, which take hours. */
+/** `LIVES`: the last number, instead of ten million, which takes hours. */
 export const run = ([lives = '10000000']: string[] = []): Promise<Figure[]> =>
   measure({ live: 10_000, lives: [Number(lives) / 10, Number(lives)], claims: 20_000 })
 
@@ -46,7 +46,7 @@ export async function measure({ live, lives, claims }: Size): Promise<Figure[]> 
       sizes.push((await store.storageSums()).database.bytes)
     }
     const without = await claimsPerSecond(store, claims)
-    // A transaction of somebody else that holds its snapshot: nothing that dies from now on can be vacuumed.
+    // Another transaction holds its snapshot: from now on, no dead row can be vacuumed.
     const other = connectTo({ ...postgres.address, schema: `${postgres.address.schema}_other` })
     const send = (text: string) => other.send({ text, values: [] }).result()
     send('SET idle_in_transaction_session_timeout TO 0')
@@ -76,7 +76,7 @@ async function queue(store: Store, count: number) {
   return jobs
 }
 
-/** Jobs that are queued, sent, accepted and end, and are deleted by retention with what the change log says of them. */
+/** Jobs are queued, sent, accepted and end; retention then deletes them with their entries in the change log. */
 async function liveAndForget(store: Store): Promise<void> {
   const jobs = await queue(store, BATCH)
   await store.beginAttempts(jobs.map((job) => anAttemptStart(job)))
@@ -103,7 +103,7 @@ async function liveAndForget(store: Store): Promise<void> {
   await store.prune(aRetention({ changes: 1_000 }), 10 * BATCH)
 }
 
-/** Queues them first, so that both measurements begin with the same queue. */
+/** Queues the jobs first, so that both measurements begin with the same queue. */
 async function claimsPerSecond(store: Store, count: number): Promise<number> {
   const jobs = await queue(store, count)
   const startedMs = performance.now()

@@ -28,9 +28,7 @@ interface Size {
   live: number
 }
 
-/**
- * The attempts are as a kill leaves them: sent, without a record of whether they arrived. Each round has fresh data.
- */
+/** The attempts are as a kill leaves them: sent, with no record of whether they arrived. Each round has fresh data. */
 export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: number }): AsyncGenerator<Figure> {
   for (const { queued, live } of sizes) {
     const tookS: number[] = []
@@ -52,7 +50,7 @@ export async function* measure({ sizes, rounds }: { sizes: Size[]; rounds: numbe
   }
 }
 
-/** The dispatcher has planned once a queued job's waiting reason says so: no node is reachable. */
+/** A queued job's waiting reason shows that the dispatcher has planned: no node is reachable. */
 async function recover(dataDirectory: string, queued: number): Promise<number> {
   const startedMs = performance.now()
   const engine = await createEngine({

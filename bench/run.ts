@@ -17,15 +17,15 @@ import { rowsOf, type Row, tableOf } from './table.ts'
 interface Bench {
   /** One-line description for the list. */
   about: string
-  /** It starts spiders or a real Scrapyd, which `npm run setup` installs. */
+  /** Whether it starts spiders or a real Scrapyd, which `npm run setup` installs. */
   needsSetup?: boolean
-  /** `words`: what follows its name on the command line. */
+  /** `words`: the arguments after its name on the command line. */
   run(words: string[]): AsyncIterable<Figure> | Promise<Figure[]>
 }
 
-/** Modules of this folder that are no benches. */
+/** Modules of this folder that are not benches. */
 const NO_BENCHES = ['run.ts', 'figure.ts', 'table.ts']
-/** Those whose figures have a bound, in the order of the table; the others measure what has none. */
+/** The benches whose figures have a bound, in the order of the table. */
 const COMPARING = [
   ...['first-dispatch', 'dispatch', 'enqueue', 'fleet', 'fleet-busy', 'history', 'schedules'],
   ...['local-start', 'local-throughput', 'local-memory', 'cold', 'cli', 'api', 'makespan', 'log-parse', 'log-open'],
@@ -68,8 +68,8 @@ async function runBench(name: string, given: string[]): Promise<void> {
 }
 
 /**
- * In a process of its own: with the heap and the compiled code of the benches before it, the busy fleet took half as
- * much CPU again.
+ * Runs a bench in a process of its own: with the heap and the compiled code of earlier benches, the busy fleet took
+ * half as much CPU again.
  */
 async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boolean }> {
   const figures: Figure[] = []
@@ -79,7 +79,7 @@ async function runAlone(name: string): Promise<{ figures: Figure[]; isWhole: boo
   return { figures, isWhole: code === 0 }
 }
 
-/** Exits with 1 if a ratio is missed or a bench fails; the others are measured all the same. */
+/** Runs all benches, and exits with 1 if one misses a ratio or fails. */
 async function runAll(isSaved: boolean): Promise<void> {
   const rows: Row[] = []
   const failed: string[] = []

@@ -109,7 +109,7 @@ const EXISTING = [
   'src/renderer/features/nodes/card.ts'
 ]
 
-// In a separate directory, so that nobody building at the same time sees the planted files.
+// In a separate directory, so that a build that runs at the same time does not see the planted files.
 let house = ''
 let violations: { from: string; rule: { name: string } }[] = []
 let rules: { name: string; comment: string }[] = []

@@ -4,7 +4,7 @@ import { buildEggFromFolder } from '../src/engine/projects/egg-builder.ts'
 import { type Job, JobStatus } from '../src/shared/contract/index.ts'
 import { inRoot } from './setup/platform.mjs'
 
-/** What is queued, and how each job ends: the broken ones are meant to fail. */
+/** The jobs to queue, and how each must end: the broken ones are meant to fail. */
 const JOBS: { spider: string; count: number; args: Record<string, string>; status: JobStatus }[] = [
   { spider: 'quotes', count: 36, args: { pages: '6', delay: '0.3' }, status: 'succeeded' },
   { spider: 'prices', count: 16, args: { pages: '8', delay: '0.3' }, status: 'succeeded' },
@@ -73,7 +73,7 @@ async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** Of several engines, one may have to take over first: NO_LEADER says that nothing was done, and to ask again. */
+/** With several engines, one may have to take over first: NO_LEADER means that nothing was done and to try again. */
 async function whenLed<Result>(ask: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt++) {
     try {

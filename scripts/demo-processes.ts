@@ -7,11 +7,11 @@ interface DemoProcess extends ProcessIdentity {
   name: string
 }
 
-/** What a demo wrote about itself, reduced to what still runs. */
+/** The processes that a demo recorded and that still run. */
 export interface LivingDemo {
-  /** Of its Scrapdeck; those of its Scrapyds follow. */
+  /** The ports of its Scrapdeck and, after it, of its Scrapyds. */
   port: number
-  /** Of the demo itself; null: it was killed before it could stop its servers. */
+  /** The demo's own process; null: it was killed before it could stop its servers. */
   pid: number | null
   /** Its servers that still run. Each leads a process group, which its spiders belong to. */
   servers: readonly DemoProcess[]
@@ -52,7 +52,7 @@ async function identify(pid: number): Promise<ProcessIdentity> {
   return { pid, startTime: (await readStartTime(pid)) ?? '' }
 }
 
-/** The demos of which something still runs; each has its own directory in this one. */
+/** The demos with processes that still run; each has its own directory in this one. */
 export async function findLivingDemos(directory: string): Promise<LivingDemo[]> {
   const living: LivingDemo[] = []
   for (const name of fs.existsSync(directory) ? fs.readdirSync(directory) : []) {
@@ -70,12 +70,12 @@ function readRecord(file: string): { port: number; demo: ProcessIdentity; server
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'))
   } catch {
-    // No demo's directory, or it was killed while it wrote this: the ports tell then.
+    // The directory is not a demo's, or the demo was killed while it wrote this: then only the ports can tell.
     return null
   }
 }
 
-/** What to say about a demo that still runs: what it is, and how to stop it. */
+/** The message about a demo that still runs: what it is, and how to stop it. */
 export function describeDemo({ port, pid, servers }: LivingDemo): string {
   if (pid !== null) {
     return `A demo is running on port ${port}. To stop it, press Ctrl-C in its terminal, or: ${stopCommand([pid])}`

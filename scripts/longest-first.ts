@@ -5,9 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * durations.
  */
 const LONGEST = [
-  // Mostly waiting: what a dead engine may have sent stays in doubt for a minute.
+  // Mostly waits: a job that a dead engine may have sent stays in doubt for a minute.
   'e2e/chaos/chaos.full.integration.test.ts',
-  // Beside two that mostly wait, because it measures memory.
+  // Runs beside two that mostly wait, because it measures memory.
   'e2e/attack/attack.full.integration.test.ts',
   'e2e/claims/claims.full.integration.test.ts',
   'src/engine/filled-fields.full.integration.test.ts',

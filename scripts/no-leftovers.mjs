@@ -6,9 +6,10 @@ const MEMORY = '/dev/shm'
 const ROOM_BYTES = 2 ** 31
 
 /**
- * For Vitest: puts the temporary files of a run into directories of its own, and fails a run whose tests leave some
- * behind. A test that forgets to remove its directory would leave it forever, on every machine. They are in memory
- * where there is room: a new database commits a dozen times before its test begins, and none of them needs to survive.
+ * For Vitest: puts the temporary files of a run into directories of its own, and fails a run whose tests leave files
+ * behind. Otherwise a test that forgets to remove its directory would leave it on every machine forever. The
+ * directories are in memory if there is room: a new database commits a dozen times before its test begins, and none of
+ * these commits needs to survive.
  */
 export default function watchLeftovers() {
   const before = { ...process.env }

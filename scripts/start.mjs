@@ -13,7 +13,7 @@ import { runInOurPlace } from './setup/run-in-our-place.mjs'
 import { say, showFailure } from './setup/steps.mjs'
 
 const USUAL_PORT = 6800
-/** 6801 to 6809 are left to other Scrapyds on this machine, including the demo's. */
+/** Leaves 6801 to 6809 to other Scrapyds on this machine, including the demo's. */
 const OTHER_PORTS = { from: 6810, to: 6899 }
 /** A window that closes this soon with an error never opened: no sandbox for this user, or a missing library. */
 const FAILED_START_MS = 10_000

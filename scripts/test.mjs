@@ -45,7 +45,7 @@ const vitest = (title, name, projects) => ({
   ]
 })
 
-/** Tests that start the service start the built one: it is what ships, and starts in a third of the time. */
+/** Tests start the built service: it is what ships, and it starts in a third of the time. */
 const BUILT_SERVICE = { SERVICE_ENTRY: 'out/service/scrapdeck.js' }
 
 /**
@@ -88,7 +88,7 @@ const CHECKS = {
   }),
   build: () => ({ title: 'Build', work: ensureBuilt }),
   unit: () => ({ ...vitest('Unit tests', 'unit', ['unit', 'renderer', 'alone']), cores: 2 }),
-  // Alone on the machine: side by side with other checks, these tests saw live updates too late.
+  // Runs alone: beside other checks, these tests saw live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
     ...{ cores: 2, after: ['build'], env: BUILT_SERVICE }
@@ -114,7 +114,7 @@ const CHECKS = {
 
 const commonEnvironment = {
   NO_COLOR: '1',
-  // Services, threads and tools start from our sources many hundred times; this compiles each file once.
+  // The tests start services, threads and tools from our sources many hundred times; this compiles each file once.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
   ...(!isFull && { TEST_SUITE: 'core' }),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })

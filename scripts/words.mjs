@@ -1,6 +1,6 @@
 /**
- * `npm run words`: counts the lines of src/ (tests aside), docs/ and README.md that have a sign of unclear English, and
- * fails if there are more than are there on purpose. `npm run words -- FOLDER…` prints the lines of these folders.
+ * `npm run words`: counts the lines of src/ (without tests), docs/ and README.md that have a sign of unclear English,
+ * and fails if there are more than the allowed number. `npm run words -- FOLDER…` prints the lines of these folders.
  */
 import { spawnSync } from 'node:child_process'
 

@@ -19,7 +19,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
-/** With this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
+/** In this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
 const SEEDS_FOR_ALL_FAULTS = 300
 const STORIES_SHOWN = 3
 
@@ -183,7 +183,7 @@ function showSummary(summary: Summary, tookMs: number): void {
   if (failed.length > 0) console.log(`Again: npm run simulate -- --seeds 1 --from ${failed[0]!.task.seed}`)
 }
 
-/** Runs the tasks in one process per processor, until all are done or `take` returns that it is enough. */
+/** Runs the tasks in one process per processor, until all are done or `take` returns that it has enough. */
 async function runAll(tasks: Task[], mutant: string | null, take: (told: Told) => boolean): Promise<void> {
   const waiting = [...tasks]
   const workers = Math.min(Number(values.processes), tasks.length)

@@ -9,9 +9,9 @@ import { type Mutation, mutation, overridden } from './world/mutations.ts'
 export interface Mutant {
   name: string
   mutations: Mutation[]
-  /** Rules of the checker, of which it must break one. */
+  /** The rules of the checker, at least one of which it must break. */
   breaks: string[]
-  /** Found so fast that every test run can include it. */
+  /** The simulation finds it so fast that every test run can include it. */
   isQuick?: true
   /** It must be found within this many stories. */
   seeds: number
@@ -72,7 +72,7 @@ export const MUTANTS: Mutant[] = [
     seeds: 300
   },
   {
-    // Runs believed lost too early are mostly seen again, and then followed or flagged: both must fail.
+    // Runs considered lost too early are mostly seen again, and then followed or flagged: both must fail.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
       mutation(() => import('../src/engine/jobs/dispatch/following/returned-runs.ts'), {

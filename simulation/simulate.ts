@@ -27,7 +27,7 @@ import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts
 const QUIET_LIMIT_MS = 1_800_000
 /** With only queued jobs left and nothing happening for this long, nothing can run any more. */
 const STILL_MS = 900_000
-/** Until then after the faults, one of several engines leads and goes on to. */
+/** By this time after the faults, one of several engines must lead and stay leader. */
 const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
@@ -41,9 +41,9 @@ export interface StoryOptions {
   death?: Death | null
   /** Default: derived from the seed. */
   scenario?: Scenario
-  /** On one database. Default: 1. */
+  /** The number of engines on one database. Default: 1. */
   engines?: number
-  /** Commits take effect whose answers are lost. Default: never. */
+  /** Commits take effect, but their answers are lost. Default: never. */
   losesAnswers?: boolean
 }
 
@@ -82,7 +82,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     chance: createChance(seed, 'network'),
     faults,
     wallMs: () => machine.wallMs(),
-    // What a former leader still hears is not what the leader knows.
+    // What a former leader still receives is not what the leader knows.
     onAnswer: (host, endpoint, answer, life) => {
       if (machine.leads(life)) beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
     },
@@ -138,12 +138,12 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     nemesis.stop()
     ofEngines?.stop()
     await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
-    // What woke up, healed or was drained may still change who leads.
+    // An engine that woke up, reconnected or was drained may still change who leads.
     if (cluster !== null) await time.runUntil(time.nowMs + SETTLES_MS, () => false)
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
-    // Jobs that wait for a time of day wait longer by as much as our clock was set back.
+    // Jobs that wait for a time of day wait longer by the amount that our clock was set back.
     const limitMs = time.nowMs + QUIET_LIMIT_MS + STILL_MS + machine.setBackMs
     while (!isQuiet && time.nowMs < limitMs) {
       await time.runUntil(time.nowMs + 5_000, () => false)
@@ -354,8 +354,8 @@ async function furnish(machine: World, scenario: Scenario, witness: (...call: [s
 }
 
 /**
- * Whether nothing changes any more without a command. Queued jobs may be left; the checker judges whether they had to
- * be.
+ * Whether nothing changes any more without a command. Queued jobs may be left; the checker judges whether that is
+ * right.
  */
 async function nothingCanRun(store: Store, beliefs: Belief[], nowMs: number): Promise<boolean> {
   const { queued, starting, running } = await store.countByState()

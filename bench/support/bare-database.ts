@@ -13,7 +13,7 @@ export interface BareJob {
   args?: Record<string, string>
 }
 
-/** What the bounds write: our tables and indexes, as durable, with nothing around the statements. */
+/** The writes of the bounds: bare statements on our tables and indexes, equally durable. */
 export class BareDatabase {
   readonly #database: Database
   readonly #insertJob
@@ -26,7 +26,7 @@ export class BareDatabase {
   readonly #insertFiring
   readonly newId = createJobIds(systemClock, systemRandom)
 
-  /** `directory`: on the disk of the measurement; a database that is there already is used. */
+  /** `directory`: on the disk to measure; uses a database that exists there. */
   static async open(directory: string): Promise<BareDatabase> {
     const path = join(directory, 'scrapdeck.sqlite')
     await (await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })).close()
@@ -64,7 +64,7 @@ export class BareDatabase {
       job_ids) VALUES (?, ?, 'tick', ?, 'fired', 'on_time', 'on time', ?)`)
   }
 
-  /** A job and its first entry each, in one transaction. */
+  /** Inserts a job and its first entry each, in one transaction. */
   enqueue(jobs: readonly BareJob[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -72,7 +72,7 @@ export class BareDatabase {
     })
   }
 
-  /** All jobs that wait, oldest first. */
+  /** All queued jobs, oldest first. */
   listQueued(): BareJob[] {
     const queued = this.#database.prepare<[], BareJob>(
       "SELECT id, project, spider FROM jobs WHERE state = 'queued' ORDER BY id"
@@ -80,7 +80,7 @@ export class BareDatabase {
     return queued.all()
   }
 
-  /** An attempt each, in one transaction. */
+  /** Inserts an attempt each, in one transaction. */
   begin(ids: readonly string[], nodeId: string): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -92,7 +92,7 @@ export class BareDatabase {
     })
   }
 
-  /** The state of an attempt each, in one transaction. */
+  /** Records the state of an attempt each, in one transaction. */
   move(ids: readonly string[], state: 'accepted' | 'finishing'): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -103,7 +103,7 @@ export class BareDatabase {
     })
   }
 
-  /** The start of a run each, in one transaction. */
+  /** Records the start of a run each, in one transaction. */
   run(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -115,7 +115,7 @@ export class BareDatabase {
     })
   }
 
-  /** The end of a run each, in one transaction. */
+  /** Records the end of a run each, in one transaction. */
   end(ids: readonly string[]): void {
     const nowMs = Date.now()
     this.#transaction(() => {
@@ -127,12 +127,12 @@ export class BareDatabase {
     })
   }
 
-  /** Several of these in one transaction. */
+  /** Runs several of these in one transaction. */
   together(work: () => void): void {
     this.#transaction(work)
   }
 
-  /** A firing of each schedule with its job, in one transaction. */
+  /** Inserts a firing of each schedule with its job, in one transaction. */
   fire(scheduleIds: readonly string[], nominalMs: number): void {
     const nowMs = Date.now()
     this.#transaction(() => {

@@ -5,13 +5,13 @@ import { Agent, request } from 'undici'
 import { BareDatabase } from './bare-database.ts'
 import { PROJECTS } from './seed-busy-database.ts'
 
-/** Jobs per transaction, and transactions under way: while some wait for their nodes, others are written. */
+/** Jobs per transaction, and transactions in flight: while some wait for their nodes, others are written. */
 const GROUP = 64
 const GROUPS_AT_ONCE = 4
 
 /**
- * What has to happen to send jobs that are queued already: an attempt on disk, a POST, its acceptance on disk. Returns
- * jobs per second.
+ * The least work possible to send queued jobs: an attempt on disk, a POST, its acceptance on disk. Returns jobs per
+ * second.
  */
 export async function dispatchBare(urls: readonly string[], jobs: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-bare-'))

@@ -13,9 +13,9 @@ export interface PollOrder {
   urls: string[]
   intervalMs: number
   /**
-   * Keeps so many runs on each node, out of the queue in this directory's database: lists jobs when counters changed or
-   * the last lists are old, copies logs of running jobs, reads log ends, and writes what an engine writes of each
-   * attempt.
+   * Keeps this many runs on each node, from the queue in this directory's database: lists jobs when counters have
+   * changed or the last lists are old, copies logs of running jobs, reads the ends of logs, and writes what an engine
+   * writes for each attempt.
    */
   busy?: { slots: number; directory: string }
 }
@@ -27,13 +27,13 @@ export interface Polled {
   tookMs: number
 }
 
-/** As the engine does: what comes within this time shares its commits. */
+/** Like the engine: all that arrives within this time shares its commits. */
 const COMMIT_MS = 5
 const LISTS_MAX_AGE_MS = 5_000
-/** Of an idle node, whose counters do not change. */
+/** Interval for an idle node, whose counters do not change. */
 const LISTS_MAX_AGE_IDLE_MS = 60_000
 const LOG_END_BYTES = 65_536
-/** Of running jobs, as the engine's collector reads them. */
+/** Interval for logs of running jobs, the same as that of the engine's collector. */
 const LOG_READS_PER_SECOND = 200
 const LOG_READ_EVERY_MS = 250
 const LOG_READ_BYTES = 1_048_576
@@ -44,7 +44,7 @@ const database = busy === undefined ? null : await BareDatabase.open(busy.direct
 const queue = database?.listQueued() ?? []
 const copies = join(busy?.directory ?? '', 'copies')
 if (busy !== undefined) await mkdir(copies)
-/** Copies the log of a running job; those that began first are read first. */
+/** Copies the log of a running job; the oldest runs come first. */
 const unread: (() => Promise<void>)[] = []
 let taken = 0
 let polls = 0

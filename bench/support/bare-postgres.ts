@@ -1,7 +1,7 @@
 import { connectTo } from '../../src/engine/storage/postgres/postgres-driver.ts'
 import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.ts'
 
-/** As many as the engine usually claims together. */
+/** The number of jobs that the engine usually claims together. */
 const GROUP = 64
 
 /**

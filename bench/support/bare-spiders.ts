@@ -9,9 +9,9 @@ import { buildBenchEgg } from './sides.ts'
 
 /** A Python with Scrapy loaded that forks for each run (bare_spiders.py). */
 export interface BareSpiders {
-  /** From before the fork until Scrapy logs "Spider opened", in ms. */
+  /** Time from before the fork until Scrapy logs "Spider opened", in ms. */
   openMs(): Promise<number>
-  /** Runs so many, `atOnce` at a time; returns runs per second. */
+  /** Runs this many, `atOnce` at a time; returns runs per second. */
   runsPerSecond(runs: number, atOnce: number): Promise<number>
   stop(): Promise<void>
 }

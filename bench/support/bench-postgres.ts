@@ -9,14 +9,14 @@ import type { Store } from '../../src/engine/storage/store.ts'
 import { openStoreInWorker } from '../../src/engine/storage/thread/store-thread.ts'
 import { BenchProblem } from './bench-problem.ts'
 
-/** A namespace on a server of its own with the settings that PostgreSQL has by default, or on that of DATABASE_URL. */
+/** A namespace on a server of its own with PostgreSQL's default settings, or on the server of DATABASE_URL. */
 export async function startBenchPostgres() {
   const problem = whyNoPostgres()
   if (problem !== null) throw new BenchProblem(`This needs PostgreSQL: ${problem}. Run npm run setup.`)
   const given = process.env['DATABASE_URL']
   const server = given === undefined ? await startPostgres() : null
   const address = parsePostgresAddress(`${given ?? server!.url}?namespace=bench_${process.pid}`)
-  /** On a connection that nobody else has. */
+  /** Runs on a connection that no other client uses. */
   const ask = (texts: string[]): unknown[][] => {
     const connection = connectTo({ ...address, schema: `bench_ask_${process.pid}` })
     try {
@@ -36,7 +36,7 @@ export async function startBenchPostgres() {
   }
 }
 
-/** The store in its thread, as an engine has it. The server learns a moment later that the one before was closed. */
+/** The store in its thread, as in an engine. The server learns a moment later that the previous one was closed. */
 export async function openBenchStore(directory: string, postgres: PostgresAddress): Promise<Store> {
   for (;;) {
     try {

@@ -21,7 +21,7 @@ export async function startBusyEngine(options: {
   slots: number
   queued: number
   lanes: number
-  /** Jobs that ended long ago. */
+  /** The number of jobs that ended long ago. */
   old?: number
   /** Absent: SQLite. */
   postgres?: PostgresAddress | undefined

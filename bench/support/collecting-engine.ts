@@ -15,7 +15,7 @@ import { OWNER } from '../../src/engine/access/principal.ts'
 import type { StoredNode } from '../../src/engine/model/records.ts'
 
 export interface CollectingOrder {
-  /** false: its nodes have no logs, so that nothing is read. */
+  /** false: its nodes have no logs, so it reads none. */
   hasLogs: boolean
   measureMs: number
 }
@@ -26,7 +26,7 @@ export interface Collected {
   tookMs: number
   requests: number
   bytes: number
-  /** For each running job that has figures: how old what they say is. */
+  /** The age of the figures of each running job that has any. */
   agesMs: number[]
 }
 
@@ -36,7 +36,7 @@ keepHeapSmall()
 let hasLogs = false
 let requests = 0
 let bytes = 0
-/** By run: how long its log was when it was read to its end, and when that read began. */
+/** By run: the length of its log at the last read to its end, and the time at which that read began. */
 const ends = new Map<string, Map<number, number>>()
 const engine = await createEngine({
   dataDirectory: process.argv[2]!,
@@ -90,7 +90,7 @@ async function measure({ hasLogs: wanted, measureMs }: CollectingOrder): Promise
   return { ...cost, running, agesMs: wanted ? await agesMs() : [] }
 }
 
-/** Asked for as a client does, one job after the other. */
+/** Requests jobs one after the other, as a client does. */
 async function agesMs(): Promise<number[]> {
   const ages: number[] = []
   for (const [jobid, known] of ends) {

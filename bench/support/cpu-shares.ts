@@ -10,7 +10,7 @@ interface Process {
   cpuMs: number
 }
 
-/** CPU time in ms of this process's descendants, by what `nameOf` calls them. Linux only. */
+/** CPU time in ms of this process's descendants, summed by the name that `nameOf` gives them. Linux only. */
 export function readCpu(nameOf: (process: { pid: number; name: string }) => string): Map<string, number> {
   const all = readProcesses()
   const children = Map.groupBy(all, ({ parent }) => parent)
@@ -46,7 +46,7 @@ function readStat(path: string): Process | null {
   try {
     text = readFileSync(path, 'latin1')
   } catch {
-    // It has just ended.
+    // The process has just ended.
     return null
   }
   // The name is in parentheses and may contain anything.
@@ -61,7 +61,7 @@ function readStat(path: string): Process | null {
   }
 }
 
-/** Time in ms for which the cores of this machine were busy, all together, whoever used them. Linux only. */
+/** Total busy time in ms of all cores of this machine, for any program. Linux only. */
 export function readBusyMs(): number {
   const [, ...fields] = readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]!.split(/\s+/)
   const [user, nice, system, _idle, _waiting, ...interrupts] = fields.slice(0, 8).map(Number)
@@ -70,7 +70,7 @@ export function readBusyMs(): number {
 }
 
 const IS_FULL = 0.85
-/** From here on, other programs have changed the figures. */
+/** Above this value, other programs have affected the figures. */
 const IS_LOADED = 0.2
 
 /**

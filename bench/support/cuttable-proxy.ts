@@ -3,7 +3,7 @@ import net, { type AddressInfo, type Socket } from 'node:net'
 
 export interface CuttableProxy {
   port: number
-  /** Nothing passes in either direction and nobody is told, new connections included, until `heal`. */
+  /** Until `heal`, nothing passes in either direction, and neither side notices; the same for new connections. */
   cut(): void
   heal(): void
   stop(): void
@@ -25,7 +25,7 @@ export async function startCuttableProxy(targetPort: number): Promise<CuttablePr
       from.on('error', () => {})
       from.on('close', () => {
         sockets.delete(from)
-        // The other side does not hear of it while the network is cut.
+        // The other side does not notice while the network is cut.
         if (!isCut) to.destroy()
       })
       if (isCut) from.pause()

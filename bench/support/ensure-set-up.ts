@@ -4,7 +4,10 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Runs `npm run setup` unless it has run before. Its output goes to standard error: the benches' is for figures. */
+/**
+ * Runs `npm run setup` unless it has run before. Its output goes to standard error, because standard output is for
+ * figures.
+ */
 export function ensureSetUp(): void {
   if (existsSync(join(root, '.cache', 'test-environment.json'))) return
   const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), '--full', '--setup-only'], {

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import type { LoadOrder, LoadResult } from './load.ts'
 import { basicAuthorization } from '../../e2e/support/basic-authorization.ts'
 
-/** What Scrapyd's API is asked for. `mixed`: the four that only read, in turn. */
+/** The endpoints of Scrapyd's API. `mixed`: the four that only read, in turn. */
 export const ENDPOINTS = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'schedule', 'mixed'] as const
 export type Endpoint = (typeof ENDPOINTS)[number]
 
@@ -14,7 +14,7 @@ export interface Server {
   spider: string
 }
 
-/** As clients of Scrapyd send it: mostly polls of states and lists, and now and then a job. */
+/** Typical of Scrapyd's clients: mostly polls of states and lists, and a job now and then. */
 const DOOR = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
 const SCHEDULED_EVERY = 100
 const FORM = 'application/x-www-form-urlencoded'

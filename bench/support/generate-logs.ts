@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSpider } from './fleet-logs.ts'
 
-/** A thread that writes logs into files, a few ahead of who archives them: generating must not be part of the time. */
+/** A thread that writes logs into files a few ahead of the archiving, so that generating does not count. */
 const { directory, spiders: count } = workerData as { directory: string; spiders: number }
 const spiders = Array.from({ length: count }, (_, index) => createSpider(index + 1))
 
 parentPort!.on('message', (orders: { number: number; spider: number; bytes: number; extra: string }[]) => {
   const written = orders.map(({ number, spider, bytes, extra }, at) => {
-    // Over those of before: ext4 passes by each file deleted in the last minutes whenever it creates one, which took a
-    // millisecond per archive.
+    // Overwrites earlier files: whenever ext4 creates a file, it skips each one deleted in the last minutes, which took
+    // a millisecond per archive.
     const path = join(directory, `${at}.log`)
     const log = spiders[spider]!(bytes, number + 1)
     const middle = log.indexOf(0x0a, log.length >> 1) + 1

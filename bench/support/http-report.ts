@@ -2,14 +2,14 @@ import { type Figure, round } from '../figure.ts'
 import type { Endpoint } from './generate-load.ts'
 import type { LoadResult } from './load.ts'
 
-/** A row of the report. `concurrencyTimes`: how many times as many connections as asked for. */
+/** A row of the report. `concurrencyTimes`: the number of connections as a multiple of the requested one. */
 export interface ReportRow {
-  /** First word of its figures. */
+  /** The first word of the names of its figures. */
   name: string
   title: string
   endpoint: Endpoint
   concurrencyTimes: number
-  /** What the benchmark of the asynchronous Scrapyd promises, requests/s; null: nothing. */
+  /** The rate that the benchmark of the asynchronous Scrapyd promises, in requests/s; null: none. */
   promised: number | null
 }
 
@@ -23,7 +23,7 @@ const row = (title: string, endpoint: Endpoint, promised: number | null, concurr
   return { name: title.toLowerCase().replaceAll(' ', '_'), title, endpoint, concurrencyTimes, promised }
 }
 
-/** Those of the source, in its order. */
+/** The rows of the source, in its order. */
 export const REPORT: ReportRow[] = [
   row('Daemon Status', 'daemonstatus', 1_247),
   row('List Projects', 'listprojects', 893),
@@ -39,7 +39,7 @@ export function rowOf(endpoint: Endpoint): ReportRow {
 
 const isAllErrors = ({ requests, errors }: LoadResult): boolean => errors >= requests
 
-/** Rates and times of a row without a single good answer say nothing: it has only its errors. */
+/** Without a single good answer, rates and times mean nothing: the row shows only its errors. */
 export function figuresOf({ name }: ReportRow, result: Measured, conditions: Figure['conditions']): Figure[] {
   const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, memoryMb } = result
   const figure = (what: string, value: number, unit: string): Figure => ({
@@ -63,7 +63,7 @@ function percentOf({ requests, errors }: LoadResult): number {
   return requests === 0 ? 0 : (errors / requests) * 100
 }
 
-/** In words. A row with errors is never better than `poor`; how fast errors are says nothing. */
+/** The rating in words. A row with errors is never better than `poor`: the speed of errors means nothing. */
 function ratingOf({ promised }: ReportRow, result: Measured): string {
   if (isAllErrors(result)) return `none: ${result.missing ?? 'no request was answered well'}`
   if (result.errors > 0) return `poor: ${result.missing ?? 'some requests failed'}`
@@ -72,7 +72,7 @@ function ratingOf({ promised }: ReportRow, result: Measured): string {
   return share >= 1 ? 'excellent' : share >= 0.5 ? 'good' : share >= 0.2 ? 'fair' : 'poor'
 }
 
-/** For people: a line per row and server; where two are compared, how many times as fast the second is. */
+/** For people: a line per row and server; for two servers, the second's rate as a multiple of the first's. */
 export function tableOf(rows: [ReportRow, Measured[]][]): string {
   const isComparison = rows.some(([, measured]) => measured.length > 1)
   const lines = rows.flatMap(([one, measured]) =>

@@ -26,7 +26,7 @@ function ownerOf(inode: string): string | null {
     try {
       return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === `socket:[${inode}]`)
     } catch {
-      // Another user's, or just gone.
+      // The process belongs to another user, or has just ended.
       return false
     }
   }

@@ -10,9 +10,9 @@ export interface LoadOrder {
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body: string | null
-  /** In place of each request so many: a POST. Default: none. */
+  /** Every nth request is a POST instead. Default: none. */
   posts?: { every: number; url: string; contentType: string; body: string }
-  /** Kept alive; each has one request at a time. */
+  /** Kept alive; each sends one request at a time. */
   connections: number
   /** Ends after this time, or after so many requests. */
   until: { durationMs: number } | { requests: number }
@@ -30,7 +30,7 @@ export interface LoadResult {
   p50Ms: number
   p95Ms: number
   p99Ms: number
-  /** Of the generator, while it sent requests. */
+  /** The CPU time of the generator while it sent requests. */
   cpuMs: number
 }
 
@@ -101,7 +101,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     return send(client, { path, method: order.method, headers: order.headers, body: order.body })
   }
 
-  /** Resolves to what is wrong with the answer. Makes no body object: the server is to be the bottleneck. */
+  /** Resolves to the fault of the response, if any. Makes no object for the body: the server must be the bottleneck. */
   function send(client: Client, request: Pick<LoadOrder, 'method' | 'headers' | 'body'> & { path: string }) {
     const { method, path } = request
     return new Promise<string | null>((resolve) => {
@@ -117,7 +117,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
         onResponseData(_controller, piece) {
           if (start === '') start = piece.subarray(0, 300).toString('latin1')
           if (isExpected) return
-          // It may be where one piece ends and the next one begins.
+          // The text may span the end of one chunk and the start of the next.
           const { length } = order.expected
           const seam = end + piece.subarray(0, length).toString('latin1')
           isExpected = piece.includes(order.expected) || seam.includes(order.expected)

@@ -1,6 +1,6 @@
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 
-/** The lines of a spider at DEBUG level, as Scrapy writes them: pages, items, now and then figures and problems. */
+/** The lines of a spider at DEBUG level, as Scrapy writes them: pages, items, and occasional figures and problems. */
 export function logLines({
   bytes,
   seed,

@@ -10,7 +10,7 @@ import type { JobId } from '../../src/shared/contract/index.ts'
 export interface RunningLog {
   service: Service
   jobId: JobId
-  /** The log file of a run of the local node, into which benches write too. */
+  /** The log file of a run of the local node; benches append to it. */
   path: string
   stop(): Promise<void>
 }

@@ -17,7 +17,7 @@ import { progress } from './sides.ts'
 const DAY_MS = 86_400_000
 const ROUNDS = 5
 const PAGE = 100
-/** As many as a row of the list shows. */
+/** The number of times that a row of the list shows. */
 const FIRINGS_EACH = 30
 
 /**

@@ -75,7 +75,7 @@ for (let index = 0; index < Number(values.nodes); index += 1) {
     finished: []
   }
   nodes.set(name, node)
-  // The pollers of the nodes are not in step.
+  // The nodes poll at different moments.
   if (pollMs > 0) setTimeout(() => setInterval(() => startPending(node), pollMs), Math.random() * pollMs)
 }
 let nextPid = 1000
@@ -87,7 +87,7 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(request, response, Buffer.concat(pieces).toString('latin1')))
 })
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
-// As Twisted does; Node's default of five seconds would close connections between two polls.
+// Like Twisted; Node's default of five seconds would close connections between two polls.
 server.keepAliveTimeout = 60_000
 process.on('disconnect', () => process.exit())
 
@@ -197,7 +197,7 @@ const LOG = Buffer.from(
     `2026-01-01 00:00:01 [scrapy.core.engine] INFO: Spider closed (finished)\n`
 )
 
-/** Of many runs, each of which begins at another line. A line without a time belongs to the one before it. */
+/** The logs of many runs, each starting at another line. A line without a time belongs to the one before it. */
 const LINES = logBytesPerMs === 0 ? [] : logLines({ bytes: 1_000_000, seed: 1 }).split(/(?<=\n)(?=\d{4}-)/)
 
 function logAt(node: SimulatedNode, path: string): Buffer {

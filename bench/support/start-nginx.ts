@@ -5,10 +5,10 @@ import { delimiter, join } from 'node:path'
 import { ServerProcess } from '../../src/engine/testing/server-process.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
-/** Debian has it where only root looks for programs. */
+/** Debian installs it where only root's PATH finds programs. */
 const PATH = [process.env['PATH'], '/usr/sbin', '/usr/local/sbin'].join(delimiter)
 
-/** Why none can be started here; null: one can. */
+/** Why nginx cannot start here; null: it can. */
 export const whyNoNginx = (): string | null =>
   spawnSync('nginx', ['-v'], { env: { ...process.env, PATH } }).error === undefined
     ? null
@@ -50,7 +50,7 @@ export async function startNginx(groups: readonly { port: number; addresses: rea
   await until('nginx', isReady, Boolean, 20_000)
   return {
     async stop() {
-      // Its workers end only with a signal that it passes on.
+      // Its workers end only when the master passes a signal on.
       server.signal('SIGTERM')
       await until('the end of nginx', () => isReady().then((ready) => !ready), Boolean, 10_000)
       await server.kill()

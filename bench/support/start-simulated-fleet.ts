@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 export interface SimulatedFleet {
-  /** Node addresses, as an operator would add them. */
+  /** The addresses of the nodes, as an operator would add them. */
   urls: string[]
   /** Future `POST` lines, in order of arrival. */
   onPost(listener: (post: { atMs: number; jobid: string }) => void): void
@@ -20,7 +20,7 @@ export interface SimulatedFleetOptions {
   pollMs?: number
   /** Projects whose version 1 is on every node from the start. */
   projects?: string[]
-  /** Of each running spider. Default: its log is whole at once. */
+  /** The log rate of each running spider. Default: its log is complete at once. */
   logBytesPerSecond?: number
   report?: boolean
   reportEnds?: boolean

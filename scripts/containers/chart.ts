@@ -31,7 +31,7 @@ export const VALUE_SETS: Record<string, string[]> = {
   ]
 }
 
-/** As arguments of `helm`. */
+/** The same settings as arguments of `helm`. */
 export function setting(values: string[]): string[] {
   return values.flatMap((value) => ['--set', value])
 }

@@ -1,4 +1,4 @@
-/** What a compose file says, as far as ours use it: read for the test that starts its services as plain processes. */
+/** The parts of a compose file that ours use, read for the test that starts the services as plain processes. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
@@ -10,19 +10,19 @@ export interface ComposeService {
   entrypoint: string[] | null
   command: string[]
   environment: Record<string, string>
-  /** Which user, as `uid:gid`; null: the image's. */
+  /** The user as `uid:gid`; null: the image's user. */
   user: string | null
   isReadOnly: boolean
   stopSignal: NodeJS.Signals
-  /** Files of this machine, and where the service sees them. */
+  /** Files on this machine, and where the service sees them. */
   files: { from: string; to: string }[]
   volumes: { name: string; to: string }[]
-  /** Directories in memory. */
+  /** Directories that are kept in memory. */
   temporary: string[]
-  /** By network; null: any free address. */
+  /** Addresses by network; null: any free address. */
   networks: Record<string, string | null>
   healthcheck: string[]
-  /** Services that must be healthy before it starts. */
+  /** Services that must be healthy before this one starts. */
   needs: string[]
 }
 
@@ -35,7 +35,7 @@ export interface Compose {
 type Mount = string | { source: string; target?: string }
 type Networks = string[] | Record<string, { ipv4_address?: string }>
 
-/** As far as our files use it. */
+/** The fields that our files use. */
 interface RawService {
   image: string
   entrypoint?: string[]
@@ -139,7 +139,7 @@ function networksOf(networks: Networks): Record<string, string | null> {
   )
 }
 
-/** Every service must say how to see that it works. */
+/** Every service must have a health check. */
 function commandOf(test: string[] | undefined, name: string): string[] {
   const [kind, ...words] = test ?? []
   if (kind === 'CMD') return words
@@ -155,7 +155,7 @@ function needsOf(dependsOn: Record<string, { condition?: string }>, name: string
   })
 }
 
-/** Each after those it needs. */
+/** Sorts services so that each comes after those it depends on. */
 function inOrder(services: ComposeService[]): ComposeService[] {
   const ordered: ComposeService[] = []
   while (ordered.length < services.length) {

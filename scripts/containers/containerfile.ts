@@ -1,4 +1,4 @@
-/** What the Containerfile says of an image that is started without it. */
+/** The settings in the Containerfile that a test needs to start the image's programs without the image. */
 import fs from 'node:fs'
 
 export interface ImageSettings {
@@ -8,7 +8,7 @@ export interface ImageSettings {
   workingDirectory: string
 }
 
-/** The instructions of one stage; its base has none that matter here. */
+/** Reads the instructions of one stage; its base has none that matter here. */
 export function readContainerfile(file: string, target: string): ImageSettings {
   const text = fs
     .readFileSync(file, 'utf8')

@@ -20,7 +20,7 @@ export interface Machine {
 }
 
 const BOOT_LIMIT_MS = 60_000
-/** They would change the kernel, which is not the machine's alone, or wait for devices. */
+/** These units would change the kernel, which the machine shares with its host, or wait for devices. */
 const MASKED = [
   ...['systemd-sysctl', 'systemd-modules-load', 'systemd-binfmt', 'systemd-udevd', 'systemd-udev-trigger'],
   ...['systemd-random-seed', 'systemd-timesyncd', 'systemd-networkd', 'systemd-resolved', 'systemd-remount-fs']
@@ -91,7 +91,7 @@ export async function bootMachine(directory: string, prepare: readonly string[])
   }
 }
 
-/** The shell (ours) has unshare as its only child, and that has process 1. */
+/** Our shell has unshare as its only child, whose child is process 1 of the machine. */
 function findInit(child: ChildProcess): string | null {
   let pid = String(child.pid)
   for (let depth = 0; depth < 4; depth += 1) {
@@ -106,7 +106,7 @@ function findInit(child: ChildProcess): string | null {
   return null
 }
 
-/** In a control group of its own, which is then the root of those that the machine sees. */
+/** Runs the machine in a control group of its own, which the machine sees as the root. */
 function outerScript({ groups, group, inner }: { groups: string; group: string; inner: string }): string {
   return [
     'set -e',
@@ -134,7 +134,7 @@ function innerScript(place: string, prepare: readonly string[]): string {
     'mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"',
     'mount -t tmpfs -o mode=1777 none "$root/dev/shm"',
     'ln -s pts/ptmx "$root/dev/ptmx"; ln -s /proc/self/fd "$root/dev/fd"',
-    // Nothing that this machine starts at its boot, and nothing that touches the kernel.
+    // Disables whatever this machine starts at boot, and whatever touches the kernel.
     'rm -rf "$root"/etc/systemd/system/*.wants',
     `for unit in ${MASKED.join(' ')}; do ln -sf /dev/null "$root/etc/systemd/system/$unit.service"; done`,
     'ln -sf /lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"',

@@ -1,11 +1,11 @@
-/** The hostile egg of the launcher's tests against an installed service. */
+/** Runs the launcher tests' hostile egg against an installed service. */
 import type { Client } from '../../e2e/support/service.ts'
 import { buildHostileEgg } from '../../src/engine/nodes/local/isolation/testing/hostile-egg.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId } from '../../src/shared/contract/index.ts'
 
 const RUN_LIMIT_MS = 90_000
-/** What attempts.py has against a process. */
+/** The attacks of attempts.py on a process. */
 const ON_PROCESS = ['read_environment', 'list_open_files', 'signal_process', 'trace']
 const SPIDERS = 'honest,probe,sleeping'
 
@@ -43,8 +43,9 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
 }
 
 /**
- * Uploads it beside another project, whose spider has run, and runs it. `data`: the data directory; `engine`: the pid
- * of the service as spiders would see it; `secrets`: further files. Returns how much it tried, and what it got.
+ * Uploads and runs the hostile egg beside another project whose spider has run. `data`: the data directory; `engine`:
+ * the pid of the service as spiders would see it; `secrets`: further files. Returns the number of attempts and those
+ * that succeeded.
  */
 export async function runHostileEgg(
   client: Client,
@@ -55,7 +56,7 @@ export async function runHostileEgg(
   await upload(client, 'other', [])
   const honest = await startSpider(client, 'other', 'honest', {})
   await untilStatus(client, honest, 'succeeded')
-  // What its listing steals would be the names of spiders.
+  // The egg reports what it steals while its spiders are listed as names of spiders.
   await upload(client, 'hostile', secrets)
   const { spiders } = (await client.projects.get({ project: 'hostile' })).versions[0]!
   const stolen = spiders?.join() === SPIDERS ? [] : [`in its listing: ${spiders?.join()}`]

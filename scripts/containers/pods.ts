@@ -1,7 +1,7 @@
 /**
- * Services of a compose file as plain processes, each in namespaces of its own: a root (an overlay over this
+ * Runs the services of a compose file as plain processes, each in namespaces of its own: a root (an overlay over this
  * machine's, read-only if the file says so), the processes, and a network with the addresses and names of the file.
- * What a container engine adds to that are the images, which test-image.ts covers. Needs root, and Linux.
+ * Only the images, which a container engine would add, are missing; test-image.ts covers them. Needs root, and Linux.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,13 +11,13 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { Compose, ComposeService } from './compose-file.ts'
 import { overlayOfThisMachine } from './overlay.ts'
 
-/** What stands in for a service's image. */
+/** Replaces a service's image. */
 export interface ImageStandIn {
   entrypoint: string[]
   environment: Record<string, string>
   user: string
   workingDirectory: string
-  /** Files and folders of this machine, and where the image has them. */
+  /** Files and folders of this machine, and their paths in the image. */
   content: { from: string; to: string }[]
 }
 
@@ -27,11 +27,11 @@ export interface Pods {
   /** Sends its stop signal. @returns the exit code */
   stop(service: ComposeService): Promise<number | null>
   probe(service: ComposeService): boolean
-  /** In its first network. */
+  /** The address in the service's first network. */
   addressOf(service: ComposeService): string
-  /** What it printed so far. */
+  /** The output so far. */
   output(name: string): string
-  /** Runs a program with the network of a client outside. */
+  /** Runs a program on the network of an outside client. */
   runOutside(command: string[], environment: Record<string, string>): Promise<number | null>
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export function openPods(
   const outputs = new Map<string, string>()
   const addresses = planAddresses(compose)
   const all = [...compose.services.map(({ name, networks }) => ({ name, networks: Object.keys(networks) }))]
-  // Where there is no network to the world, the client is on this machine, as with a published port.
+  // On a machine without internet access the client runs on the machine itself, as with a published port.
   all.push({ name: CLIENT, networks: ['outside' in compose.networks ? 'outside' : 'default'] })
 
   const undo = () => {
@@ -63,7 +63,7 @@ export function openPods(
   process.on('exit', undo)
   buildNetworks(all, Object.keys(compose.networks), space, addresses)
 
-  /** As the image and the file say: user, variables, no capabilities. */
+  /** Starts the service as the image and the file say: user, variables, no capabilities. */
   const asService = (service: ComposeService, command: string[]): string[] => {
     const image = images(service)
     const [uid = '0', gid = uid] = (service.user ?? image.user).split(':')
@@ -175,7 +175,7 @@ function planAddresses(compose: Compose): Addresses {
   return new Map([...planned, [CLIENT, { [client]: `${prefixes[client]}.2` }]])
 }
 
-/** A service sees the names of those that share a network with it. */
+/** A service sees the names of the services that share a network with it. */
 function hostsOf(service: ComposeService, compose: Compose, addresses: Addresses): string {
   const lines = compose.services.flatMap(({ name, networks }) => {
     const shared = Object.keys(networks).find((network) => network in service.networks)
@@ -236,10 +236,10 @@ function startScript(options: {
   return [
     'set -e',
     ...overlayOfThisMachine(place),
-    // The Python of a setup may be below a home that is closed to others.
+    // The Python of a setup may be below a home directory that is closed to other users.
     'chmod a+x "$root/root"',
     `printf '%s' ${quote(hosts)} > "$root/etc/hosts"`,
-    // Some programs look up who they are.
+    // Some programs look up their own user.
     `grep -q ':x:${uid}:' /etc/passwd || echo 'standin:x:${uid}:${uid}::/tmp:/bin/sh' >> "$root/etc/passwd"`,
     ...service.temporary.map((to) => `mkdir -p ${within(to)}; mount -t tmpfs -o mode=1777 none ${within(to)}`),
     bind({ from: checkout, to: checkout }),

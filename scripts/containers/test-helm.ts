@@ -12,9 +12,9 @@ import { ensureGoProgram, ensurePythonPrograms } from '../setup/container-tools.
 import { showFailure } from '../setup/steps.mjs'
 import { CHART, HELM, POSTGRES, setting, VALUE_SETS } from './chart.ts'
 
-/** The oldest that Chart.yaml accepts, as far as the validator has it, and the newest. */
+/** The oldest version that both Chart.yaml and the validator accept, and the newest. */
 const KUBERNETES = ['1.29', '1.37']
-/** What the schema of the values must refuse, with what it must name. */
+/** Settings that the schema of the values must refuse, each with a word that the error must contain. */
 const REFUSED: [string[], string][] = [
   [['engine.mode=postgres'], 'store'],
   [['engine.mode=mysql'], 'mode'],
@@ -93,7 +93,7 @@ function validate(validator: string, text: string, version: string): void {
   }
 }
 
-/** A check that cannot fail checks nothing. */
+/** Proves that the check can fail. */
 function requireThatTyposAreSeen(helm: string, validator: string): void {
   const text = run(helm, ['template', 'deck', CHART]).replace('readinessProbe:', 'readynessProbe:')
   try {
@@ -126,7 +126,7 @@ function checkPods(resources: Resource[]): number {
     const main = pod.containers[0]
     require(main.readinessProbe && main.livenessProbe && main.startupProbe, `${main.name} has no probes`)
     require(main.lifecycle?.preStop, `${main.name} is not stopped in order`)
-    // A spider could read them.
+    // A spider could read the files.
     const mounted = main.volumeMounts.map((mount) => mount.name)
     if (main.name === 'scrapyd')
       require(!mounted.some((one) => one.includes('secret')), 'spiders see secrets of Scrapdeck')
@@ -136,7 +136,9 @@ function checkPods(resources: Resource[]): number {
   return sets.length
 }
 
-/** On a real API server: it also has the defaults, the admission, and what Helm itself does with a release. */
+/**
+ * Tests on a real API server, which adds its defaults, its admission checks, and what Helm itself does with a release.
+ */
 function install(helm: string): void {
   const namespace = process.env['HELM_NAMESPACE'] ?? 'scrapdeck-test'
   const at = ['--namespace', namespace]
@@ -151,7 +153,7 @@ function install(helm: string): void {
     run(helm, ['upgrade', 'deck', CHART, ...at, '--set', 'scrapyd.replicas=5'])
     if (before === 'no password' || passwordOf() !== before) throw new Error('The upgrade changed the password')
     console.log('✓ Upgraded: the generated password stays')
-    // Another kind of set under the same name: Helm removes the one and creates the other.
+    // The other mode uses another kind of workload under the same name: Helm removes the one and creates the other.
     run(helm, ['upgrade', 'deck', CHART, ...at, ...setting(POSTGRES), '--set', 'engine.autoscaling.enabled=true'])
     console.log('✓ Upgraded from SQLite to PostgreSQL')
   } finally {

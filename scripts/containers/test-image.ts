@@ -22,21 +22,24 @@ import { runHostileEgg } from './hostile-egg.ts'
 
 const PROGRAMS = { buildah: 'buildah', podman: 'podman', runc: 'runc', mmdebstrap: 'mmdebstrap' }
 const SUITE = 'bookworm'
-/** On top of the smallest Debian; the Containerfile installs the same, and then finds it there. */
+/** Added to the smallest Debian; the Containerfile installs the same packages, and then finds them there. */
 const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini,bubblewrap'
 const BASE = 'localhost/scrapdeck-base'
 const NODE_BASE = 'localhost/scrapdeck-node'
 const SIZE_LIMIT_MB = { scrapdeck: 650, scrapyd: 420 }
 const BUILD_LIMIT_MS = 1_800_000
-/** Outlasts the time until the stop is sent, also on a busy machine. */
+/** The run must outlast the time until the stop is sent, even on a busy machine. */
 const SLOW_RUN = { pages: '12', delay: '1.5' }
 
-/** What a container engine without a kernel's full rights allows here; none of it is a right of the container. */
+/**
+ * Options that a container engine needs in an environment with limited kernel rights; they give the container no
+ * rights.
+ */
 const ENGINE = ['--runtime', 'runc']
 const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']
 
-/** What root needs of the kernel to give each project a user of its own (docs/security.md). */
+/** The capabilities that root needs to give each project a user of its own (docs/security.md). */
 const CAPABILITIES_OF_ROOT = 'SETUID,SETGID,SETPCAP,CHOWN,FOWNER,DAC_OVERRIDE,KILL'
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-image-'))
@@ -74,7 +77,7 @@ async function buildBoth(): Promise<void> {
   }
 }
 
-/** Debian itself, and with it the npm and Node of this checkout: they only install the packages of the lock. */
+/** Builds from Debian itself and the npm and Node of this checkout, which only install the packages of the lock. */
 async function ensureBases(): Promise<void> {
   if (hasImage(BASE) && hasImage(NODE_BASE)) return
   const tar = path.join(work, 'base.tar')
@@ -103,7 +106,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 
 /** @returns the image's id */
 async function build(target: keyof typeof SIZE_LIMIT_MB, more: string[] = []): Promise<string> {
-  // A proxy with a certificate authority of its own: the build has no other way to know it.
+  // A proxy may have a certificate authority of its own, which the build cannot know otherwise.
   const authority = process.env['NODE_EXTRA_CA_CERTS']
   const trust =
     authority === undefined
@@ -125,7 +128,7 @@ function bud(tag: string, args: string[]): Promise<string> {
   return commandStep({
     title: `Build of ${tag}`,
     command: 'buildah',
-    // Docker's format has the health check; files get one time, so that the same content is the same layer.
+    // Only Docker's format has the health check. All files get the same time, so that equal content gives equal layers.
     args: [
       'bud',
       '--isolation=chroot',
@@ -141,7 +144,7 @@ function bud(tag: string, args: string[]): Promise<string> {
   })
 }
 
-/** What an image must and must not have. */
+/** Checks what an image must contain, and what it must not. */
 function checkContent(): void {
   const [{ Config, Healthcheck }] = JSON.parse(podman('image', 'inspect', imageOf('scrapdeck'))) as [
     { Config: { User: string; Entrypoint: string[] }; Healthcheck?: object }
@@ -237,7 +240,7 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
   await stop('scrapyd')
   fs.mkdirSync(path.join(work, 'as-root'))
-  // Users of projects read what every user may (docs/security.md).
+  // The users of projects can read whatever every user may (docs/security.md).
   for (const name of fs.readdirSync(secrets)) fs.chmodSync(path.join(secrets, name), 0o600)
   start('scrapdeck', [
     ...['--user', '0:0', `--cap-add=${CAPABILITIES_OF_ROOT}`, ...settings],
@@ -249,7 +252,7 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
 }
 
-/** Either the hostile egg gets at nothing, or the overview says why spiders are not kept apart. */
+/** Either the hostile egg reaches nothing, or the overview says why spiders are not isolated. */
 async function checkApart(what: string, client: Client, engine: () => number | null): Promise<boolean> {
   const read = () => client.system.status().catch(() => null)
   const status = await until('the Python of the local node', read, (one) => one?.python.state === 'ready', 90_000)

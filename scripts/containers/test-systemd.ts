@@ -21,7 +21,9 @@ import { logOf, runHostileEgg, startSpider, statusOf, untilStatus } from './host
 
 const DATA = '/var/lib/scrapdeck'
 const UNIT = 'scrapdeck.service'
-/** systemd 252; what is left is the network and what sandboxes need (docs/security.md). */
+/**
+ * The highest exposure that systemd 252 may report: the rest is the network and what sandboxes need (docs/security.md).
+ */
 const EXPOSURE_MAX = 3
 const STOP_LIMIT_S = 30
 const RUN_LIMIT_MS = 90_000
@@ -74,7 +76,7 @@ async function main(): Promise<void> {
   await refuse(here, port, credentials)
 }
 
-/** As docs/security.md says, but for the checkout, which is bound instead of cloned. */
+/** Installs as docs/security.md says, except that the checkout is bound instead of cloned. */
 function installation(port: number, { username, password }: { username: string; password: string }): string[] {
   const python = path.dirname(path.dirname(findReachablePython(path.join(work, 'python'))))
   const parts = ['out', 'resources', 'node_modules', 'bin', 'package.json']
@@ -92,7 +94,7 @@ function installation(port: number, { username, password }: { username: string; 
     `install -m 600 /dev/null "$root/etc/scrapyd/scrapdeck.env"`,
     `printf 'SCRAPDECK_USERNAME=%s\\nSCRAPDECK_PASSWORD=%s\\n' ${username} ${password} > "$root/etc/scrapyd/scrapdeck.env"`,
     `cp ${inRoot('resources/systemd/scrapdeck.service')} "$root/etc/systemd/system/"`,
-    // Journals of this machine are none of its affair.
+    // Keeps the journals of this machine out of it.
     'mkdir -p "$root/var/log/journal"; mount -t tmpfs none "$root/var/log/journal"'
   ]
 }
@@ -126,7 +128,7 @@ function checkExposure(here: Machine): void {
   console.log(`✓ systemd-analyze security: ${exposure}`)
 }
 
-/** The hostile egg gets at nothing of Scrapdeck's and of another project's. */
+/** The hostile egg reaches nothing of Scrapdeck or of another project. */
 async function attack(here: Machine, client: Client): Promise<void> {
   const engine = Number(property(here, 'MainPID'))
   const { got, tried } = await runHostileEgg(client, {
@@ -152,7 +154,7 @@ async function outlive(here: Machine, client: Client): Promise<void> {
   const supervisor = () => here.run('pgrep', '-u', 'scrapdeck', '-f', 'sleep 600').output.trim()
   const before = supervisor()
   const check = async (how: string) => {
-    // A connection from before was closed.
+    // The stop closed a connection that was open before.
     const answered = await until(
       'an answer',
       () => statusOf(client, id).catch(() => null),

@@ -1,7 +1,8 @@
 """
-python3 make.py [--only TEXT] [CACHE]: makes the logs in src/engine/runs/log-parser/samples again, with real Scrapys from
-1.0 to the newest, and LogParser's answer to each, also to the logs in jobs/outcome/samples (logparser.jsonl). Needs the Pythons that the old Scrapys run on (pyenv has
-them all); environments are kept in CACHE. A version whose Python is missing is left out, and its old sample stays.
+python3 make.py [--only TEXT] [CACHE]: makes the logs in src/engine/runs/log-parser/samples again, with real versions of
+Scrapy from 1.0 to the newest, and LogParser's result for each of them and for the logs in jobs/outcome/samples
+(logparser.jsonl). Needs the Python versions that the old Scrapys run on (pyenv has them all); keeps environments in
+CACHE. Leaves out a version whose Python is missing, and keeps its old sample.
 """
 import argparse
 import json

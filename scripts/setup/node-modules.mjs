@@ -26,8 +26,8 @@ export async function ensureNodeModules() {
 }
 
 /**
- * Puts the Node whose hash npm compared with the lock in a place from which it is run. Whatever else is there was not
- * compared.
+ * Copies the Node whose hash npm compared with the lock to the place from which it runs. Nothing compared what is there
+ * already.
  * @param {string | undefined} verified
  * @param {string} place
  */

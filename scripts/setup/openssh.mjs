@@ -9,7 +9,7 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** With the libraries that a small image lacks. */
+/** Includes the libraries that a small image lacks. */
 const SERVER_PACKAGES = ['openssh-server', 'libwrap0']
 const CLIENT_PACKAGES = ['openssh-client', 'libedit2', 'libfido2-1', 'libcbor0.8', 'libbsd0']
 const CLIENT_PROGRAMS = ['ssh', 'ssh-add', 'ssh-agent', 'ssh-keygen']
@@ -60,14 +60,14 @@ function locate(directory, client) {
   return isWhole ? { server, client: programs, libraries } : null
 }
 
-/** The folder that has all of these, and in which they run. @param {string[]} programs */
+/** The folder that has all of these programs, if they run there. @param {string[]} programs */
 function find(programs) {
   const folders = [...(process.env.PATH ?? '').split(path.delimiter), '/usr/sbin'].filter(path.isAbsolute)
   return folders.find((folder) => programs.every((program) => runs(path.join(folder, program), null))) ?? null
 }
 
 /**
- * Whether it finds its libraries: for a parameter that it does not know, it prints those that it does.
+ * Whether sshd finds its libraries: with an unknown option it prints the options that it knows.
  * @param {string} program @param {string | null} libraries
  */
 function runs(program, libraries) {

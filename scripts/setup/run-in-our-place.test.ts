@@ -36,7 +36,7 @@ function endIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended, as it should.
+    // The program has ended, as it should.
   }
 }
 
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === 'win32')('a program that runs in our place'
   })
 
   test("ends when npm's shell was ended by a signal", async () => {
-    // The command behind it keeps the shell from replacing itself by the script.
+    // With a command after it, the shell does not replace itself with the script.
     const { child, note } = await start(['sh', '-c', '"$0" "$1"; true'])
     child.kill('SIGTERM')
     await once(child, 'exit')

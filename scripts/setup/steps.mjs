@@ -126,7 +126,7 @@ export function say(text) {
 }
 
 /**
- * For the end of a script: prints why it failed, with the last lines of the failing program's output.
+ * Call at the end of a script: prints why it failed, with the last lines of the failing program's output.
  * @param {unknown} error
  */
 export function showFailure(error) {
@@ -192,7 +192,7 @@ function finish(title, sign, beganAt) {
   drawRunning()
 }
 
-/** On a terminal the last line shows what is running. */
+/** On a terminal the last line shows the running steps. */
 function drawRunning() {
   if (!process.stdout.isTTY || running.size === 0) return
   clearLine()

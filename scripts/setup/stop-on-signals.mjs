@@ -2,8 +2,8 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 /**
- * Ends this process with `stop` on the first signal. More signals change nothing: Ctrl-C reaches every process of the
- * terminal, and those that started this one pass it on, too.
+ * Ends this process with `stop` on the first signal. Later signals change nothing: Ctrl-C reaches every process of the
+ * terminal, and the processes that started this one also pass it on.
  * @param {() => Promise<void>} stop
  * @returns {(code: number) => Promise<never>} does the same without a signal, and exits with this code
  */
@@ -13,7 +13,7 @@ export function stopOnSignals(stop) {
   /** @param {number} code */
   const end = (code) => (stopping ??= stop().then(() => process.exit(code)))
   for (const signal of SIGNALS) process.on(signal, () => void end(0))
-  // After a hangup, nobody reads what is printed.
+  // After a hangup, there is no terminal to print to.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   return end
 }

@@ -26,8 +26,8 @@ const file = inRoot('.cache', 'test-environment.json')
  */
 
 /**
- * What only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) is set up for it alone;
- * otherwise what an earlier setup found stays.
+ * Sets up what only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) for that suite
+ * alone; otherwise keeps the results of an earlier setup.
  * @param {{ isFull: boolean, nodeModules: Promise<void> }} options
  * @returns {Promise<TestEnvironment>}
  */
@@ -46,7 +46,9 @@ export async function ensureTestEnvironment({ isFull, nodeModules }) {
   return write({ python, chromium: await ensureChromium(), scrapyd, ...servers })
 }
 
-/** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
+/**
+ * Sets up only what the demo uses: no browser, no older Scrapyds. Keeps the results of an earlier setup of the tests.
+ */
 export async function ensureDemoEnvironment() {
   const python = await ensureTestPythonEnvironment()
   const before = fs.existsSync(file) ? readTestEnvironment() : null
@@ -69,7 +71,7 @@ function write(environment) {
 }
 
 /**
- * A server that cannot run here is named, never skipped silently.
+ * Names each server that cannot run here; none is skipped silently.
  * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'openssh' | 'bubblewrap'>} environment
  */
 export function nameUntested({ scrapyd, postgres, s3, redis, openssh, bubblewrap }) {
@@ -84,7 +86,7 @@ export function nameUntested({ scrapyd, postgres, s3, redis, openssh, bubblewrap
   }
 }
 
-/** @returns {TestEnvironment} what the last setup wrote */
+/** @returns {TestEnvironment} the result of the last setup */
 export function readTestEnvironment() {
   if (!fs.existsSync(file)) throw new Error('The test environment is not set up. Run `npm run setup`, then try again.')
   return JSON.parse(fs.readFileSync(file, 'utf8'))

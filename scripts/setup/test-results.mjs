@@ -48,7 +48,7 @@ export function resultOf(report) {
       file: path.relative(rootDirectory, name),
       tookMs: endTime - startTime
     })),
-    // They keep the errors of the tries before.
+    // Passed tests keep the errors of earlier tries.
     triedAgain: report.testResults.flatMap((/** @type {any} */ { assertionResults }) =>
       assertionResults
         .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)

@@ -2,7 +2,7 @@ import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
 import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
-/** A command takes effect a moment later: a plan made just before it is still carried out. */
+/** A command takes effect a moment later: the engine still carries out a plan made just before it. */
 const GRACE_MS = 2_000
 
 interface NodeBelief {
@@ -60,7 +60,7 @@ export function checkSends(history: History): Violation[] {
         rules = { now: belief.rules, before: rules.now, changedAtMs: belief.atMs }
         return
       case 'over': {
-        // Its slot is free from then on, even if recording that fails (the disk is full).
+        // Its slot is free from now on, even if recording that fails (the disk is full).
         const one = live.get(`${belief.jobId}/${belief.number}`)
         if (one !== undefined) one.isFinishing = true
         return

@@ -7,10 +7,10 @@ import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
 import { findIllegalTransitions } from './transitions.ts'
 
-/** After these, it is unknown whether a run continues somewhere. */
+/** After these results, it is unknown whether a run continues somewhere. */
 const DOUBTS: TransitionKind[] = ['given_up', 'seen_again', 'found_again']
 const NEVER_SENT = /^(cancelled while queued|expired|skipped)/
-/** After these results, a policy may run the job again without doubt: the run ended in a known way. */
+/** After these results, a policy may safely run the job again: the run ended in a known way. */
 const KNOWN_ENDS: (Attempt['result'] | null)[] = ['failed', 'succeeded', 'cancelled']
 
 /** Compares what jobs report with what was really executed (I1, I2, I4). */
@@ -47,8 +47,8 @@ export function checkJobs(history: History): Violation[] {
   return violations
 
   /**
-   * The run was on another node than the attempt's, because both share a queue, and in no list that we received from
-   * that node: nothing is promised for this case (docs/promises.md, 7).
+   * The run was on another node than the attempt's, because both share a queue, and was in no list that we received
+   * from that node: the promises exclude this case (docs/promises.md, 7).
    */
   function ranUnseenElsewhere(attempt: Attempt, run: Run): boolean {
     return (
@@ -62,7 +62,7 @@ export function checkJobs(history: History): Violation[] {
     )
   }
 
-  /** I2: runs once, or is flagged. */
+  /** I2: a job runs once, or is flagged. */
   function checkRuns(job: StoredJob, attempts: Attempt[], complain: (rule: string, text: string) => void): void {
     if (job.source === 'adopted') return
     const ran = attempts
@@ -126,7 +126,7 @@ export function checkJobs(history: History): Violation[] {
       const isBefore = NEVER_SENT.test(job.reason ?? '')
       if (!isBefore && !wasAsked) complain('outcome', `cancelled (${job.reason}), and nobody asked for it`)
       const ranAll = attempts.filter((attempt) => runsOf(attempt).length > 0)
-      // Flagged: it is known that it may have run.
+      // The job is flagged: the engine knows that it may have run.
       if (isBefore && !job.mayHaveRunTwice && ranAll.some(({ result }) => result !== 'failed' && result !== 'lost')) {
         complain('outcome', `${job.reason}, but it ran`)
       }
@@ -158,7 +158,7 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // It was due once; then our clock was set back, or an engine leads whose clock is behind that of the one before.
+    // It was due once; then our clock was set back, or the clock of the new leader is behind that of the previous one.
     const hasHappened = (wanted: FaultKind) => history.faults.some(({ kind }) => kind === wanted)
     const wasSetBack =
       hasHappened('our clock jumped back') || (hasHappened('our clock jumped ahead') && hasHappened('an engine leads'))
@@ -214,7 +214,7 @@ export function checkJobs(history: History): Violation[] {
       if (state === 'ended' && result === null) complain('timeline', `attempt ${number} ended without a result`)
   }
 
-  /** Unflagged jobs only, and no attempts that we had to believe lost. */
+  /** Unflagged jobs only, without attempts that we had to consider lost. */
   function checkOverlaps(): void {
     const exclusive = history.jobs.filter(({ noOverlap }) => noOverlap)
     const runs = exclusive.flatMap((job) =>

@@ -1,6 +1,6 @@
 import type { History, Violation } from '../work/history.ts'
 
-/** Only the engine that leads orders nodes to run jobs: what a fence in the database cannot stop. */
+/** Only the leader orders nodes to run jobs. A fence in the database cannot enforce this. */
 export function checkLeaders(history: History): Violation[] {
   return history.strays.map(({ atMs, host }) => ({
     rule: 'leader',

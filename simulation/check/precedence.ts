@@ -39,7 +39,7 @@ export function checkPrecedence(history: History): Violation[] {
   const jobs = new Map(history.jobs.map((job) => [job.id, job]))
   const { waitings, known } = whoWaits(history, jobs)
   const live = new Map<string, Attempt>()
-  /** Lanes that can run on the node: it has accepted their jobs, and nobody deleted their egg since. `node lane`. */
+  /** Lanes that can run on the node: it has accepted their jobs, and their egg was not deleted since. `node lane`. */
   const usable = new Set<string>()
   const undecided = history.operations.find(({ name }) => /setLimits|setPaused|configure/.test(name))
   const fairUntilMs = undecided?.invokedAtMs ?? Infinity

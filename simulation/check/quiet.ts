@@ -1,10 +1,10 @@
 import type { StoredJob, StoredNode } from '../../src/engine/model/records.ts'
 import type { History, Violation } from '../work/history.ts'
 
-/** Of an engine that no longer leads, or lost its database. */
+/** From an engine that no longer leads, or that lost its database. */
 const LOST_LEAD = /another engine leads|connection was lost|Scrapdeck is stopping/i
 
-/** At the end, nothing is silent, everything that can run has run, and nothing is left over (I1, I5). */
+/** At the end, everything is accounted for, everything that can run has run, and nothing is left over (I1, I5). */
 export function checkQuiet(history: History): Violation[] {
   const violations: Violation[] = []
   const complain = (rule: string, text: string, jobId: string | null = null) => violations.push({ rule, jobId, text })

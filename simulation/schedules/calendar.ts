@@ -22,7 +22,7 @@ export interface Timing {
 
 export interface Meant {
   nominalMs: number
-  /** Clocks skip it, and it is not run. */
+  /** Clocks skip this time, and it does not fire. */
   isLeftOut: boolean
 }
 
@@ -113,7 +113,7 @@ export function meantBy(timing: Timing, afterMs: number, untilMs: number): Meant
     }
   }
 
-  /** Whether clocks already showed it in the hours before. */
+  /** Whether clocks already showed this time in the hours before. */
   function wasShownBefore(atMs: number, wallMs: number): boolean {
     for (let beforeMs = atMs - QUARTER_MS; beforeMs >= atMs - 8 * QUARTER_MS; beforeMs -= QUARTER_MS) {
       const offsetMs = offsetAt(timing.zone, beforeMs)

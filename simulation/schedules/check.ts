@@ -9,7 +9,7 @@ import { runStory, type Story } from './story.ts'
 export interface Told {
   plan: Plan
   moments: number
-  /** By state and reason. */
+  /** Counts by state and reason. */
   fates: Record<string, number>
   jobs: number
   /** Ends that chains reacted to. */

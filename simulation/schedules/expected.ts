@@ -5,7 +5,7 @@ import type { JobOutcome } from './jobs.ts'
 import { CANCEL_TAKES_MS, isFailing, lifeOf, type Plan, type PlannedSchedule } from './plan.ts'
 import { isPausedAt, type Journal, wallAt } from './journal.ts'
 
-/** The expected fate of one nominal time, and the wall time at which it should have been recorded. */
+/** The expected outcome of one nominal time, and the wall time at which it should have been recorded. */
 export interface Expected {
   nominalMs: number
   state: string
@@ -39,8 +39,8 @@ const NOTICE_MAX_MS = 30_000
 const LOOKED_AHEAD_MS = 3 * 86_400_000
 
 /**
- * The expected fate of every nominal time of a schedule, according to the documented policies and to what happened
- * around the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
+ * The expected outcome of every nominal time of a schedule, according to the documented policies and the events around
+ * the engine. Shares no code with the ticker except its jitter offset, which is arbitrary.
  */
 export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal): Expectation {
   const offsetMs = jitterOf(aScheduleId(schedule.id), schedule.jitterSeconds)
@@ -188,7 +188,7 @@ export function expect(schedule: PlannedSchedule, plan: Plan, journal: Journal):
     for (const job of jobs) job.cancelledAtMs ??= atMs
   }
 
-  /** What one engine had no time to cancel, the next one cancels. */
+  /** The next engine cancels what the previous one had no time to cancel. */
   function cancelAtStarts(untilMs: number): void {
     if (schedule.overlap !== 'cancel_running') return
     for (const { fromMs } of journal.lives) {

@@ -26,7 +26,7 @@ export interface Pause {
   fromMs: number
   untilMs: number
   by: 'operator' | 'failures'
-  /** Its rows of that very moment were written before. */
+  /** The rows of that very moment were written before. */
   isAfterRows: boolean
 }
 

@@ -5,7 +5,7 @@
  *
  *   npm run simulate:schedules                        a week with 1,000 schedules
  *   npm run simulate:schedules -- --seed 7 --schedules 100 --days 1 --stories 20
- *   npm run simulate:schedules -- --mutants           plants bugs, which must be found (--only WORDS: by name)
+ *   npm run simulate:schedules -- --mutants           plants bugs that must be found (--only WORDS: by name)
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -79,7 +79,10 @@ function withoutPausedRows(): Mutation {
   })
 }
 
-/** Like withoutPausedRows, and later neither; `isFromThenOn: false`: nor does counting restart at the pause's end. */
+/**
+ * Like withoutPausedRows, but never writes the rows; `isFromThenOn: false`: counting does not restart at the pause's
+ * end either.
+ */
 function withoutPausedRowsEver({ isFromThenOn }: { isFromThenOn: boolean }): Mutation[] {
   const changing = new Set<string>()
   return [
@@ -207,7 +210,7 @@ export const MUTANTS: ScheduleMutant[] = [
             return lateMs > 30_000 && lateMs <= 60_000
           })
           if (!isBetween) return judge(moments, settings, around)
-          // All are judged half a minute later, with a window that is longer by the same time.
+          // Judges all of them half a minute late, with a window that is longer by the same time.
           const catchUpWindowSeconds = settings.catchUpWindowSeconds + 30
           return judge(moments, { ...settings, catchUpWindowSeconds }, { ...around, nowMs: around.nowMs + 30_000 })
         }

@@ -191,11 +191,11 @@ function planRule(chance: Chance, beginsAtMs: number, durationMs: number): Rule 
 }
 
 const SLOT_MS = 3 * HOUR_MS
-/** By then, the effects of a slot's event are over. */
+/** By then, the event of the slot has no effects any more. */
 const QUIET_AFTER_MS = 145 * MINUTE_MS
 export const DISK_FULL_MS = 20 * MINUTE_MS
 
-/** One event per slot of some hours; its effects are over before the next one. */
+/** One event per slot of some hours; its effects end before the next one. */
 function planEvents(chance: Chance, durationMs: number): Event[] {
   const slotMs = SLOT_MS
   const events: Event[] = []
@@ -225,7 +225,7 @@ function planEvents(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** In the quiet end of some slots. */
+/** In the quiet last part of some slots. */
 function planFullDisks(chance: Chance, durationMs: number): Event[] {
   const events: Event[] = []
   for (let slot = 0; (slot + 4 / 3) * SLOT_MS <= durationMs; slot += 1) {
@@ -235,7 +235,7 @@ function planFullDisks(chance: Chance, durationMs: number): Event[] {
   return events
 }
 
-/** A job's duration, derived from what it is; half a millisecond keeps its end off nominal times. */
+/** A job's duration, derived from its identity; half a millisecond keeps its end off nominal times. */
 export function lifeOf(schedule: PlannedSchedule, nominalMs: number, index: number): number {
   return Math.floor(1_000 + shareOf(schedule, nominalMs, index) * schedule.longestMs) + 0.5
 }

@@ -65,7 +65,10 @@ const VISITS_EVERY_MS = 4 * HOUR_MS + 413
 const CHAINED_LIFE_MAX_MS = 600_000
 const DISK_FULL = new Error('The disk is full')
 
-/** Runs the real ticker on the real store; jobs, deaths and the clock are simulated. `onDay`: days that are over. */
+/**
+ * Runs the real ticker on the real store; jobs, deaths and the clock are simulated. `onDay`: receives the number of
+ * completed days.
+ */
 export async function runStory(plan: Plan, onDay: (day: number) => void = nothing): Promise<Story> {
   const time = new VirtualTime()
   const journal: Journal = {
@@ -273,7 +276,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     die(pendingDeath.downMs, pendingDeath.jumpMs, landed)
   }
 
-  /** Recorded rows count whether or not their engine lives to learn of it. */
+  /** Recorded rows count whether or not their engine lives to learn of them. */
   async function noteFired(mine: Life, asked: NewFiring[], written: (StoredFiring | null)[]): Promise<void> {
     if (unnoticedJumpMs !== null) journal.notices.set(unnoticedJumpMs, time.nowMs)
     unnoticedJumpMs = null
@@ -353,7 +356,7 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     time.after(untilMs, () => void resume())
   }
 
-  /** Schedules that are over or paused due to failures are left to others. */
+  /** Leaves out schedules that have ended, or that are paused due to failures. */
   async function order(id: string, paused: boolean): Promise<'down' | 'refused' | 'done' | 'nothing to do'> {
     const mine = life
     const [stored] = await store.getSchedules([aScheduleId(id)])

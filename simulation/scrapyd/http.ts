@@ -106,7 +106,7 @@ export const SPIDERS: Record<string, string[]> = { shop: ['prices', 'stock'], bl
 
 class Refusal extends Error {}
 
-/** Also used when somebody changes the node's disk behind our back. */
+/** Also used when someone changes the node's disk without Scrapdeck. */
 export function removeEgg(node: SimulatedScrapyd, project: string, version: string): boolean {
   const versions = node.eggs.get(project)
   if (versions?.delete(version) !== true) return false

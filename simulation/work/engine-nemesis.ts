@@ -14,7 +14,7 @@ interface EngineNemesisParts {
   network: Network
   faults: Faults
   chance: Chance
-  /** What goes with a fault. */
+  /** The details of a fault. */
   also: Chance
 }
 
@@ -97,7 +97,7 @@ export class EngineNemesis {
           link.lease.lose()
         }
         if (one !== leader || also.happens(0.5)) return drop()
-        // What it claims now, it learns when another engine leads.
+        // The engine learns only under another leader what it claims now.
         const [dropAfterMs, answerAfterMs] = [also.between(0, 50), also.between(200, 900)]
         link.onClaim = () => {
           link.holdAnswers()
@@ -119,7 +119,7 @@ export class EngineNemesis {
       }
       case 'engine drained': {
         const one = this.#someone()
-        // Without a leader, nobody could undo it.
+        // Without a leader, no engine could undo it.
         if (one === undefined || followers.length === 0) return
         note(one.id)
         cluster.database.lease.setDrained(one.id, true)
@@ -128,7 +128,7 @@ export class EngineNemesis {
     }
   }
 
-  /** The request is under way for nearly as long as any can be, while the next leader looks for the job. */
+  /** The request takes nearly as long as a request can, while the next leader looks for the job. */
   #killOnceItSends(): void {
     const { also, cluster, network, faults, time } = this.#parts
     network.onNextSend = (host) => {
@@ -140,20 +140,20 @@ export class EngineNemesis {
     }
   }
 
-  /** The leader as often as all others together. */
+  /** Picks the leader as often as all other engines together. */
   #someone(): EngineProcess | undefined {
     const { chance, cluster } = this.#parts
     return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)
   }
 
-  /** Mostly as long as a lease or some of them; at times longer than a new leader has patience. */
+  /** Mostly as long as one or a few leases; at times longer than a new leader waits. */
   #stall(process: EngineProcess, kind: EngineFault): void {
     const { chance, also, time, cluster, faults } = this.#parts
     if (process.life.isStalled || process.life.isOver) return
     const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
-    // As after a pause of a virtual machine: it goes on where its wall clock was.
+    // As after a pause of a virtual machine: its wall clock continues from where it was.
     const isSetBack = also.happens(0.5)
     time.after(forMs, () => {
       if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)

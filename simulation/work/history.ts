@@ -20,7 +20,7 @@ export type Belief = { atMs: number } & (
   | { kind: 'life' }
   | { kind: 'begun'; attempts: Attempt[] }
   | { kind: 'changed'; jobId: string; number: number; to: Attempt['state'] | null; what: Transition['kind'] }
-  /** Its node showed it as ended, but recording that failed. */
+  /** Its node showed that it had ended, but recording that failed. */
   | { kind: 'over'; jobId: string; number: number }
   | { kind: 'node'; id: string; slots: number | null; queueAhead: number; tags: string[]; mode: StoredNode['mode'] }
   | { kind: 'limits'; rules: LimitRule[] }
@@ -40,7 +40,7 @@ export interface History {
   beliefs: Belief[]
   samples: Sample[]
   faults: Fault[]
-  /** Orders to run a job that an engine sent though another one led. */
+  /** Orders to run a job that an engine sent while another one led. */
   strays: { atMs: number; host: string }[]
   engines: number
   /** What was accepted and what really started, on all nodes. */
@@ -57,7 +57,7 @@ export interface History {
     atMs: number
     wallMs: number
     isQuiet: boolean
-    /** Why the remaining queued jobs wait, as a client sees it. */
+    /** The reason why each remaining queued job waits, as a client sees it. */
     waiting: Map<string, Job['waiting']>
     /** Our runs that the nodes' slots show. */
     runsShown: number

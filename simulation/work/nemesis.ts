@@ -78,7 +78,7 @@ export class Nemesis {
         if (node.finished.length > 0) note(`${node.prune(0)} dropped`)
         return
       case 'node froze while listing spiders': {
-        // Something triggers a listing: an upload of ours, or somebody else's.
+        // An event that triggers a listing: an upload, by us or by someone else.
         node.freezeAtNextListing(chance.pick([10_000, 40_000, 70_000, 150_000]))
         for (const project of node.eggs.keys()) for (const version of ['1', '2']) node.forget(project, version)
         return

@@ -95,7 +95,7 @@ export class Operators {
     }
     life.whenOver(isOver)
     try {
-      // The connection to an engine that stands still is accepted: it answers when it goes on.
+      // The connection to a stalled engine is accepted: it answers once it continues.
       const output = await (life.isStalled ? awake(life).then(() => act(client)) : act(client))
       answer('ok', output, null)
       return output
@@ -112,7 +112,7 @@ export class Operators {
     }
   }
 
-  /** Where several engines have no leader, a client hears so at once (NO_LEADER) and asks again. */
+  /** If none of several engines leads, a client learns it at once (NO_LEADER) and tries again. */
   async #doorAgain(): Promise<Door | null> {
     let door: Door | null = null
     for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
@@ -370,5 +370,5 @@ export class Operators {
 
 const awake = (life: Life): Promise<void> => new Promise((resolve) => life.run(resolve))
 
-/** The database may have written what it did not answer: the command stays unknown. */
+/** The database may have made the write without confirming it: the command stays unknown. */
 const isUnsure = (error: unknown): boolean => (error as { code?: unknown }).code === 'DATABASE_UNUSABLE'

@@ -39,14 +39,14 @@ export interface Scenario {
 
 const ACTS = FAULT_KINDS.filter((kind) => !(REQUEST_FAULTS as readonly FaultKind[]).includes(kind))
 
-/** What happens to several engines: in a third of the seeds, no more than that they die. */
+/** The faults of several engines: in a third of the seeds, engines only die. */
 export interface EnginesScenario {
   engines: number
   acts: EngineFault[]
   actEveryMs: number
 }
 
-/** `losesAnswers`: of commits, too. */
+/** `losesAnswers`: answers to commits are lost, too. */
 export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)

@@ -89,14 +89,14 @@ export class Cluster implements World {
     return this.#parts.time.nowMs + (host?.wallOffsetMs ?? START_WALL_MS)
   }
 
-  /** Of the nodes: as long as nobody sets a clock, all are the same. */
+  /** The clock of the nodes: all are the same unless an operator sets one. */
   wallMs = (): number => START_WALL_MS + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
     this.#jump(this.#chance.pick(this.#hosts), byMs)
   }
 
-  /** Of the machine of this process. */
+  /** The clock of this process's machine. */
   setBack(process: EngineProcess, byMs: number): void {
     const host = this.#hosts.find((one) => one.process === process)
     if (host !== undefined) this.#jump(host, -byMs)
@@ -112,7 +112,7 @@ export class Cluster implements World {
     )
   }
 
-  /** Any engine takes a command: it leads, or forwards it to the one that does, as far as it knows. null: NO_LEADER. */
+  /** Any engine takes a command: it leads, or forwards it to the engine that it believes to lead. null: NO_LEADER. */
   door(): Door | null {
     const asked = this.#chance.pick(this.#hosts).process
     if (asked === null || asked.life.isOver) return null
@@ -131,7 +131,7 @@ export class Cluster implements World {
     for (const host of this.#hosts) this.#start(host)
   }
 
-  /** Like their operator, the followers first. Resolves as virtual time advances. */
+  /** Stops the engines like their operator, the followers first. Resolves as virtual time advances. */
   async stop(): Promise<void> {
     this.#isOver = true
     const leader = this.leader

@@ -5,15 +5,15 @@ import type { Chance } from './chance.ts'
 import type { Life } from './life.ts'
 import type { VirtualTime } from './time.ts'
 
-/** The network between one engine and the database: that of its lease, and that of its store. */
+/** The network between one engine and the database, for its lease and its store. */
 export class DatabaseLink {
   readonly lease: FakeLeaseClient
-  /** The next write takes effect, and its answer is lost with the connection. */
+  /** The next write takes effect, but its answer is lost with the connection. */
   losesNextCommit = false
   /** Called once, as the leader is about to claim jobs. */
   onClaim: (() => void) | null = null
   #holdsAnswers = false
-  /** What the store waits for. `lost`: the connection ended first. */
+  /** Awaited by the store. `lost`: the connection ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
   /** `life`: of the process. */
@@ -35,7 +35,7 @@ export class DatabaseLink {
     this.lease.isCut = true
   }
 
-  /** What the store has done is known later, as on a slow network: until `releaseAnswers`. */
+  /** Delays the store's results until `releaseAnswers`, as on a slow network. */
   holdAnswers(): void {
     this.#holdsAnswers = true
   }
@@ -45,19 +45,19 @@ export class DatabaseLink {
     if (!this.isCut) for (const { arrive } of this.#held.splice(0)) arrive()
   }
 
-  /** As `through`, for an answer. */
+  /** Like `through`, for an answer. */
   back(arrive: () => void, lose: () => void): void {
     if (this.#holdsAnswers) this.#held.push({ arrive, lose })
     else this.through(arrive, lose)
   }
 
-  /** Calls one of both once the network is there. */
+  /** Calls one of the two once the network is up. */
   through(arrive: () => void, lose: () => void): void {
     if (this.isCut) this.#held.push({ arrive, lose })
     else arrive()
   }
 
-  /** `resumes`: what was on its way arrives; otherwise the connections are gone. */
+  /** `resumes`: data in flight arrives; otherwise the connections are gone. */
   heal(how: { resumes: boolean }): void {
     this.lease.heal(how)
     for (const { arrive, lose } of this.#held.splice(0)) (how.resumes ? arrive : lose)()
@@ -71,6 +71,6 @@ interface Parts {
   chance: Chance
 }
 
-/** As a store on PostgreSQL says it (postgres-error.ts). */
+/** The error of a store on PostgreSQL (postgres-error.ts). */
 export const connectionLost = (): ScrapdeckError =>
   new ScrapdeckError('DATABASE_UNUSABLE', 'the database: the connection was lost. Scrapdeck connects again by itself.')

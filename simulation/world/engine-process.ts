@@ -14,7 +14,7 @@ import type { Network } from './network.ts'
 import type { SharedDatabase } from './shared-database.ts'
 import type { VirtualTime } from './time.ts'
 
-/** As in cli/serve-together.ts: an engine that cannot be closed by then ends its process. */
+/** As in cli/serve-together.ts: an engine that has not closed by then ends its process. */
 const CLOSE_LIMIT_MS = 15_000
 
 export interface ProcessParts {
@@ -32,10 +32,10 @@ export interface ProcessParts {
   onLead: (process: EngineProcess) => void
   /** It was killed at this call to the outside. */
   onKilled: (call: string, when: Death['when']) => void
-  /** For whatever reason. */
+  /** The process ended, for any reason. */
   onDeath: () => void
   complain: (text: string) => void
-  /** Timers left when an engine had stopped. */
+  /** Timers left after an engine had stopped. */
   onStopped: (timers: number) => void
 }
 
@@ -83,7 +83,7 @@ export class EngineProcess {
     })
   }
 
-  /** A process that could not start to lead ends, and its service manager starts another. */
+  /** A process that fails to become leader ends, and its service manager starts another. */
   start(): void {
     this.election.start().catch(() => this.life.die())
   }
@@ -103,7 +103,7 @@ export class EngineProcess {
     this.term?.life.wake()
   }
 
-  /** In order. Resolves as virtual time advances; never if it dies first. */
+  /** Stops in order. Resolves as virtual time advances; never if the process dies first. */
   async stop(): Promise<void> {
     await this.election.stop()
     this.life.end()

@@ -13,7 +13,7 @@ export const REQUEST_FAULTS = [
 ] as const
 export type RequestFault = (typeof REQUEST_FAULTS)[number]
 
-/** Everything that can go wrong, by the name under which it is counted. */
+/** Everything that can go wrong, by the name that the statistics use. */
 export const FAULT_KINDS = [
   // between us and a node
   ...REQUEST_FAULTS,
@@ -48,19 +48,19 @@ export const FAULT_KINDS = [
 export const ENGINE_FAULTS = [
   'leader killed',
   'follower killed',
-  /** SIGSTOP for a while: it wakes up and does not know. */
+  /** SIGSTOP for a while: afterwards the engine does not know that it was stopped. */
   'engine stalled',
   'leader stalled at a call',
-  /** Nothing gets through between it and the database, for a while. */
+  /** For a while, nothing passes between the engine and the database. */
   'engine cut off from the database',
   'connection of the lease dropped',
-  /** The leader's write took effect, and the connection ended before the answer. */
+  /** The leader's write took effect, but the connection ended before the answer. */
   'answer of a commit lost',
   'leadership handed over',
   'engine drained'
 ] as const
 export type EngineFault = (typeof ENGINE_FAULTS)[number]
-/** `an engine leads`: no fault, but what follows from most of them. */
+/** `an engine leads`: not a fault, but the consequence of most of them. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine leads'
 
 export interface Fault {

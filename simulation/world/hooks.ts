@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/** Call before any module of the engine is loaded: keeps real time out of it. */
+/** Call before loading any module of the engine: keeps real time out of it. */
 export function registerSimulationHooks(): void {
   registerHooks({
     resolve(specifier, context, next) {

@@ -15,7 +15,7 @@ export class Life {
   /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
   readonly calls: string[] = []
   isOver = false
-  /** Its process stands still (SIGSTOP): nothing of it runs, and what happens to it waits for `wake`. */
+  /** Its process is stopped (SIGSTOP): none of its code runs, and all events wait for `wake`. */
   isStalled = false
   #stall: { call: number; onStall: () => void } | null = null
   #due: (() => void)[] = []
@@ -42,7 +42,10 @@ export class Life {
     this.#death = death
   }
 
-  /** Lets `onStall` stand still at one of the next calls: it is made, and its answer is heard after waking up. */
+  /**
+   * Makes `onStall` stop the process at one of the next calls: the call is made, and its answer arrives after waking
+   * up.
+   */
   stallAt(stall: { call: number; onStall: () => void } | null): void {
     this.#stall = stall
   }
@@ -51,14 +54,14 @@ export class Life {
     this.isStalled = true
   }
 
-  /** What was due in the meantime happens now, one after the other. */
+  /** Whatever was due in the meantime happens now, in order. */
   wake(): void {
     if (!this.isStalled) return
     this.isStalled = false
     for (const callback of this.#due.splice(0)) this.#time.after(0, () => this.run(callback))
   }
 
-  /** Everything from outside comes in through here. */
+  /** All events from outside pass through here. */
   run(callback: () => void): void {
     if (this.isOver) return
     if (this.isStalled) this.#due.push(callback)
@@ -107,7 +110,7 @@ export class Life {
       setTimer: (delayMs, callback) => {
         if (this.isOver) return { cancel() {} }
         const timer = this.#time.after(delayMs, () => {
-          // One that was due during a stall may be cancelled by what else was.
+          // A timer that was due during a stall may be cancelled by another one that was due.
           this.run(() => void (this.#timers.delete(timer) && callback()))
         })
         this.#timers.add(timer)

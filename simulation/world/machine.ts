@@ -1,4 +1,4 @@
-// What the engine loads when it is first used is loaded before: the time that takes is real.
+// Loads beforehand what the engine loads on first use, because loading takes real time.
 import '../../src/engine/runs/items/open-items.ts'
 import '../../src/engine/api/router/open-router.ts'
 import '../../src/engine/nodes/scrapyd/probe.ts'
@@ -26,13 +26,13 @@ export const clientOf = async (engine: Engine) =>
 
 export const START_WALL_MS = 1_800_000_000_000
 
-/** An engine that takes commands, and the life in which it does. */
+/** An engine that takes commands, and its current life. */
 export interface Door {
   client: Client
   life: Life
 }
 
-/** What a story needs of the machines that run it: one with one engine, or several (cluster.ts). */
+/** The interface of a story to the machines that run it: one with one engine, or several (cluster.ts). */
 export type World = Pick<
   Machine,
   | 'disk'
@@ -76,7 +76,7 @@ export class Machine {
   /** Null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
-  /** How often an operator asks again who finds no engine. */
+  /** How often an operator who finds no engine tries again. */
   readonly triesAgain: number = 0
   /** Errors that the engine logged: bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
@@ -147,7 +147,7 @@ export class Machine {
       random: createChance(seed, `engine ${number}`),
       store: this.disk.openStore(life, this.#store, witness)
     })
-    // Not createEngine: it loads this module while real time passes.
+    // Not createEngine: it loads this module in real time.
     openEngine(options, null).then(
       async (engine) => {
         if (life.isOver) return
@@ -188,7 +188,7 @@ export class Machine {
     life.end()
   }
 
-  /** Resolves with how to start it again. */
+  /** Resolves to a function that starts it again. */
   async stopOne(): Promise<(delayMs: number) => void> {
     await this.stop()
     return this.#parts.restartIn
@@ -248,7 +248,7 @@ export function simulatedOptions(parts: {
       connect: network.connectFor(life),
       eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
       loopDelay: { sampleP99Ms: () => 0, sampleShare: () => 0, stop: () => {} },
-      // Whatever disk the simulation runs on, its stories are the same.
+      // The stories are the same on any disk that the simulation runs on.
       measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
     }
   }

@@ -32,7 +32,7 @@ export function overridden<Target extends object>(target: Target, methods: Parti
 
 const planted = new Map<string, Changes>()
 
-/** Call before any module of the engine is loaded. */
+/** Call before loading any module of the engine. */
 export async function plant(mutations: readonly Mutation[]): Promise<void> {
   for (const { load, changes } of mutations) planted.set(await findUrl(load), changes)
   registerHooks({

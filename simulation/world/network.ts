@@ -26,7 +26,7 @@ type WholeRequest = Omit<NodeRequest, 'body'> & { body: string | Buffer }
 
 const CONNECTIONS = 4
 /**
- * A request that we abandoned still arrives within this time; our refresh of the node's lists 5 s later then sees it.
+ * A request that we abandoned still arrives within this time; our refresh of the node's lists 5 s later then shows it.
  * Without such a bound, no client of Scrapyd could ever prove that a job did not arrive.
  */
 const LATEST_ARRIVAL_MS = 3_000
@@ -39,7 +39,7 @@ const LATEST_ARRIVAL_MS = 3_000
 export class Network {
   readonly links = new Map<string, Link>()
   areFaultsOn = true
-  /** Called when the next job is sent: how long that request is under way, at most as long as any (lateMs). */
+  /** Called when the next job is sent: how long that request takes, at most lateMs. */
   onNextSend: ((host: string) => number) | null = null
   readonly #time: VirtualTime
   readonly #nodes: Map<string, SimulatedScrapyd>

@@ -1,6 +1,5 @@
 /**
- * Replaces compression in the archive of logs with nothing: real compression runs in other threads, whose order is
- * random.
+ * Replaces the log archive's compression with nothing: real compression runs in other threads, whose order is random.
  */
 export { constants, createGunzip, gunzipSync } from 'node:zlib'
 type Done = (error: null, bytes: Uint8Array) => void

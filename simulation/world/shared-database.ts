@@ -16,8 +16,8 @@ import type { VirtualTime } from './time.ts'
 type Method = (...parameters: unknown[]) => Promise<unknown>
 
 /**
- * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence, as
- * PostgreSQL has it (begin_write): each write of a leader carries its lease, and is refused once another engine leads.
+ * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence like
+ * PostgreSQL's (begin_write): each write of a leader carries its lease, and is refused once another engine leads.
  */
 export class SharedDatabase {
   readonly lease: FakeDatabase
@@ -40,7 +40,7 @@ export class SharedDatabase {
     return lease.holder === holder && lease.epoch === epoch
   }
 
-  /** Each leader has a store of its own, which remembers nothing of what the former one had in memory. */
+  /** Each leader has its own store, which shares nothing with the memory of the previous one's. */
   open(clock: Clock): Promise<void> {
     this.#parts.time.busy += 1
     this.#opening = this.#opening
@@ -61,7 +61,7 @@ export class SharedDatabase {
     this.#store = null
   }
 
-  /** The store as the leader of one term sees it, over its own connection. `life`: of this term. */
+  /** The store as the leader of one term sees it, over its own connection. `life`: that of this term. */
   connect(life: Life, lease: Lease, link: DatabaseLink, onUnknownCommit: () => void): Store {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
@@ -98,7 +98,7 @@ export class SharedDatabase {
         if (isWrite) witness(`${method} refused`, parameters, null)
         lost()
       }
-      // It took effect, which nobody here can know.
+      // The write took effect, but the engine cannot know it.
       const unknown = () => {
         life.run(onUnknownCommit)
         lost()
@@ -157,6 +157,6 @@ export class SharedDatabase {
   }
 }
 
-/** As a store on PostgreSQL says it (postgres-error.ts). */
+/** The error of a store on PostgreSQL (postgres-error.ts). */
 const anotherLeads = (): ScrapdeckError =>
   new ScrapdeckError('NOT_LEADER', 'Another engine leads now. Nothing was changed; ask again.')
