@@ -35,7 +35,7 @@ async function openEngine() {
   }
 }
 
-test('a channel is checked when it is made, tried at once, and never shows its secret', async () => {
+test('a channel is checked when it is created, tested at once, and never shows its secret', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client
   const settings = { name: 'On call', target: { kind: 'slack' as const } }

@@ -65,7 +65,7 @@ describe('chains in an engine', () => {
     expect(readFileSync(join(engine.directory, 'scrapdeck.sqlite')).includes('s3cret')).toBe(false)
   })
 
-  test('an end that came while the chain could not be answered is answered after a restart', async () => {
+  test('an end that the chain could not handle is handled after a restart', async () => {
     await engine.client.chains.create(aChain({ spiders: ['gone'] }))
     await runAndEnd()
     await engine.until(async () => (await engine.client.chains.list()).chains[0]!.problem !== null)
@@ -84,7 +84,7 @@ describe('chains in an engine', () => {
     expect(await engine.client.chains.list()).toMatchObject({ chains: [{ firedCount: 1, problem: null }] })
   })
 
-  test('orders about chains are checked whole', async () => {
+  test('commands about chains are fully validated', async () => {
     const { client } = engine
     const nowhere = 'f'.repeat(32)
     const code = { code: 'BAD_INPUT' }

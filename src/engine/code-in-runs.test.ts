@@ -16,7 +16,7 @@ const principal = (role: Role) => ({
   rights: builtInRights(role)
 })
 
-it('an operator makes no run execute other code, whichever way the run is ordered; a deployer may', async () => {
+it('an operator cannot make any run execute other code, whichever way it is ordered; a deployer can', async () => {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
   await opened.prepare()

@@ -60,7 +60,7 @@ it('a fleet file is no way around the permissions: each of its parts needs the o
   }
 })
 
-it('whoever runs jobs but changes no schedules orders no repeated crawl, and cancels none', async () => {
+it('a user who may run jobs but not change schedules can neither order nor cancel repeated crawls', async () => {
   const { client, clientWith } = await open()
   const order = { project: 'shop', spider: 'prices', interval: '5m' }
   const runner = clientWith(['read', 'jobs.run', 'jobs.cancel'])

@@ -68,7 +68,7 @@ async function expectReadable({ client }: EngineWithFakeNode, id: string, log: s
   expect(JSON.stringify(found)).toContain('parcel 7')
 }
 
-test('without keys, logs and eggs are in the data directory as they are', async () => {
+test('without keys, logs and eggs are in the data directory in plain form', async () => {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   await engine.prepare()
@@ -79,7 +79,7 @@ test('without keys, logs and eggs are in the data directory as they are', async 
   expect(found).toContain('packed in scrapdeck.sqlite')
 })
 
-test('with a key, no log, items file or egg of a run is left in the data directory as it is, and all are readable', async () => {
+test('with a key, no log, items file or egg of a run stays in plain form on the disk, and all are readable', async () => {
   const { encryption, write, first } = await keyFile()
   await write(first.line)
   const engine = await openEngineWithFakeNode({ encryption })
@@ -99,7 +99,7 @@ test('with a key, no log, items file or egg of a run is left in the data directo
   expect(await filesWithPlainContent(engine.directory)).toEqual([])
 })
 
-test('what was there before the key, and what an earlier key sealed, is sealed anew in the background', async () => {
+test('plain data, and data encrypted with an earlier key, is encrypted with the new key in the background', async () => {
   const { encryption, write, first, second } = await keyFile()
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
@@ -145,7 +145,7 @@ test('what was there before the key, and what an earlier key sealed, is sealed a
   expect(await filesWithPlainContent(engine.directory)).toEqual([])
 })
 
-test('without a key that was used, the engine does not start, and says which; unless the key is said to be lost', async () => {
+test('without a key that was used, the engine does not start, and names it, unless the key is declared lost', async () => {
   const { encryption, write, first, second } = await keyFile()
   await write(first.line)
   const engine = await openEngineWithFakeNode({ encryption })
@@ -162,7 +162,7 @@ test('without a key that was used, the engine does not start, and says which; un
   await expect(read).rejects.toMatchObject({ code: 'ENCRYPTION_KEY_MISSING' })
 })
 
-test('the storage usage says how far the sealing is, and what could not be sealed', async () => {
+test('the storage usage shows the progress of encryption, and what could not be encrypted', async () => {
   const { encryption, write, first, second } = await keyFile()
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())

@@ -116,7 +116,7 @@ describe('an engine', () => {
     expect(asked).toBe(1)
   })
 
-  it('takes a job from asked to succeeded, sends the egg first, and archives the log', async () => {
+  it('runs a job from request to success, sends the egg first, and archives the log', async () => {
     await prepare()
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
     const id = jobs[0]!.id
@@ -131,7 +131,7 @@ describe('an engine', () => {
     expect((await client.logs.read({ jobId: id, offset: -200 })).text).toContain('Spider closed (finished)')
   })
 
-  it('tells every change of a job as it happens', async () => {
+  it('publishes every change of a job as it happens', async () => {
     await prepare()
     const stream = await client.events.subscribe({})
     const iterator = stream[Symbol.asyncIterator]()
@@ -150,7 +150,7 @@ describe('an engine', () => {
     expect(states.indexOf('running')).toBe(states.length - 1)
   })
 
-  it('goes on after a restart: nodes, versions, the pause and the queue are there', async () => {
+  it('keeps nodes, versions, the pause and the queue over a restart', async () => {
     await prepare()
     await client.system.setPaused({ paused: true })
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices', 'prices'] })
@@ -164,7 +164,7 @@ describe('an engine', () => {
     expect([...node.executed].sort()).toEqual(jobs.map(({ id }) => id).sort())
   })
 
-  it('keeps node passwords sealed on the disk, and opens them for the client only', async () => {
+  it('keeps node passwords encrypted on the disk, and decrypts them for the client only', async () => {
     await prepare()
     for (const file of await readdir(directory.path, { withFileTypes: true })) {
       if (!file.isFile()) continue
@@ -176,7 +176,7 @@ describe('an engine', () => {
     expect(JSON.stringify(nodes)).not.toContain('open sesame')
   })
 
-  it('a password does not follow a node to another address unless it is entered again', async () => {
+  it('a node that moves to another address loses its password unless it is entered again', async () => {
     const id = await prepare()
     expect(await client.nodes.update({ id, name: 'renamed', slots: 3 })).toMatchObject({ hasPassword: true, slots: 3 })
     expect(await client.nodes.update({ id, url: 'http://127.0.0.1:9/base' })).toMatchObject({ hasPassword: true })
@@ -188,7 +188,7 @@ describe('an engine', () => {
     expect(passwordsSeen).toEqual(['open sesame', 'open sesame', null, 'there'])
   })
 
-  it('the log on a node that is down is a failure of the node, not ours', async () => {
+  it('a log on a node that is down fails with an error of the node, not of ours', async () => {
     await prepare()
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
     await until(async () => node.running.length === 1)
@@ -241,7 +241,7 @@ describe('an engine', () => {
   })
 })
 
-describe('bad orders', () => {
+describe('invalid commands', () => {
   it.each([
     ['an unknown project', { project: 'nope', spiders: ['prices'] }, 'PROJECT_NOT_FOUND'],
     ['an unknown version', { project: 'shop', version: '7', spiders: ['prices'] }, 'VERSION_NOT_FOUND'],
@@ -303,7 +303,7 @@ describe('secret values', () => {
     secretNames: ['TOKEN', 'key']
   }
 
-  it('reach the node, and nothing else: no answer, no change, no Scrapyd client, no file of ours', async () => {
+  it('reach the node, but no response, change, Scrapyd client or file of ours', async () => {
     await prepare()
     await client.system.setPaused({ paused: true })
     const feed = (await client.events.subscribe({}))[Symbol.asyncIterator]()
@@ -350,7 +350,7 @@ describe('secret values', () => {
   })
 })
 
-it('limits that a remote node will not hold are not sent, and the timeline says so', async () => {
+it('limits that a remote node does not enforce are not sent, and the timeline says so', async () => {
   await prepare()
   const limits = { wallSeconds: 60, memoryMegabytes: 512 }
   const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'], limits })
@@ -400,7 +400,7 @@ describe('draining', () => {
 })
 
 describe('as one Scrapyd', () => {
-  it('a client’s own jobid is what it sees for ever, and a second cancel forces', async () => {
+  it('a client always sees its own jobid, and a second cancel forces', async () => {
     await prepare()
     const request = {
       project: SHOP,
@@ -470,7 +470,7 @@ describe('as one Scrapyd', () => {
     expect((await client.jobs.list({})).jobs.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))
   })
 
-  it('what is no signal is refused once a job runs, and one that ends nothing is no cancel', async () => {
+  it('an invalid signal is refused once a job runs, and a harmless one is not a cancel', async () => {
     await prepare()
     await scheduled('a')
     await until(async () => node.running.length === 1)
@@ -485,7 +485,7 @@ describe('as one Scrapyd', () => {
     expect((await client.jobs.list({})).jobs[0]).toMatchObject({ outcome: 'succeeded', cancelAskedAtMs: null })
   })
 
-  it('a project may be deleted under its jobs: what runs goes on, what waits has its reason', async () => {
+  it('a project with jobs can be deleted: running jobs continue, waiting ones give the reason', async () => {
     await prepare()
     for (const jobid of ['a', 'b', 'c']) await scheduled(jobid)
     await until(async () => (await engine.scrapyd.daemonStatus(100)).running === 2)
@@ -499,7 +499,7 @@ describe('as one Scrapyd', () => {
     expect(waits).toMatchObject({ jobid: 'c', waiting: { code: 'version_missing' } })
   })
 
-  it('unknown names are told apart', async () => {
+  it('an unknown project is an error, no job or an empty list, as in Scrapyd', async () => {
     await prepare()
     expect(await codeOf(engine.scrapyd.listJobs(aProjectName('nope'), 100))).toBe('PROJECT_NOT_FOUND')
     expect(await codeOf(engine.scrapyd.cancel({ project: aProjectName('nope'), jobid: 'x', signal: null }))).toBe(

@@ -72,7 +72,7 @@ const plan = (yaml: string, prune = false, of = engine) => of.client.fleetFile.p
 const exported = async (of = engine) => (await of.client.fleetFile.export()).yaml
 
 describe('the fleet file of an engine', () => {
-  test('holds all that is set and no secret, and changes nothing where it comes from', async () => {
+  test('contains all settings but no secrets, and changes nothing in its own fleet', async () => {
     await fill()
     const yaml = await exported()
     expect(yaml).not.toContain('hush')
@@ -85,7 +85,7 @@ describe('the fleet file of an engine', () => {
     expect(await exported()).toBe(yaml)
   })
 
-  test('makes another engine the same, once the secrets are written in', async () => {
+  test('gives another engine the same fleet, once the secrets are filled in', async () => {
     await fill()
     const yaml = await exported()
     await expect(plan(yaml, true, other)).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('the fleet file of an engine', () => {
     })
   })
 
-  test('changes what differs and only that, and keeps secrets where dots stand', async () => {
+  test('changes only what differs, and keeps secrets that are masked with dots', async () => {
     await fill()
     const yaml = (await exported())
       .replace('0 3 * * *', '0 4 * * *')
@@ -202,7 +202,7 @@ describe('the fleet file of an engine', () => {
     expect(engine.node.running[0]?.args).toMatchObject({ key: 'hush-args' })
   })
 
-  test('removes what it does not name only when told to, and only of the parts that it has', async () => {
+  test('removes what it does not name only on request, and only in the sections that it has', async () => {
     await fill()
     const yaml = 'version: 1\nschedules: []\nchains: []\n'
     expect(await plan(yaml)).toEqual({ changes: [] })
@@ -222,7 +222,7 @@ describe('the fleet file of an engine', () => {
     expect((await engine.client.queue.limits()).limits).toEqual([])
   })
 
-  test('a proxy may be written as operators write it: its password is never told, and applied again it is the same', async () => {
+  test('a proxy may be in any notation: its password is never shown, and applying it again changes nothing', async () => {
     const yaml = (proxyUrl: string) =>
       `version: 1\nnodes: [{ name: a, url: 'http://10.0.0.9:6800/', proxyUrl: '${proxyUrl}' }]`
     for (const proxyUrl of ['me:hush@proxy:3128', ' ME:hush@Proxy:3128/ ', 'http://other:hush@proxy:3128']) {
@@ -238,7 +238,7 @@ describe('the fleet file of an engine', () => {
     }
   })
 
-  test('what can be seen beforehand is refused whole', async () => {
+  test('errors that can be found beforehand refuse the whole file', async () => {
     await engine.prepare('berlin')
     const schedule = (text: string) => `schedules: [{ name: x, zone: UTC, rules: [{ cron: '0 3 * * *' }], ${text} }]`
     const job = 'jobs: [{ project: p, spiders: [s]'
@@ -262,7 +262,7 @@ describe('the fleet file of an engine', () => {
     expect((await engine.client.queue.limits()).limits).toEqual([])
   })
 
-  test('what the rooms would refuse is seen in the difference, all of it, before anything is written', async () => {
+  test('all refusals of the parts of the engine appear in the difference before anything is written', async () => {
     const yaml = `version: 1
 nodes: [{ name: a, url: http://10.0.0.9:6800/, proxyUrl: 'ftp://proxy' }]
 discovery: [{ id: office, source: { kind: list, nodes: 'no address at all' } }]
@@ -308,7 +308,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     expect((await engine.client.schedules.list({})).schedules).toHaveLength(1)
   })
 
-  test('what is not deployed yet is no error, and is said', async () => {
+  test('a version that is not deployed yet is reported, but is not an error', async () => {
     await fill()
     const job = (project: string, spider: string) =>
       `{ name: ${project}-${spider}, zone: UTC, rules: [{ cron: '0 3 * * *' }], jobs: [{ project: ${project}, spiders: [${spider}] }] }`
@@ -319,7 +319,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     ])
   })
 
-  test('an engine is the same after many things of the same and other names, in whatever order they came', async () => {
+  test('another engine exports the same file, even with duplicate names and unsorted entries', async () => {
     const each = (names: string[], text: (name: string, at: number) => string) =>
       names.map((name, at) => `  - ${text(name, at)}\n`).join('')
     const names = ['b', 'a', 'twin', 'Z', 'twin', 'twin']
@@ -341,7 +341,7 @@ ${each(names, (name, at) => `{ name: ${name}, url: 'https://ops.example/${at}', 
     expect((await other.client.fleetFile.apply({ yaml: first, prune: true })).changes).toEqual([])
   })
 
-  test('two nodes of one name are made as they stand, and the file then asks for nothing more', async () => {
+  test('two nodes of one name are created as listed, and the file then requires no further change', async () => {
     const yaml =
       'version: 1\nnodes: [{ name: twin, url: http://10.0.0.5:6800/ }, { name: twin, url: http://10.0.0.6:6800/ }]'
     await engine.client.fleetFile.apply({ yaml, prune: false })

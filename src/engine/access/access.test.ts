@@ -32,7 +32,7 @@ const principalOf = (user: { id: Principal['userId']; name: string; role: string
 })
 
 describe('users and tokens', () => {
-  it('are the same after a restart, with when they were last seen', async () => {
+  it('are the same after a restart, including when they were last seen', async () => {
     const { access, clock, reopen } = await openAccess()
     const anna = await access.createUser(aPerson('anna'))
     const { secret } = await access.createToken(OWNER, { name: 'a', userId: anna.id, expiresInDays: 1 })
@@ -46,7 +46,7 @@ describe('users and tokens', () => {
     expect(again.findByToken(secret)).toMatchObject({ name: 'anna' })
   })
 
-  it('of a removed user are gone, and a namesake gets none of them', async () => {
+  it('of a removed user are gone, and a new user of the same name gets none of them', async () => {
     const { access, reopen } = await openAccess()
     const anna = await access.createUser(aPerson('anna'))
     const { secret } = await access.createToken(OWNER, { name: 'a', userId: anna.id, expiresInDays: null })
@@ -59,7 +59,7 @@ describe('users and tokens', () => {
     }
   })
 
-  it('keep what ended their sessions after a restart, also by a clock that is behind that of before', async () => {
+  it('keep their ended sessions ended after a restart, even if the clock is now behind', async () => {
     const { access, clock, reopen } = await openAccess()
     const anna = await access.createUser(aPerson('anna'))
     const ends = [
@@ -84,13 +84,13 @@ describe('users and tokens', () => {
     }
   })
 
-  it('that two people create at the same time under one name are one', async () => {
+  it('that two people create at the same time under one name are one user', async () => {
     const { access } = await openAccess()
     const made = await Promise.allSettled(['anna', 'Anna', 'ANNA'].map((name) => access.createUser(aPerson(name))))
     expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
   })
 
-  it('of others are seen and revoked by owners only; for everybody else they do not exist', async () => {
+  it('of others are visible to and revocable by owners only; to everyone else they do not exist', async () => {
     const { access } = await openAccess()
     const anna = await access.createUser(aPerson('anna', 'admin'))
     const ben = await access.createUser(aPerson('ben', 'admin'))
@@ -102,7 +102,7 @@ describe('users and tokens', () => {
 })
 
 describe('whoever creates a token', () => {
-  it('never gets more than the own role, whatever is asked for', async () => {
+  it('never gets more than their own role, whatever they request', async () => {
     const { access } = await openAccess()
     const users = await Promise.all(ROLES.map((role) => access.createUser({ name: role, kind: 'service', role })))
     await fc.assert(
@@ -148,7 +148,7 @@ describe('a password', () => {
     }
   )
 
-  it('is kept as a hash that says how it was made, different each time, and is right only for itself', async () => {
+  it('is kept as a salted hash that names its algorithm and matches only that password', async () => {
     const passwords = new Passwords()
     const [one, other] = await Promise.all([passwords.hash(PASSWORD), passwords.hash(PASSWORD)])
     expect(one).toMatch(/^argon2id 19456,2,1 [\w-]{22} [\w-]{43}$/)
@@ -163,7 +163,7 @@ describe('a password', () => {
   })
 })
 
-it('the text of a token is told from everything else, also if one character is wrong', () => {
+it('the text of a token is distinguished from any other text, even if one character is wrong', () => {
   fc.assert(
     fc.property(fc.nat({ max: 54 }), fc.constantFrom(...'a b X Y 0 9 _ -'.split(' ')), (at, character) => {
       const text = makeTokenText()

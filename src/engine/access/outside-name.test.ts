@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { NewUser } from '../../shared/contract/index.ts'
 import { freeName, nameFrom } from './user-commands.ts'
 
-it('whatever somebody is called elsewhere becomes a name that a user may have here, or none', () => {
+it('any external user name becomes a name that is valid here, or none', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
       const name = nameFrom(text)

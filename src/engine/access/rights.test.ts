@@ -42,7 +42,7 @@ const rights = fc
 const onNode = (of: ReturnType<typeof rightsOf>, ...tags: string[]): Permissions => permissionsOnNode(of, tags) ?? NONE
 const heldIn = (of: ReturnType<typeof rightsOf>, name: ProjectName): Permissions => permissionsIn(of, name) ?? NONE
 
-it('in each project are what is given everywhere and there, and of the latter only what can be given there', () => {
+it('in each project are those given everywhere and those given there, if they can be given there', () => {
   fc.assert(
     fc.property(given, ([everywhere, each]) => {
       const of = rightsOf(everywhere, each)
@@ -57,7 +57,7 @@ it('in each project are what is given everywhere and there, and of the latter on
   )
 })
 
-it('a token never may more than its user, nor than it says, in any project; and in those left out, nothing', () => {
+it('a token never allows more than its user or its own scope, in any project, and nothing in others', () => {
   fc.assert(
     fc.property(rights, set, fc.option(fc.subarray(NAMES), { nil: null }), (of, permissions, only) => {
       const narrowed = narrowRights(of, permissions, { projects: only, nodeGroups: null })
@@ -73,7 +73,7 @@ it('a token never may more than its user, nor than it says, in any project; and 
   )
 })
 
-it('of a user and of groups are united: in each place all that any of them gives, in whichever order', () => {
+it('of a user and of groups are united: in each place all rights that any of them gives, in any order', () => {
   fc.assert(
     fc.property(rights, rights, rights, (one, other, third) => {
       const both = uniteRights(one, other)
@@ -90,7 +90,7 @@ it('of a user and of groups are united: in each place all that any of them gives
   )
 })
 
-it('on a node are what is given everywhere and for any of its tags, and nothing unless it may be seen', () => {
+it('on a node are those given everywhere and for any of its tags, and none unless the node is visible', () => {
   fc.assert(
     fc.property(rights, fc.subarray(TAGS), (of, tags) => {
       const inGroups = tags.map((tag) => of.inNodeGroups.get(tag) ?? NONE).reduce(unite, of.everywhere ?? NONE)
@@ -104,7 +104,7 @@ it('on a node are what is given everywhere and for any of its tags, and nothing 
   )
 })
 
-it('of groups never take anything away, and what a group gives goes with it alone', () => {
+it('of groups never take anything away, and rights from a group end only with it', () => {
   fc.assert(
     fc.property(fc.array(rights, { minLength: 1, maxLength: 4 }), fc.nat(), (all, pick) => {
       const unitedOf = (some: readonly ReturnType<typeof rightsOf>[]) => some.reduce(uniteRights, NO_RIGHTS)
@@ -122,7 +122,7 @@ it('of groups never take anything away, and what a group gives goes with it alon
   )
 })
 
-it('a token for some node groups may nothing else, and for a project alone nothing with nodes', () => {
+it('a token for some node groups allows nothing else, and one for a project allows nothing on nodes', () => {
   fc.assert(
     fc.property(rights, set, fc.subarray(TAGS, { minLength: 1 }), (of, permissions, tags) => {
       const narrowed = narrowRights(of, permissions, { projects: null, nodeGroups: tags })
@@ -138,7 +138,7 @@ it('a token for some node groups may nothing else, and for a project alone nothi
   )
 })
 
-it('see the projects in which anything is held, and are the same only if nothing differs', () => {
+it('cover the projects in which the user has any right, and are equal only if nothing differs', () => {
   fc.assert(
     fc.property(rights, rights, (one, other) => {
       const seen = seenProjects(one)

@@ -58,7 +58,7 @@ describe('a custom role', () => {
     }
   })
 
-  it('that is changed allows something else from then on, also through tokens, and ends what is under way', async () => {
+  it('that is changed applies at once, also through tokens, and ends requests in progress', async () => {
     const { access, roles, programWith } = await openAccess()
     await roles.create(KEEPER)
     const { secret } = await programWith('shop keeper')
@@ -72,7 +72,7 @@ describe('a custom role', () => {
     expect(namesAnywhere(access.findByToken(secret))).toEqual(['read', 'jobs.cancel'])
   })
 
-  it('with permissions for the whole service is none for single projects', async () => {
+  it('with permissions for the whole service cannot be given for single projects', async () => {
     const { access, roles, programWith } = await openAccess()
     await roles.create(AUDITOR)
     await roles.create(KEEPER)
@@ -88,7 +88,7 @@ describe('a custom role', () => {
     expect(access.listUsers()).toHaveLength(1)
   })
 
-  it('that somebody has cannot be removed, and whoever has it is named', async () => {
+  it('that a user has cannot be removed, and the error names the user', async () => {
     const { access, roles, programWith } = await openAccess()
     await roles.create(KEEPER)
     const { user, token } = await programWith(null, { shop: 'shop keeper' })
@@ -109,7 +109,7 @@ describe('a custom role', () => {
     await expect(roles.remove('viewer')).rejects.toMatchObject({ message: expect.stringContaining('built-in') })
   })
 
-  it('cannot be removed while somebody is given it: one of the two comes first', async () => {
+  it('cannot be removed while a user is given it: one of the two comes first', async () => {
     const { access, roles } = await openAccess()
     await roles.create(KEEPER)
     const wanted = { name: 'ci', kind: 'service', role: 'shop keeper' } as const
@@ -126,7 +126,7 @@ describe('a custom role', () => {
     ])
   })
 
-  it('is not given if it does not exist, to nobody and no token', async () => {
+  it('is not given to a user or token if it does not exist', async () => {
     const { access, programWith } = await openAccess()
     await expect(programWith('shop keeper')).rejects.toMatchObject({ code: 'BAD_INPUT', data: { field: 'role' } })
     await expect(programWith('operator + viewer')).rejects.toMatchObject({ code: 'BAD_INPUT' })
@@ -135,7 +135,7 @@ describe('a custom role', () => {
   })
 })
 
-describe('what only owners have', () => {
+describe('a permission that only owners have', () => {
   const forbidden = [...PERMISSIONS] satisfies Permission[]
 
   it('is in no role that is created or changed through the contract', () => {
@@ -149,7 +149,7 @@ describe('what only owners have', () => {
     }
   })
 
-  it('is in no custom role, whoever wrote it: an engine, a copy of its database, an editor of it', async () => {
+  it('is in no custom role, whether an engine, a copied database or an edited one contains it', async () => {
     const { store, reopen, programWith } = await openAccess()
     await fc.assert(
       fc.asyncProperty(fc.subarray([...PERMISSIONS, 'of.later']), async (permissions) => {
@@ -191,7 +191,7 @@ describe('what only owners have', () => {
     expect(access.listTokens(asUser).every(({ userId }) => userId === user.id)).toBe(true)
   })
 
-  it('comes to somebody from elsewhere only with the built-in role', async () => {
+  it('comes to an external user only with the built-in role', async () => {
     const { access, roles } = await openAccess()
     await roles.create({
       name: 'all',
@@ -207,8 +207,8 @@ describe('what only owners have', () => {
   })
 })
 
-describe('a role that groups from elsewhere have', () => {
-  it('and that does not exist gives nothing: nobody is let in, and it is a problem with its name', async () => {
+describe('a role of external groups', () => {
+  it('that does not exist gives nothing: nobody can log in, and a problem names the role', async () => {
     const { access, roles, programWith } = await openAccess()
     roles.setConfigured(
       new Map([
@@ -259,7 +259,7 @@ describe('a role that groups from elsewhere have', () => {
   })
 })
 
-it('what a principal hears depends on its permissions alone, not on how its roles are called', () => {
+it('the changes sent to a principal depend on its permissions alone, not on the names of its roles', () => {
   const set = fc.subarray([...PERMISSIONS]).map(permissionsOf)
   const hear = (principal: Principal, needed: ReturnType<typeof permissionsOf>) => {
     try {

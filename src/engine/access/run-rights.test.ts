@@ -54,7 +54,7 @@ describe('an operator', () => {
   })
 })
 
-it('what nobody asks for is not refused, and not said to be by somebody', () => {
+it('a run that no user ordered is not refused, and is attributed to no user', () => {
   expect(() => asActorMayRun({ project, env: { A: '1' } })).not.toThrow()
   expect([actorName(), actAs(OWNER, actorName), actAs(as('viewer'), actorName)]).toEqual([null, null, 'anna'])
   expect(actAs(as('viewer'), () => actAs(null, actorName))).toBeNull()

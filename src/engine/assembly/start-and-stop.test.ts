@@ -105,7 +105,7 @@ async function countParts(): Promise<number> {
 }
 
 describe('a start that fails', () => {
-  it('at whichever part is opened, gives the directory back and leaves nothing running', async () => {
+  it('while any part opens releases the directory and leaves nothing running', async () => {
     const parts = await countParts()
     expect(parts).toBeGreaterThan(10)
     for (let failing = 0; failing < parts; failing += 1) {
@@ -149,14 +149,14 @@ describe('a start that fails', () => {
     expectNothingLeft()
   })
 
-  it('gives the directory back where the database was opened and what lies beside it cannot be', async () => {
+  it('releases the directory if the database opens but a file beside it cannot be opened', async () => {
     await mkdir(join(directory.path, 'secret.key'))
     await failureOf(startWithThreads())
     expect(workers).toHaveLength(2)
     expectNothingLeft()
   })
 
-  it('and then does not close all it opened, tells every error, the first one first', async () => {
+  it('and then fails to close a part reports every error, the first one first', async () => {
     onEachPart((index, close) =>
       index < 2
         ? async () => {
@@ -177,7 +177,7 @@ describe('a start that fails', () => {
 })
 
 describe('a stop', () => {
-  it('leaves no timer of parts that are at work: a node that is observed, a schedule that waits for its time', async () => {
+  it('leaves no timer of working parts: an observed node, a schedule that waits for its time', async () => {
     const engine = await start()
     const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
@@ -192,7 +192,7 @@ describe('a stop', () => {
     expectNothingLeft()
   })
 
-  it('that fails at any one part closes all others, gives the directory back and rejects, called once or twice', async () => {
+  it('that fails at any one part closes all others, releases the directory and rejects, called once or twice', async () => {
     const parts = await countParts()
     for (let failing = 0; failing < parts; failing += 1) {
       onEachPart((index, close) =>
@@ -214,7 +214,7 @@ describe('a stop', () => {
     }
   })
 
-  it('that fails at every part tells all errors in the order in which they happened', async () => {
+  it('that fails at every part reports all errors in the order in which they happened', async () => {
     const parts = onEachPart((index, close) => async () => {
       await close()
       throw new Error(String(index))

@@ -86,7 +86,7 @@ async function open(address: Pick<SyslogAddress, 'transport' | 'port'> & Partial
   }
 }
 
-it('sends each entry once, in its order, with the hash before it, and goes on there after a restart', async () => {
+it('sends each entry once, in order, with the previous hash, and continues there after a restart', async () => {
   const receiver = new Receiver()
   const port = await receiver.listen()
   onTestFinished(() => receiver.close())
@@ -140,7 +140,7 @@ it('sends more than fits into one batch', async () => {
   expect(receiver.seqs).toEqual(Array.from({ length: 451 }, (_, index) => index + 1))
 })
 
-it('speaks TLS with a server whose authority it is told, and with no other', async () => {
+it('speaks TLS with a server of the configured authority, and with no other', async () => {
   const certificate = makeCertificate('localhost')
   let refused = 0
   const options = { cert: certificate.pem, key: readFileSync(certificate.key) }

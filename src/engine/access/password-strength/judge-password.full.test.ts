@@ -45,7 +45,7 @@ it.each([
   expect(judge(password)).toBe(false)
 })
 
-it('what is random is not, in any of the alphabets that generators use', () => {
+it('random passwords are not weak, in any alphabet that generators use', () => {
   fc.assert(
     fc.property(fc.constantFrom<BufferEncoding>('base64', 'base64url'), (encoding) => {
       expect(judge(randomBytes(24).toString(encoding))).toBe(false)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { judgeInThread } from './password-thread.ts'
 
-it('judges in a thread, whatever somebody sends, while the event loop goes on', async () => {
+it('judges any input in a thread, while the event loop continues', async () => {
   const judge = judgeInThread(systemClock)
   let turns = 0
   const timer = setInterval(() => (turns += 1), 10)

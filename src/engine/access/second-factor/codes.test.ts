@@ -20,7 +20,7 @@ it.each([
   }
 })
 
-it('a recovery code is read however it is typed, and no six digits are taken for one', () => {
+it('a recovery code is accepted in any notation, and six digits are never taken for one', () => {
   fc.assert(
     fc.property(fc.constantFrom(...createRecoveryCodes()), fc.constantFrom(' ', '-', ''), (code, between) => {
       const typed = code.replaceAll('-', between).toUpperCase().replaceAll('0', 'O').replaceAll('1', 'I')
@@ -37,7 +37,7 @@ it('a recovery code is read however it is typed, and no six digits are taken for
   )
 })
 
-it('whoever guesses all the time has a hundred tries a day after the first ones', async () => {
+it('an attacker who guesses continuously has a hundred tries a day after the first ones', async () => {
   const clock = createFakeClock()
   const guesses = new CodeGuesses(clock)
   let tries = 0

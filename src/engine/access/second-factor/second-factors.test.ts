@@ -58,7 +58,7 @@ async function openFactors() {
 }
 
 describe('an authenticator app', () => {
-  it('is on only once a code of it has come, within ten minutes', async () => {
+  it('is on only after one of its codes was entered, within ten minutes', async () => {
     const { factors, by, anna, clock, codeNow, store } = await openFactors()
     const { secret, uri, qrCode } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     expect(uri).toMatch(/^otpauth:\/\/totp\/Scrapdeck:anna%20\(deck\.example\.org\)\?.*secret=/)
@@ -132,7 +132,7 @@ describe('an authenticator app', () => {
     expect(await factors.useCode(anna.id, renewed, null)).toBe('recoveryCode')
   })
 
-  it('whose secret cannot be decrypted any more leaves the recovery codes', async () => {
+  it('whose secret can no longer be decrypted leaves the recovery codes usable', async () => {
     const { factors, anna, turnOn, codeNow, secretBox } = await openFactors()
     const { secret, recoveryCodes } = await turnOn()
     secretBox.open = async () => {
@@ -144,7 +144,7 @@ describe('an authenticator app', () => {
     expect(await factors.useCode(anna.id, recoveryCodes[0]!, null)).toBe('recoveryCode')
   })
 
-  it('slows down whoever guesses, and neither its owner elsewhere nor recovery codes', async () => {
+  it('slows down guesses, but neither its owner elsewhere nor recovery codes', async () => {
     const { factors, anna, clock, turnOn, codeNow } = await openFactors()
     const { secret, recoveryCodes } = await turnOn()
     for (let tries = 0; tries < 5; tries += 1) expect(await factors.useCode(anna.id, '000000', null)).toBeNull()
@@ -184,7 +184,7 @@ describe('an authenticator app', () => {
     expect(factors.stepAfterPassword(anna.id, { isRequired: true })).toBe('setUp')
   })
 
-  it('is asked for of people with a password, where everybody must have one', async () => {
+  it('is required of people with a password, where everyone must have one', async () => {
     const { factors, access, anna } = await openFactors()
     const isRequired = { isRequired: true }
     const proxied = await access.signIn({
@@ -201,7 +201,7 @@ describe('an authenticator app', () => {
 })
 
 describe('a passkey', () => {
-  it('logs its user in, and nobody with an answer to another challenge, at another host, or without a finger', async () => {
+  it('logs its user in, but not with a response to another challenge, for another host, or without verification', async () => {
     const { factors, anna, addPasskey } = await openFactors()
     const { authenticator, passkey } = await addPasskey()
     expect(passkey).toMatchObject({ name: 'laptop', host: SITE.host, lastUsedAtMs: null })
@@ -231,7 +231,7 @@ describe('a passkey', () => {
     expect(await factors.finishLogin(authenticator.logIn(right), asked)).toMatchObject({ name: 'anna', tokenId: null })
   })
 
-  it('that counts its signatures is refused when the count goes back: there are two of it', async () => {
+  it('that counts its signatures is refused when the count goes back: it has been cloned', async () => {
     const { factors, anna, addPasskey, open } = await openFactors()
     const { authenticator } = await addPasskey(3)
     const logIn = async (signCount: number, at = factors) => {
@@ -269,14 +269,14 @@ describe('a passkey', () => {
     expect(factors.describe(by, SITE).passkeys.map(({ name }) => name)).toEqual(['laptop', 'phone'])
   })
 
-  it('cannot be added where browsers have none, and it is said why', async () => {
+  it('cannot be added where browsers do not support passkeys, and the error says why', async () => {
     const { factors, by } = await openFactors()
     const nowhere = { problem: 'Browsers allow passkeys over HTTPS only.' }
     await expect(factors.beginPasskey(by, PASSWORD, nowhere)).rejects.toThrow(nowhere.problem)
     expect(factors.describe(by, nowhere)).toMatchObject({ passkeyProblem: nowhere.problem })
   })
 
-  it('is removed by its owner alone, and with a disabled or removed user it lets nobody in', async () => {
+  it('is removed by its owner alone, and does not log in a disabled or removed user', async () => {
     const { factors, access, by, anna, addPasskey, open } = await openFactors()
     const { authenticator, passkey } = await addPasskey()
     const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })
@@ -295,7 +295,7 @@ describe('a passkey', () => {
   })
 })
 
-it('an owner resets what somebody has lost: all of it is gone, and the sessions have ended', async () => {
+it('an owner resets the second factors of a user: all are gone, and the sessions end', async () => {
   const { factors, access, anna, turnOn, addPasskey, open, clock } = await openFactors()
   await turnOn()
   await addPasskey()

@@ -48,7 +48,7 @@ it('begins at once with a cursor and without the past', async () => {
   expect(await next(feed.subscribe(undefined))).toMatchObject({ reset: false, changes: [] })
 })
 
-it('goes on from a cursor and misses nothing that happened meanwhile, each thing once', async () => {
+it('continues from a cursor and sends every change since then exactly once', async () => {
   const first = feed.subscribe(undefined)
   const { cursor } = await next(first)
   await first.return()
@@ -61,7 +61,7 @@ it('goes on from a cursor and misses nothing that happened meanwhile, each thing
   expect(idsOf(await next(again))).toEqual([job.id, 'node:n1'])
 })
 
-it('tells a change within the same turn of the clock when somebody waits for it', async () => {
+it('sends a change within the same turn of the event loop if a subscriber waits for it', async () => {
   const stream = feed.subscribe(undefined)
   await next(stream)
   const waiting = stream.next()
@@ -80,7 +80,7 @@ it('gathers what changes between two batches', async () => {
   expect(idsOf(await next(stream))).toEqual([...jobs.map(({ id }) => id), 'figures'])
 })
 
-it('sends all that lives in memory to a cursor of an earlier run, and only new rows of the store', async () => {
+it('sends everything in memory to a cursor of an earlier run, but only new rows of the store', async () => {
   const before = feed.subscribe(undefined)
   const { cursor } = await next(before)
   const restarted = makeFeed('bb')
@@ -96,7 +96,7 @@ it.each(['nonsense', '999999.aa.0'])('asks a subscriber with the cursor %s to be
   expect(await next(feed.subscribe(cursor))).toMatchObject({ reset: true })
 })
 
-it('asks a subscriber to begin afresh whose position is no longer kept', async () => {
+it('asks a subscriber whose position is no longer kept to begin afresh', async () => {
   const { cursor } = await next(feed.subscribe(undefined))
   for (let count = 0; count < 5; count += 1) await temporary.store.enqueueJobs([aNewJob()])
   await temporary.store.prune(aRetention({ changes: 2 }), 100)
@@ -118,7 +118,7 @@ it('ends when the subscriber goes away, and when the engine stops', async () => 
   expect((await Promise.all(ends)).map(({ done }) => done)).toEqual([true, true])
 })
 
-it('tells a hundred schedules at a time, each of them once, and what changed between them', async () => {
+it('sends a hundred schedules at a time, each once, and the changes between them', async () => {
   const stream = feed.subscribe(undefined)
   await next(stream)
   const schedules = Array.from({ length: 250 }, () => aStoredSchedule())

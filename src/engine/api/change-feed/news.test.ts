@@ -48,7 +48,7 @@ describe('news of the fleet', () => {
     expect(told()).toBe(noted.length)
   })
 
-  it('what the store refuses is in the log, but not while the engine stops', async () => {
+  it('refusals of the store are logged, but not while the engine stops', async () => {
     const { news, goes, errors, told } = setUp(() => Promise.reject(new Error('the disk is full')))
     goes('up', 'down')
     await settle()

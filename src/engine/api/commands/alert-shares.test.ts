@@ -8,7 +8,7 @@ const of = (project: string | null, count: number) =>
 const why = (there: { project: ProjectName | null }[], project: string, isOfAll = false) =>
   whyNoRoom(there, { project: project as ProjectName, isOfAll }, COUNTABLE)
 
-test('a project has a tenth, and then is told what to remove', () => {
+test('a project may use a tenth, and beyond that the error says what to remove', () => {
   expect(why(of('shop', 99), 'shop')).toBeNull()
   expect(why(of('shop', 100), 'shop')).toBe(
     'shop already has 100 silences, the most that one project can have: end some.'
@@ -27,7 +27,7 @@ test('however many projects fill it, one that has none still gets some, until on
   expect(why(there, 'late')).toBe('Projects can add only 0 more silences in all, and late already has 0: end some.')
 })
 
-test('those who may do so in all projects use the reserve, up to the most', () => {
+test('users with the right in all projects can use the reserve, up to the limit', () => {
   expect(why(of('shop', 999), 'shop', true)).toBeNull()
   expect(why(of('shop', 1_000), 'shop', true)).toBe('There are already 1000 silences, the most there can be: end some.')
 })

@@ -96,7 +96,7 @@ describe('a crawl order', () => {
     })
   })
 
-  it('that a thousand clients send at the same time makes one job', async () => {
+  it('that a thousand clients send at the same time creates one job', async () => {
     const order = { user_id: 'ann', project: 'shop', spider: 'prices', start_urls: ['https://shop.example/'] }
     const answers = await Promise.all(Array.from({ length: 1_000 }, () => crawl(order)))
     expect(new Set(answers.map(({ body }) => body.job_id)).size).toBe(1)
@@ -104,7 +104,7 @@ describe('a crawl order', () => {
     expect(await queued()).toBe(1)
   })
 
-  it('is answered with the earlier job for as long as it asked for, then with a new one', async () => {
+  it('is answered with the earlier job for as long as requested, then with a new one', async () => {
     const madeAt = new Date(clock.nowMs()).toISOString()
     const first = await crawl({ spider: 'prices', cache_seconds: 60 })
     await clock.advanceBy(59_000)
@@ -131,14 +131,14 @@ describe('a crawl order', () => {
     expect(await queued()).toBe(5)
   })
 
-  it('that ignores what was made before is what later orders are answered with', async () => {
+  it('that ignores earlier orders answers later ones', async () => {
     const first = await crawl({ spider: 'prices' })
     const fresh = await crawl({ spider: 'prices', ignore_cache: true })
     expect(fresh.body.job_id).not.toBe(first.body.job_id)
     expect((await crawl({ spider: 'prices' })).body).toMatchObject({ job_id: fresh.body.job_id, cached: true })
   })
 
-  it('for later is a job that waits for its time; for a time that is over, one for now', async () => {
+  it('for later is a job that waits for its time; for a past time, a job that runs now', async () => {
     const atMs = Math.floor(clock.nowMs() / 1000) * 1000 + 3_600_000
     const later = await crawl({ spider: 'prices', schedule_at: new Date(atMs).toISOString() })
     expect(later).toMatchObject({ status: 202, body: { next_run: new Date(atMs).toISOString(), schedule_id: null } })
@@ -146,7 +146,7 @@ describe('a crawl order', () => {
     expect((await crawl({ spider: 'prices', schedule_at: 5 })).status).toBe(200)
   })
 
-  it('to be repeated becomes one schedule, however many ask for it at once or again', async () => {
+  it('to be repeated becomes one schedule, however often it is sent', async () => {
     const order = { spider: 'prices', interval: '30m', params: { text: 'a {nominal} b' }, user_id: 'ann' }
     const answers = await Promise.all(Array.from({ length: 20 }, () => crawl(order)))
     const [schedule, ...others] = await temporary.store.listSchedules()
@@ -245,13 +245,13 @@ describe('a crawl order', () => {
     expect((await temporary.store.getJob(body.job_id!))!.settings).toEqual(settings)
   })
 
-  it('that ignores the HTTP cache is what later orders with it are answered with', async () => {
+  it('that ignores the HTTP cache also answers later orders that use it', async () => {
     const fresh = await crawl({ spider: 'prices', http_cache: true, ignore_cache: true })
     const later = await crawl({ spider: 'prices', http_cache: true })
     expect(later.body).toMatchObject({ job_id: fresh.body.job_id, cached: true })
   })
 
-  it('is remembered as long as the server says, unless it says otherwise itself; at 0 not at all', async () => {
+  it('is remembered for the default time of the server unless it sets its own; with 0, not at all', async () => {
     commands = openCommands(60)
     const first = await crawl({ spider: 'prices' })
     const own = await crawl({ spider: 'stock', project: 'shop', cache_seconds: 600 })
@@ -299,7 +299,7 @@ describe('a repeated order', () => {
   }
   const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id as OrderId
 
-  it('is listed with all that was ordered, by user and by page', async () => {
+  it('is listed with all its fields, by user and by page', async () => {
     const id = await make()
     await make({ ...daily, user_id: 'bob', interval: 600 })
     const madeAt = new Date(clock.nowMs()).toISOString()
@@ -336,7 +336,7 @@ describe('a repeated order', () => {
     expect((await commands.list({ limit: 5, after: next_after! })).orders).toHaveLength(2)
   })
 
-  it('is changed in part, and then answers orders like the changed one, not those like before', async () => {
+  it('is changed in part, and then answers orders like the new one, not like the old one', async () => {
     const id = await make()
     await clock.advanceBy(5_000)
     const changed = await change({
@@ -362,7 +362,7 @@ describe('a repeated order', () => {
     expect((await crawl(daily)).body).toMatchObject({ cached: false })
   })
 
-  it('that gets another interval stays in its steps: the change itself runs nothing', async () => {
+  it('that gets another interval keeps its rhythm: the change itself runs nothing', async () => {
     const order = { spider: 'prices', interval: '12h' }
     const id = await make(order)
     const firstMs = clock.nowMs() + 1_000
@@ -397,7 +397,7 @@ describe('a repeated order', () => {
     })
   })
 
-  it('is cancelled: its schedule goes, and the next order like it begins anew; a single one is cancelled as its job', async () => {
+  it('is cancelled by removing its schedule, so the next such order begins anew; a single one by cancelling its job', async () => {
     const id = await make()
     expect(await commands.cancel(id)).toEqual({ cancelled: true })
     await expect(commands.get(id)).rejects.toMatchObject({
@@ -412,7 +412,7 @@ describe('a repeated order', () => {
     expect(await commands.cancel(single)).toEqual({ cancelled: false })
   })
 
-  it('is none if somebody made the schedule by hand', async () => {
+  it('does not exist for a schedule that was created by hand', async () => {
     const id = aScheduleId('a'.repeat(32)) as OrderId
     await temporary.store.putSchedule(aStoredSchedule({ id }))
     for (const asked of [commands.get(id), commands.cancel(id), change({ id, depth: 1 })])
@@ -429,7 +429,7 @@ describe('a single order for later', () => {
   }
   const make = async (part: object = {}) => (await crawl({ ...order, ...part })).body.job_id as OrderId
 
-  it('is read as it was ordered, under the id of its job', async () => {
+  it('is returned as it was ordered, under the id of its job', async () => {
     const id = await make()
     const at = new Date(clock.nowMs()).toISOString()
     expect(await commands.get(id)).toEqual({
@@ -439,7 +439,7 @@ describe('a single order for later', () => {
     })
   })
 
-  it('is changed in single parts under its id; orders like it are answered with it from then on', async () => {
+  it('is changed in part under its id, and then answers orders like the new one', async () => {
     const id = await make()
     await clock.advanceBy(60_000)
     const next = '2100-02-01T00:00:00.000Z'

@@ -45,7 +45,7 @@ const kindsOf = async (id: string) =>
   (await temporary.store.listTimeline(aJobId(id))).map(({ kind, text }) => [kind, text])
 
 describe('many jobs at once', () => {
-  it('have their ids in the order asked; those asked for before under their key are the earlier jobs', async () => {
+  it('have ids in the order of the request; an earlier job is returned for a known key', async () => {
     const dedupe = { key: 'nightly', ttlSeconds: 60 }
     const first = await commands.runMany([item(), item({ dedupe })], ORIGIN)
     expect(first.deduplicated).toBe(0)
@@ -54,14 +54,14 @@ describe('many jobs at once', () => {
     expect(await temporary.store.countByState()).toMatchObject({ queued: 3 })
   })
 
-  it('are all refused where one of them cannot be: nothing is queued', async () => {
+  it('are all refused if one of them is invalid: nothing is queued', async () => {
     await expect(commands.runMany([item(), item({ nodeId: aNodeId('n-9') })], ORIGIN)).rejects.toThrow('Job 2 of 2')
     const after = [{ jobId: aJobId('f'.repeat(32)), on: 'ended' as const }]
     await expect(commands.runMany([item(), item({ after })], ORIGIN)).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' })
     expect(await temporary.store.countByState()).toMatchObject({ queued: 0 })
   })
 
-  it('of several spiders under one dedupe key, none is run: which one would it be?', async () => {
+  it('of several spiders under one dedupe key are refused as ambiguous', async () => {
     const run = commands.run(
       { project: aProjectName('shop'), spiders: ['a', 'b'], dedupe: { key: 'k', ttlSeconds: 9 } },
       ORIGIN
@@ -85,7 +85,7 @@ describe('many jobs at once', () => {
     expect(process.cpuUsage().user / 1000 - beforeMs).toBeLessThan(2_000)
   })
 
-  it('an unknown one among those to be cancelled is named, and the others are left as they are', async () => {
+  it('if one of several jobs to cancel is unknown, the error names it and the others are unchanged', async () => {
     const { ids } = await commands.runMany([item()], ORIGIN)
     const unknown = 'f'.repeat(32)
     await expect(commands.cancel([...ids, ...ids, aJobId(unknown)], { force: false })).rejects.toThrow(unknown)
@@ -117,7 +117,7 @@ describe('queued jobs', () => {
   })
 })
 
-it('the same again keeps its retry policy, overlap rule and user, and waits for nothing that the first waited for', async () => {
+it('a repeated job keeps its retry policy, overlap rule and user, but none of its waiting conditions', async () => {
   const { ids } = await commands.runMany(
     [item({ retry: RETRY, noOverlap: true, notBeforeMs: 4e12, userId: 'ann' })],
     ORIGIN

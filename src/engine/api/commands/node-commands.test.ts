@@ -69,8 +69,8 @@ afterEach(async () => {
 
 const add = (url: string) => commands.add({ url, password: 'p', scrapydVersion: null })
 
-describe('orders about nodes that come at once', () => {
-  it('the address stays while nobody knows whether a job arrived there; what was sent meanwhile is given up', async () => {
+describe('concurrent commands about nodes', () => {
+  it('the address stays while it is unknown whether a job arrived there; jobs being sent meanwhile are given up', async () => {
     const { stored } = await add('http://eu-1:6800/')
     const job = aNewJob()
     await temporary.store.enqueueJobs([job])
@@ -90,28 +90,28 @@ describe('orders about nodes that come at once', () => {
     expect(moved).toEqual([stored.id])
   })
 
-  it('one address added twice is one node, and the second is told so', async () => {
+  it('an address added twice is one node, and the second request is told so', async () => {
     const [first, second] = await Promise.allSettled([add('http://eu-1:6800/'), add('http://eu-1:6800/')])
     expect([first.status, second.status]).toEqual(['fulfilled', 'rejected'])
     expect(second).toMatchObject({ reason: { code: 'NODE_DUPLICATE' } })
     expect(fleet.list()).toHaveLength(1)
   })
 
-  it('a cordon is not undone by somebody who edits the name at the same moment', async () => {
+  it('a cordon is not undone by a concurrent edit of the name', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     await Promise.all([commands.update(id, { name: 'Frankfurt' }), commands.setMode(id, 'cordoned')])
     expect(fleet.get(id)!.stored).toMatchObject({ name: 'Frankfurt', mode: 'cordoned' })
     expect((await temporary.store.listNodes())[0]).toMatchObject({ name: 'Frankfurt', mode: 'cordoned' })
   })
 
-  it('a node that is drained while somebody takes it back into use stays in use', async () => {
+  it('a node that is activated while it is drained stays active', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     fleet.update({ ...fleet.get(id)!.stored, mode: 'draining' })
     await Promise.all([commands.setMode(id, 'active'), commands.cordonDrained(id)])
     expect(fleet.get(id)!.stored.mode).toBe('active')
   })
 
-  it('a node at another address is not judged by what was seen at the old one', async () => {
+  it('observations of the old address do not count for a node at a new one', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     await clock.advanceBy(1_000)
     expect(fleet.get(id)!.status.health).toBe('up')
@@ -125,7 +125,7 @@ describe('the files that the address of a cluster names', () => {
   const none = { engineUrl: null, graceSeconds: 30, quota: null, pod: {}, projects: {}, tokenFile: null, caFile: null }
   const refused = { code: 'CREDENTIAL_FILE_NOT_ALLOWED' }
 
-  it('are those that the operator of the machine has set apart, in a new address and in a changed one', async () => {
+  it('must be those that the operator of the machine allows, in a new address and in a changed one', async () => {
     const addWith = (files: object) => commands.add({ url, kubernetes: { ...none, ...files }, scrapydVersion: null })
     await expect(addWith({ tokenFile: '/var/lib/scrapdeck/secret.key' })).rejects.toMatchObject(refused)
     await expect(addWith({ caFile: '/etc/clusters/../passwd' })).rejects.toMatchObject(refused)
@@ -138,7 +138,7 @@ describe('the files that the address of a cluster names', () => {
 })
 
 describe('a node that is removed', () => {
-  it('is gone for everybody at once, and other commands do not wait until all of it is forgotten', async () => {
+  it('disappears for all clients at once, and other commands do not wait for its cleanup', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const forgetting = Promise.withResolvers<void>()
     forgetNode = () => forgetting.promise
@@ -173,7 +173,7 @@ describe('the local node of one of several engines', () => {
 })
 
 describe('the settings of a node', () => {
-  it('keeps what an update does not name, and takes what it does', async () => {
+  it('change only where an update names them', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     await commands.update(id, {
       queueAhead: 3,
@@ -253,7 +253,7 @@ describe('the settings of a node', () => {
     expect(fleet.list().map(({ stored }) => stored.name)).toEqual(['eu-1:6800'])
   })
 
-  it('a client key, like a password, does not travel to another machine by itself', async () => {
+  it('a client key, like a password, is not kept for another machine', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const { stored } = fleet.get(id)!
     // As an update would have left it.
@@ -264,7 +264,7 @@ describe('the settings of a node', () => {
     expect(far.stored).toMatchObject({ clientCertificate: null, sealedClientKey: null, sealedPassword: null })
   })
 
-  it('nor through another SSH host, where the same address is another machine', async () => {
+  it('nor for another SSH host, where the same address is another machine', async () => {
     const passwordAfter = async (before: string, after: string) => {
       const { id } = (await add(before)).stored
       const { sealedPassword } = (await commands.update(id, { url: after })).stored
@@ -293,7 +293,7 @@ describe('the settings of a node', () => {
   })
 })
 
-describe('a job that somebody else started', () => {
+describe('a job that another client started on a node', () => {
   const start = (node: FakeNode, jobid: string) =>
     node.schedule({
       project: SHOP,
@@ -314,7 +314,7 @@ describe('a job that somebody else started', () => {
     return { id, node }
   }
 
-  it('is adopted as it is: running or waiting, and followed from then on', async () => {
+  it('is adopted as it is, running or waiting, and tracked from then on', async () => {
     const { id } = await withTheirJobs()
     const running = await commands.adoptExternal(id, { project: SHOP, jobid: 'a' })
     const waiting = await commands.adoptExternal(id, { project: SHOP, jobid: 'c' })
@@ -327,7 +327,7 @@ describe('a job that somebody else started', () => {
     expect(fleet.get(id)!.status.external).toMatchObject({ running: [{ jobid: 'b' }], pending: [] })
   })
 
-  it('is followed from the write on: reads that fail after it leave no job that nobody looks at', async () => {
+  it('is tracked as soon as it is written: a failing read afterwards leaves no untracked job', async () => {
     const { id } = await withTheirJobs()
     const { listAttempts, getJob } = temporary.store
     const fails = async () => Promise.reject(new Error('disk'))
@@ -367,7 +367,7 @@ describe('a job that somebody else started', () => {
     expect(live.ofNode(id)).toEqual([])
   })
 
-  it('is shown with what is invisible in its names written out, and cancelled by what is shown', async () => {
+  it('is shown with invisible characters in its names escaped, and can be cancelled by that name', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const node = fleet.get(id)!.client as FakeNode
     await node.schedule({
@@ -384,7 +384,7 @@ describe('a job that somebody else started', () => {
     expect(node.running[0]!.signals).toEqual(['INT'])
   })
 
-  it('gets one signal, or leaves the queue of its node; one of ours does not', async () => {
+  it('gets one signal, or leaves the queue of its node; this does not work for our own jobs', async () => {
     const { id, node } = await withTheirJobs()
     expect(await commands.cancelExternal(id, { project: SHOP, jobid: 'b' })).toBe('running')
     expect(node.running.find(({ jobid }) => jobid === 'b')!.signals).toEqual(['INT'])
@@ -417,7 +417,7 @@ describe('nodes that discovery finds', () => {
     expect((await temporary.store.listNodes()).filter(({ sourceId }) => sourceId === 'k8s')).toHaveLength(2)
   })
 
-  it('belong to nobody once their source is gone', async () => {
+  it('belong to no source once theirs is gone', async () => {
     await commands.addMany([found('http://eu-3:6800/', 'a'), found('http://eu-4:6800/', 'b')])
     await commands.releaseAllBut(['b'])
     expect(rows().map(([, , sourceId]) => sourceId)).toEqual([null, 'b'])

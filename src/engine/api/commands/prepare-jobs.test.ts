@@ -50,8 +50,8 @@ function createParts(settings: Partial<ProjectSettings> = {}) {
 const item = (over: Partial<RunItem> = {}): RunItem => ({ project: aProjectName('shop'), spider: 'prices', ...over })
 const prepare = (items: RunItem[], parts = createParts()) => prepareJobs(items, { source: 'api' }, parts)
 
-describe('jobs that are asked for', () => {
-  it('say that it is a default that names a removed node, unless they name one themselves', async () => {
+describe('requested jobs', () => {
+  it('are refused with a hint if a default names a removed node, unless they name one themselves', async () => {
     const parts = createParts({ defaults: { ...NO_DEFAULTS, nodeId: aNodeId('gone') } })
     await expect(prepare([item()], parts)).rejects.toMatchObject({
       code: 'NODE_NOT_FOUND',
@@ -70,7 +70,7 @@ describe('jobs that are asked for', () => {
     await expect(prepare([item({ env })])).rejects.toMatchObject(refusal(/"TOKEN" is too large/))
   })
 
-  it('what many of them share is looked up, or sealed, once', async () => {
+  it('values that many of them share are looked up, or encrypted, once', async () => {
     const parts = createParts()
     const secret = { args: { token: 'tulip' }, secretNames: ['token', 'token'] }
     const items = Array.from({ length: 100 }, (_one, index) =>
@@ -82,7 +82,7 @@ describe('jobs that are asked for', () => {
     expect(jobs[7]).toMatchObject({ spider: 'prices', args: { token: 'sealed:tulip' }, secretNames: ['token'] })
   })
 
-  it('have a limit for the arguments of all together, which a thousand jobs with the same ones reach', async () => {
+  it('have a limit for all arguments together, which a thousand jobs with equal arguments reach', async () => {
     const args = { text: 'x'.repeat(100_000) }
     const items = (count: number) => Array.from({ length: count }, () => item({ args }))
     const parts = createParts()
@@ -91,7 +91,7 @@ describe('jobs that are asked for', () => {
     expect(await prepare(items(100))).toHaveLength(100)
   })
 
-  it('record of the defaults that they leave out only their own, each once, and have the same limit for all', async () => {
+  it('record only their own omitted defaults, each once, with the same limit for all', async () => {
     const ofStock = { ...NO_DEFAULTS, args: { only: '1' } }
     const names = Array.from({ length: 1_000 }, (_one, index) => `${'x'.repeat(195)}${index}`)
     const ofPrices = { ...NO_DEFAULTS, args: Object.fromEntries(names.map((name) => [name, ''])) }
@@ -117,7 +117,7 @@ describe('jobs that are asked for', () => {
     ])
   })
 
-  it('keep what was asked of times, order and place', async () => {
+  it('keep the requested times, order and placement', async () => {
     const after = [{ jobId: aJobId('a'.repeat(32)), on: 'succeeded' as const }]
     const [job] = await prepare([
       item({
@@ -159,7 +159,7 @@ describe('jobs that are asked for', () => {
     })
   })
 
-  it('have names of settings and arguments that can be meant, and that nothing loses on the way', async () => {
+  it('accept only names of settings and arguments that are valid and survive transmission', async () => {
     const named = (names: string[]) => Object.fromEntries(names.map((name) => [name, '1']))
     const many = named(Array.from({ length: 1_001 }, (_, index) => `a${index}`))
     await expect(prepare([item({ args: many })])).rejects.toThrow('A job can have at most 1000 arguments, not 1001')

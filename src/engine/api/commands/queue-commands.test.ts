@@ -36,7 +36,7 @@ function someCommands(kept: { limits: StoredLimits } = { limits: { revision: 0, 
   return { commands, kept, onLimitsChanged, wakeDispatcher }
 }
 
-it('limits that were set hold at the next start, and whoever looks is told', async () => {
+it('limits survive a restart, and subscribers are told of changes', async () => {
   const { commands, kept, onLimitsChanged, wakeDispatcher } = someCommands()
   const expected = RULES.map((rule) => ({ ...rule, live: 0 }))
   expect(await commands.setLimits(RULES)).toEqual(expected)

@@ -66,13 +66,13 @@ test.each([
   }
 )
 
-test('a spider that no version here has is told, and is no error', async () => {
+test('a spider that no local version has is reported, but is not an error', async () => {
   const files = openFiles({ next: null })
   const [, chain] = await files.plan(YAML.replace('spiders: [t]', 'spiders: [t, odd]'), false)
   expect(chain?.notes).toEqual(['no version of p here has a spider odd'])
 })
 
-test('a file that is made to take long is read in a thread that is ended, and few files wait for it', async () => {
+test('a file designed to be slow is read in a thread with a time limit, and only a few files may wait', async () => {
   const files = openFiles({ next: null })
   const hurting = '['.repeat(2_000_000)
   const results = Array.from({ length: 7 }, () => files.plan(hurting, false).catch((error: ScrapdeckError) => error))

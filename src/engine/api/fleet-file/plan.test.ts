@@ -61,13 +61,13 @@ retention:
 `)
 
 describe('the plan of a fleet file', () => {
-  test('is empty for a fleet that is so, also after it was written and read again', () => {
+  test('is empty for a fleet that matches it, also after writing and reading it again', () => {
     expect(planFleetFile(fleetOf(FULL), FULL, true)).toEqual([])
     const again = readFleetFile(writeFleetFile(FULL, 'a heading\nof two lines'))
     expect(again).toEqual(FULL)
   })
 
-  test('makes all of an empty fleet, nodes first, and takes all away again, nodes last', () => {
+  test('creates everything in an empty fleet, nodes first, and removes everything again, nodes last', () => {
     const made = planFleetFile(NOTHING, FULL, false).map(({ change }) => `${change.act} ${change.noun}`)
     expect(made).toEqual([
       'add node',
@@ -96,7 +96,7 @@ describe('the plan of a fleet file', () => {
     expect(planFleetFile(fleetOf(FULL), read(''), true)).toEqual([])
   })
 
-  test('tells which fields differ, from what to what', () => {
+  test('names the fields that differ, with their old and new values', () => {
     const wanted = structuredClone(FULL)
     wanted.nodes![0]!.tags = ['eu', 'gpu']
     wanted.schedules![0]!.rules = [{ cron: '0 4 * * *' }]
@@ -118,7 +118,7 @@ describe('the plan of a fleet file', () => {
     ])
   })
 
-  test('a node behind an SSH host is one however its address is written, and another without it', () => {
+  test('a node behind an SSH host is the same in every notation of its address, but another one without the host', () => {
     const nodes = (url: string) => normalise(read(`nodes: [{ name: inner, url: '${url}' }]`), NOTHING)
     const fleet = fleetOf(nodes('ssh://ops@bastion/http://10.0.0.5:6800/'))
     expect(planFleetFile(fleet, nodes('SSH://ops@bastion/10.0.0.5'), true)).toEqual([])
@@ -134,13 +134,13 @@ describe('the plan of a fleet file', () => {
     ])
   })
 
-  test('what others look after is left alone', () => {
+  test('nodes that other sources manage are left alone', () => {
     const fleet = fleetOf(FULL)
     fleet.nodes[0]!.isOurs = false
     expect(planFleetFile(fleet, read('nodes: [{ name: here, kind: local, slots: 2 }]'), true)).toEqual([])
   })
 
-  test('secrets stay where dots or nothing come back, are never told, and a new one is a change', () => {
+  test('secrets stay where dots or nothing replace them, are never shown, and a new one is a change', () => {
     const secret = (value: string, password: string) =>
       read(`
 nodes: [{ name: a, url: http://10.0.0.5:6800/, ${password} proxyUrl: 'http://proxy:3128/' }]
@@ -157,7 +157,7 @@ chains:
     expect(told).toContain('# another secret value')
   })
 
-  test('carried out, there is nothing left to do', () => {
+  test('is empty after it was carried out', () => {
     const name = fc.constantFrom('a', 'b', 'c')
     const limit = fc.record({
       project: fc.option(name.map(aProjectName), { nil: null }),

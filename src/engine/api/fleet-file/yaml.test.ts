@@ -14,7 +14,7 @@ function problemOf(text: string): string {
 }
 
 describe('reading a fleet file', () => {
-  test('the example of docs/fleet-file.md is one', () => {
+  test('the example of docs/fleet-file.md is valid', () => {
     const page = readFileSync(new URL('../../../../docs/fleet-file.md', import.meta.url), 'utf8')
     const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
     expect(Object.keys(readFleetFile(example))).toHaveLength(10)
@@ -42,7 +42,7 @@ describe('reading a fleet file', () => {
     expect(readFleetFile(once('2026-01-01T00:00:00+01:00')).schedules?.[0]?.start).toBe('2025-12-31T23:00:00Z')
   })
 
-  test('what is made to hurt is refused', () => {
+  test('malicious files are refused', () => {
     expect(problemOf('['.repeat(50_000))).toContain('nested too deeply')
     const bomb = [
       'a: &a [1,1,1,1,1,1,1,1,1]',
@@ -62,7 +62,7 @@ describe('reading a fleet file', () => {
     expect(problemOf(['a:', ...keys, '  k7: 2'].join('\n'))).toContain('line 3002: Map keys must be unique; "k7"')
   })
 
-  test('what is refused is told in few words', () => {
+  test('refusals are short', () => {
     const keys = Array.from({ length: 1_000 }, (_, index) => `${'k'.repeat(500)}${index}: 1`)
     expect(problemOf(['version: 1', ...keys].join('\n')).length).toBeLessThan(1_000)
     const row = `[${'x,'.repeat(20_000)}x]`

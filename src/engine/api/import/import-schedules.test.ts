@@ -112,7 +112,7 @@ describe("ScrapydWeb's timer tasks", () => {
     expect(notes).toEqual([[], ['it is paused there, and here'], ['it has no next run there: paused here']])
   })
 
-  test('what cannot be taken over is told, and the others are', () => {
+  test('tasks that cannot be imported are reported, and the others are imported', () => {
     mkdirSync(at('data/database'), { recursive: true })
     makeScrapydWebDatabase(at('data/database/timer_tasks.db'), [
       { week: '5' },
@@ -181,7 +181,7 @@ describe("Gerapy's tasks", () => {
     expect(imported({ from: 'gerapy', anyNode: true }).schedules[0]?.jobs).toMatchObject([{ node: null }])
   })
 
-  test('a file that is something else is named', () => {
+  test('a file of another kind is recognized and named', () => {
     writeFileSync(at('db.sqlite3'), 'this is no database at all, but long enough to be taken for one by nobody')
     expect(() => imported({ from: 'gerapy' })).toThrow(/db\.sqlite3|cannot be read/)
     makeApschedulerDatabase(at('other.db'), {})

@@ -4,7 +4,7 @@ import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
 const read = (message: unknown, priority: number | null = 0) =>
   readPendingJob({ id: 1, priority, message: typeof message === 'string' ? message : JSON.stringify(message) })
 
-test('a message of Scrapyd becomes a job: what is not its own is a spider argument', () => {
+test('a message of Scrapyd becomes a job: unknown fields are spider arguments', () => {
   const message = { name: 'prices', _job: 'a-1', _version: '1_0', settings: { A: 'b' }, category: 'ä', page: 3 }
   expect(read(message, 2)).toEqual({
     spider: 'prices',
@@ -17,7 +17,7 @@ test('a message of Scrapyd becomes a job: what is not its own is a spider argume
   expect(read({ name: 'prices', _job: 'a', _version: '' })).toMatchObject({ version: null, settings: {}, args: {} })
 })
 
-test('a priority that is no number stands last, infinite ones first and last', () => {
+test('a priority that is not a number comes last, infinite ones first or last', () => {
   const message = { name: 'a', _job: 'b' }
   const priorityOf = (priority: number | null) => (read(message, priority) as { priority: number }).priority
   expect(priorityOf(null)).toBe(-Number.MAX_VALUE)

@@ -27,7 +27,7 @@ const plain = fc.letrec<{ value: unknown }>((tie) => ({
 
 const PICKLED = `answer = [[base64.b64encode(pickle.dumps(one, p)).decode() for p in range(6)] for one in given]`
 
-test('what Python pickles is read as it was, by every protocol', () => {
+test('data that Python pickles is read unchanged, with every protocol', () => {
   fc.assert(
     fc.property(fc.array(plain, { minLength: 40, maxLength: 40 }), (values) => {
       const pickled = python<string[][]>(PICKLED, values)
@@ -92,7 +92,7 @@ test.each([
   expect(() => readPickle(Buffer.from(bytes, 'latin1'))).toThrow()
 })
 
-test('any bytes are plain data or an error, and nothing of theirs reaches a prototype', () => {
+test('any bytes give plain data or an error, and never reach a prototype', () => {
   const known = '(.NIKMJLFGVSUCTBX}])dltaesupqrghj\n0123\x80\x85\x88\x8a\x8c\x94\x95\x00\x01\x04a'
   const opcodes = fc.constantFrom(...known.split(''))
   fc.assert(

@@ -52,7 +52,7 @@ test('timer tasks fire when the triggers that ScrapydWeb keeps for them say', ()
   }
 })
 
-test('timer tasks keep their arguments, nodes and grace, and what is paused, stopped or over there is paused here', () => {
+test('timer tasks keep their arguments, nodes and grace; those paused, stopped or ended there are paused here', () => {
   const { imported, scheduleOf, notesOf } = take('scrapydweb', join(WRITTEN, 'scrapydweb-1.6.0'), 'Europe/Berlin')
   expect(imported).toHaveLength(17)
   expect(scheduleOf(1)).toMatchObject({ name: 'nightly on weekdays', zone: 'Europe/Berlin', overlap: 'allow' })
@@ -90,12 +90,12 @@ test('timer tasks keep their arguments, nodes and grace, and what is paused, sto
   expect(scheduleOf(7).catchUpWindowSeconds).toBe(31_622_400)
 })
 
-test('a node is where ScrapydWeb last reached it, not ScrapydWeb itself, which it notes where a server was taken out', () => {
+test('a node has the address at which ScrapydWeb last reached it, never that of ScrapydWeb itself', () => {
   const { scheduleOf } = take('scrapydweb', join(WRITTEN, 'scrapydweb-1.6.0'), 'Europe/Berlin')
   expect(nodesOf(scheduleOf(14))).toEqual(['localhost:16802'])
 })
 
-test('where the scheduler of ScrapydWeb is disabled as a whole, everything is paused', () => {
+test('if the whole scheduler of ScrapydWeb is disabled, everything is paused', () => {
   for (const name of ['timer_tasks.db', 'apscheduler.db'])
     copyFileSync(join(WRITTEN, 'scrapydweb-1.6.0', name), join(directory.path, name))
   copyFileSync(join(WRITTEN, 'scrapydweb-1.6.0/metadata-disabled.db'), join(directory.path, 'metadata.db'))
@@ -126,7 +126,7 @@ test("Gerapy's tasks fire when the jobs that it made of them do, also those with
   expect(compared).toHaveLength(15)
 })
 
-test('what Gerapy does not run for want of a client, or since another task took its place, is paused and told', () => {
+test('tasks that Gerapy does not run, for lack of a client or because another replaced them, are paused and reported', () => {
   const { imported, scheduleOf, notesOf } = take('gerapy', join(WRITTEN, 'gerapy-0.9.13'), null)
   expect(imported.filter(({ schedule }) => schedule?.paused).map(({ schedule }) => schedule?.name)).toEqual([
     'every night',

@@ -54,13 +54,13 @@ it.each(['main', 'unused'])(
   }
 )
 
-it('an environment of projects is for whoever has the role in each of them', async () => {
+it('an environment of several projects requires the role in each of them', async () => {
   expect(await ask('of-shop', 'deployer')).toBe('allowed')
   expect(await ask('of-both', 'deployer')).toBe('NOT_FOUND')
   expect(await ask('of-both', 'deployer', 'viewer')).toBe('ROLE_REQUIRED')
 })
 
-it('an alert is for whoever sees its project, and one of no project for whoever sees all', async () => {
+it('an alert is visible to users who see its project, and one of no project to those who see all', async () => {
   const see = (id: string, everywhere: Role | null = null) => ask(id, 'viewer', everywhere, 'alert')
   expect(await see('shop')).toBe('allowed')
   for (const hidden of ['news', 'of-node', 'gone']) expect(await see(hidden), hidden).toBe('ALERT_NOT_FOUND')
@@ -68,7 +68,7 @@ it('an alert is for whoever sees its project, and one of no project for whoever 
   expect(await see('gone', 'viewer')).toBe('ALERT_NOT_FOUND')
 })
 
-it('a crawl order with an id that can be none of ours is not found, and no database is asked for it', async () => {
+it('a crawl order with an impossible id is not found without a query', async () => {
   for (const id of ['7', 'not-an-id', '\u0000', 'F'.repeat(32)])
     expect(await ask(id, 'viewer', null, 'crawlOrder'), id).toBe('SCHEDULE_NOT_FOUND')
   expect(askedFor).toEqual([])

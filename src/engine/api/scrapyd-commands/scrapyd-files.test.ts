@@ -53,7 +53,7 @@ describe('the files of this machine', () => {
     expect(await files.hasLocal('items', { project: aProjectName('shop'), spider: 'quotes', jobid: 'a b' })).toBe(false)
   })
 
-  it('are listed by name, whoever put them there', async () => {
+  it('are listed by name, whichever program wrote them', async () => {
     await writeFile(join(base, 'logs', 'stats.json'), '{}')
     expect(await logs()).toMatchObject({
       kind: 'directory',
@@ -168,7 +168,7 @@ describe('the items of runs on other nodes', () => {
     return found?.kind === 'directory' ? found.entries.map(({ name, sizeBytes }) => [name, sizeBytes]) : found
   }
 
-  it('are listed as far as the nodes still have them, with their sizes', async () => {
+  it('are listed with their sizes if the nodes still have them', async () => {
     openFleet(
       [
         { jobid: 'c', nodeId: 'eu-1' },
@@ -187,7 +187,7 @@ describe('the items of runs on other nodes', () => {
     expect(await items('shop', 'other', 'deeper')).toBeNull()
   })
 
-  it('that retention deleted are gone, though a node still has them', async () => {
+  it('that retention deleted are gone, even if a node still has them', async () => {
     const jobs = ['b', 'a'].map((jobid) => ({ jobid, nodeId: 'eu-1' }))
     openFleet(jobs, new Set(['a', 'b']), new Set(), new Set(['b']))
     expect(await items('shop', 'quotes')).toEqual([['a.jl', 7]])
@@ -217,7 +217,7 @@ describe('the items of runs on other nodes', () => {
     expect(asked).toEqual([])
   })
 
-  it('cost few requests: a node that deleted three in a row is not asked for older ones', async () => {
+  it('need few requests: a node that deleted three in a row is not asked for older ones', async () => {
     const jobs = Array.from({ length: 500 }, (_, index) => ({ jobid: String(index), nodeId: 'eu-1' }))
     const { asked } = openFleet(jobs, new Set(['0', '2']))
     expect(await items('shop', 'quotes')).toHaveLength(2)

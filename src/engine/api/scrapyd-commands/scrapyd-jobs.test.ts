@@ -32,7 +32,7 @@ async function openLists() {
   return { lists, read, store: temporary.store, [Symbol.asyncDispose]: temporary.remove }
 }
 
-test('while nothing changes the same lists come again, and the store is not asked', async () => {
+test('while nothing changes, the same lists are returned without a query', async () => {
   await using opened = await openLists()
   await opened.store.enqueueJobs([aNewJob({ project: 'shop' })])
   const all = await opened.lists.list(null, 100)
@@ -43,7 +43,7 @@ test('while nothing changes the same lists come again, and the store is not aske
   expect(opened.read).toEqual([])
 })
 
-test('a change is seen by the next question, in the lists and in the counts', async () => {
+test('a change appears in the next lists and counts', async () => {
   await using opened = await openLists()
   await opened.store.enqueueJobs([aNewJob({ id: 'a'.repeat(32) })])
   await opened.lists.list(SHOP, 100)

@@ -54,7 +54,7 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
   return { election, silent, resets: () => resets }
 }
 
-test('the first one leads, and the other one knows where', async () => {
+test('the first engine leads, and the other one knows its address', async () => {
   const [north, south] = [join('north').election, join('south').election]
   await north.start()
   await south.start()
@@ -75,7 +75,7 @@ test('an engine that was restarted does not take its former self for the leader'
   expect(again.mayAct()).toBe(true)
 })
 
-test('a start rejects with the reason if this engine should lead, and cannot; another one may', async () => {
+test('a start rejects with the reason if this engine cannot lead when it should; another one may', async () => {
   const north = join('north', () => Promise.reject(new Error('no Python')))
   await expect(north.election.start()).rejects.toThrow('no Python')
   const south = join('south')
@@ -83,7 +83,7 @@ test('a start rejects with the reason if this engine should lead, and cannot; an
   expect(south.election.mayAct()).toBe(true)
 })
 
-test('an engine that cannot lead leaves the lease to others for a while', async () => {
+test('an engine that fails to lead leaves the lease to others for a while', async () => {
   let isAble = false
   const north = join('north', () => (isAble ? Promise.resolve() : Promise.reject(new Error('no Python'))))
   await expect(north.election.start()).rejects.toThrow()
@@ -94,7 +94,7 @@ test('an engine that cannot lead leaves the lease to others for a while', async 
   expect(north.election.mayAct()).toBe(true)
 })
 
-test('a database that never answers is given up, and asked on another connection', async () => {
+test('a database connection that never answers is replaced by another', async () => {
   const north = join('north')
   await north.election.start()
   north.silent.never = new Promise(() => {})

@@ -9,7 +9,7 @@ const row = (id: string, more: Partial<EngineRow> = {}): EngineRow => ({
   ...more
 })
 
-test('a place is known by what it is, not by its name, and nothing is said of one that is not known', () => {
+test('a location is identified by its content, not by its path, and nothing is reported about an unknown one', () => {
   expect(isSamePlace('directory:a /mnt/one', 'directory:a /mnt/the other')).toBe(true)
   expect(isSamePlace('directory:a /mnt/one', 'directory:b /mnt/one')).toBe(false)
   expect(isSamePlace('s3:/crawls/a/ s3://crawls/a', 'directory:a /mnt/one')).toBe(false)
@@ -20,7 +20,7 @@ test('a place is known by what it is, not by its name, and nothing is said of on
   expect(knownMarkOf(null, '/mnt/a')).toBeNull()
 })
 
-test('engines are apart that live, are others, and keep theirs elsewhere; of two, the first one stays', () => {
+test('live engines with another blob location are listed; of two, the one that started first is right', () => {
   const self = row('self')
   const apart = row('apart', { blobs: 's3:/crawls/ s3://crawls/' })
   const rows = [
@@ -33,7 +33,7 @@ test('engines are apart that live, are others, and keep theirs elsewhere; of two
   expect(isBefore(row('b'), row('a', { startedAtMs: 2 }))).toBe(true)
 })
 
-test('engines are apart whose keys do not open what the other stores; a new key may come to one after the other', () => {
+test('engines differ if their keys cannot decrypt the blobs of the other; a new key may reach them one by one', () => {
   const place = (keys: string) => `directory:m${keys === '' ? '' : `#keys=${keys}`} /mnt/a`
   const reads = (one: string, other: string) => canReadEachOther(place(one), place(other))
   expect([reads('', ''), reads('a', 'a'), reads('a', 'a,b'), reads('a,b', 'b,a')]).toEqual([true, true, true, true])

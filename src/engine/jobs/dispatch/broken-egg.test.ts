@@ -93,7 +93,7 @@ const it = plainIt.extend('room', async ({ clock, store, engine }, { onCleanup }
 })
 
 describe('an egg that nodes cannot import', () => {
-  it('fails its jobs once every node has refused it with the same error, and is named while they wait', async ({
+  it('fails its jobs once every node has refused it with the same error, and is their waiting reason until then', async ({
     clock,
     room
   }) => {
@@ -114,7 +114,7 @@ describe('an egg that nodes cannot import', () => {
     })
   })
 
-  it('fails no job that came later before the node has tried it again, and the job runs if what was missing is there', async ({
+  it('fails a later job only after the node has tried it again; the job runs if the missing module is there by then', async ({
     clock,
     room
   }) => {
@@ -138,7 +138,7 @@ describe('an egg that nodes cannot import', () => {
     expect([await room.statusOf(second), await room.statusOf(third)]).toEqual(['running', 'running'])
   })
 
-  it('fails a job that came later when it is refused again', async ({ clock, room }) => {
+  it('fails a later job when it is refused again', async ({ clock, room }) => {
     await room.enqueue()
     await clock.advanceBy(1_000)
     expect([room.n1.tries, room.n2.tries]).toEqual([1, 1])
@@ -150,7 +150,7 @@ describe('an egg that nodes cannot import', () => {
     expect(await room.statusOf(second)).toBe('failed')
   })
 
-  it('is shown with the words of a node that could have run the job', async ({ clock, room }) => {
+  it('is shown with the error of a node that could have run the job', async ({ clock, room }) => {
     await room.enqueue(onlyOn('n1'))
     await clock.advanceBy(1_000)
     room.n2.answer = () => Promise.reject(refusal(`On n2: ${TRACEBACK}`))
@@ -159,10 +159,7 @@ describe('an egg that nodes cannot import', () => {
     expect(await room.endOf(second)).toMatchObject({ evidence: { nodes: ['n2'], output: `On n2: ${TRACEBACK}` } })
   })
 
-  it('fails no job that was held when the node refused it before the node has tried it again', async ({
-    clock,
-    room
-  }) => {
+  it('fails a job that was held at the refusal only after the node has tried it again', async ({ clock, room }) => {
     const held = await room.enqueue({ ...onlyOn('n1'), notBeforeMs: clock.nowMs() + 10_000 })
     const first = await room.enqueue(onlyOn('n1'))
     await clock.advanceBy(1_000)
@@ -206,7 +203,7 @@ describe('an egg that nodes cannot import', () => {
     expect([await room.statusOf(held), await room.statusOf(other)]).toEqual(['queued', 'failed'])
   })
 
-  it('is sent again to all nodes that refused it, not to one after the other', async ({ clock, room }) => {
+  it('is sent again to all nodes that refused it at once, not one by one', async ({ clock, room }) => {
     await room.enqueue()
     await clock.advanceBy(40_000)
     expect([room.n1.tries, room.n2.tries]).toEqual([1, 1])
@@ -232,7 +229,7 @@ describe('an egg that nodes cannot import', () => {
     expect(await room.statusOf(second)).toBe('failed')
   })
 
-  it('fails the jobs that wait for a node which refused it and then rejects the credentials, after ten minutes', async ({
+  it('fails, after ten minutes, jobs that wait for a node that refused it and then rejects the credentials', async ({
     clock,
     room
   }) => {

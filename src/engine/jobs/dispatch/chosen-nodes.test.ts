@@ -52,7 +52,7 @@ describe('a plugin that chooses nodes', () => {
     expect(sent!.evidence).toMatchObject({ 'not as near chose': 'the node that it chose cannot take this job now' })
   })
 
-  it('is not asked where there is nothing to choose', async ({ node, engine }) => {
+  it('is not asked if there is no choice', async ({ node, engine }) => {
     const chooseNodes = async (): Promise<NodeChoices> => {
       throw new Error('asked')
     }
@@ -61,7 +61,7 @@ describe('a plugin that chooses nodes', () => {
     expect(node.executed.toSorted()).toEqual(ids.toSorted())
   })
 
-  it('that names a node that has gone meanwhile, or says nothing, loses no job', async ({ node, other, engine }) => {
+  it('that names a node that is gone, or gives no answer, loses no job', async ({ node, other, engine }) => {
     let times = 0
     const chooseNodes = async (questions: NodeQuestion[]): Promise<NodeChoices> => {
       times += 1
@@ -74,7 +74,7 @@ describe('a plugin that chooses nodes', () => {
     expect([node.executed, other.executed]).toEqual([[first], []])
   })
 
-  it('that could not be asked is named in the timeline, and jobs go where they would without it', async ({
+  it('that could not be asked is named in the timeline, and jobs go where they would go without it', async ({
     node,
     other,
     store,

@@ -29,7 +29,7 @@ describe('an engine that dies', () => {
     expect((await engine.job(id!)).state).toBe('running')
   })
 
-  it('takes running jobs over and learns how they ended', async ({ clock, node, engine }) => {
+  it('is replaced by one that takes over running jobs and learns how they ended', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.crash()
     node.end(id)
@@ -40,7 +40,7 @@ describe('an engine that dies', () => {
 })
 
 describe('a node that is removed', () => {
-  it('leaves nothing live behind, also what was on its way to it or just seen to move', async ({
+  it('leaves no live job behind, including those in flight to it or just changing state', async ({
     clock,
     store,
     node,

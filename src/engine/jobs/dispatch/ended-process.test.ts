@@ -13,7 +13,7 @@ const waitsFor = async (engine: Engine, id: string) =>
   engine.waiting.describeJob(await engine.job(id)).waiting?.text ?? null
 
 describe('a run whose process has ended while its node lists it as running', () => {
-  it('is judged by its log as soon as the node says so to a cancel, and keeps its slot while it is listed', async ({
+  it('is judged by its log once the node reveals it on a cancel, and keeps its slot while it is listed', async ({
     clock,
     node,
     engine
@@ -50,7 +50,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect((await engine.job(first!)).mayHaveRunTwice).toBe(false)
   })
 
-  it('is cancelled if its log says nothing of its end, and is not stopped a second time after a restart', async ({
+  it('is cancelled if its log does not show its end, and is not stopped a second time after a restart', async ({
     clock,
     node,
     engine
@@ -73,7 +73,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await cancelExternal(nodeOf(engine), run, engine)).toBeNull()
   })
 
-  it('is found without a cancel: by its complete log, and by asking the node with a signal that does nothing', async ({
+  it('is found without a cancel, by its complete log and by sending the node a harmless signal', async ({
     clock,
     node,
     engine
@@ -88,11 +88,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await engine.kinds(id)).not.toContain('cancel_sent')
   })
 
-  it('is not believed to be over while it has a process, however complete its log is', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('is not considered ended while it has a process, even if its log is complete', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, {}, { readsLogs: true })
     node.logs.set(id, '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (finished)\n')
     await clock.advanceBy(10 * MINUTE_MS)
@@ -102,7 +98,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(node.running[0]!.signals.length).toBeLessThan(6)
   })
 
-  it('is found although its log never says so: ten minutes after the log stood still', async ({
+  it('is found ten minutes after the last line of its log, even if the log does not show the end', async ({
     clock,
     node,
     engine
@@ -121,7 +117,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await engine.textOf(killed!, 'finishing')).toBe(HELD)
   })
 
-  it('is found by the next engine too, which has not seen it start', async ({ clock, node, engine }) => {
+  it('is found by the next engine too, which did not see it start', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, {}, { readsLogs: true })
     await engine.restart({ n1: node })
     node.endProcess(id)
@@ -130,11 +126,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(await engine.textOf(id, 'finishing')).toBe(HELD)
   })
 
-  it('is looked for every ten minutes while the log stands still, and not while it grows', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('is checked for every ten minutes while the log does not grow', async ({ clock, node, engine }) => {
     await engine.start({ n1: node }, { readsLogs: true })
     const [quiet, busy] = await engine.enqueueMany(2)
     await clock.advanceBy(2_000)
@@ -147,7 +139,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect((await engine.job(quiet!)).status).toBe('running')
   })
 
-  it('is not looked for where its node runs it again: a cancel, whatever its signal, removes what waits', async ({
+  it('is not checked for if its node has queued it again, because any signal would remove it', async ({
     clock,
     node,
     engine
@@ -160,12 +152,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(node.pending.map(({ jobid }) => jobid)).toEqual([id])
   })
 
-  it('ends as usual if its node lists it as finished a moment after it said so', async ({
-    clock,
-    node,
-    store,
-    engine
-  }) => {
+  it('ends as usual if its node lists it as finished a moment later', async ({ clock, node, store, engine }) => {
     const id = await engine.startRunning({ n1: node })
     node.endProcess(id)
     await engine.cancel([id])

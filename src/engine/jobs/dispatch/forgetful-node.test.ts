@@ -11,7 +11,7 @@ async function runOne({ clock, node, engine }: Pick<DispatchFixtures, 'clock' | 
 }
 
 describe('a job that is in no list and has no log, after a request without an answer', () => {
-  it('is flagged when it is sent again to a node that has forgotten: it ran, and nobody can know', async ({
+  it('is flagged when it is sent again to a node that has forgotten it: it may have run', async ({
     clock,
     node,
     engine
@@ -34,7 +34,7 @@ describe('a job that is in no list and has no log, after a request without an an
     expect(await engine.job(id)).toMatchObject({ status: 'succeeded', mayHaveRunTwice: true })
   })
 
-  it('is not flagged where the node lists a run of ours that ended before: it remembers all that it did since', async ({
+  it('is not flagged if the node lists an earlier run of ours: it remembers everything since then', async ({
     clock,
     store,
     node,
@@ -51,7 +51,7 @@ describe('a job that is in no list and has no log, after a request without an an
     expect(absent?.text).toContain('never reached')
   })
 
-  it('is flagged where nothing shows that the node remembers, though it may never have arrived', async ({
+  it('is flagged if nothing shows that the node remembers, even though it may never have arrived', async ({
     clock,
     store,
     node,
@@ -86,7 +86,7 @@ describe('a node that restarts and forgets', () => {
     expect(await engine.job(id)).toMatchObject({ status: 'succeeded', items: 3 })
   })
 
-  it('a job whose log still grows goes on as an orphan, and is lost only after a minute of silence', async ({
+  it('a job whose log still grows continues as an orphan, and is lost only after a minute of silence', async ({
     clock,
     node,
     engine

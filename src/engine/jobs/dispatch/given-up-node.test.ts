@@ -8,7 +8,7 @@ function giveUpAfter(engine: TestedEngine, giveUpAfterSeconds: number | null): v
 }
 
 describe('a node that does not answer', () => {
-  it('is given up after the time that it has, and its jobs run elsewhere, flagged', async ({
+  it('is given up after its time limit, and its jobs run elsewhere, flagged', async ({
     clock,
     node,
     other,
@@ -33,7 +33,7 @@ describe('a node that does not answer', () => {
     expect(await engine.job(id)).toMatchObject({ status: 'succeeded', mayHaveRunTwice: true })
   })
 
-  it('keeps its jobs when it is back in time, and for ever when nobody said how long', async ({
+  it('keeps its jobs if it is back in time, and forever if no limit is set', async ({
     clock,
     store,
     node,
@@ -54,7 +54,7 @@ describe('a node that does not answer', () => {
     expect((await store.listAttempts(aJobId(id))).map(({ state }) => state)).toEqual(['running'])
   })
 
-  it('is given up by hand only while it does not answer', async ({ clock, node, other, engine }) => {
+  it('can be given up by hand only while it does not answer', async ({ clock, node, other, engine }) => {
     await engine.start({ n1: node, n2: other })
     const [away, here] = [await engine.enqueue(onlyOn('n1')), await engine.enqueue(onlyOn('n2'))]
     await clock.advanceBy(2_000)
@@ -65,7 +65,7 @@ describe('a node that does not answer', () => {
     expect(await engine.job(here)).toMatchObject({ state: 'running', mayHaveRunTwice: false })
   })
 
-  it('does not bring a job back that somebody asked to cancel', async ({ clock, node, other, engine }) => {
+  it('does not requeue a job whose cancel was requested', async ({ clock, node, other, engine }) => {
     const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     node.isDown = true
     await clock.advanceBy(5_000)

@@ -15,7 +15,12 @@ const hasSucceeded = (engine: TestedEngine, id: string) =>
     (outcome) => outcome === 'succeeded'
   )
 
-it('a run ends once its items are kept, if its project asks', async ({ clock, store, node, engine }) => {
+it('a run ends only after its items are archived, if its project requires that', async ({
+  clock,
+  store,
+  node,
+  engine
+}) => {
   await engine.start({ n1: node }, { keepsItems: true })
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
@@ -37,7 +42,7 @@ it('the items of other projects stay on their node', async ({ clock, store, node
   expect(await store.findItems(aJobId(id!), FIRST)).toBeNull()
 })
 
-it('items that a node refuses are given up after some tries, the log is fetched once, and the timeline says why', async ({
+it('items that a node refuses are given up after some tries; the log is fetched once, and the timeline says why', async ({
   clock,
   store,
   node,
@@ -61,7 +66,7 @@ it('items that a node refuses are given up after some tries, the log is fetched 
   expect(logReads).toBe(1)
 })
 
-it('items of a node that does not respond are waited for', async ({ clock, store, node, engine }) => {
+it('a run waits for the items of a node that does not respond', async ({ clock, store, node, engine }) => {
   await engine.start({ n1: node }, { keepsItems: true })
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)

@@ -5,7 +5,7 @@ import { FakeNode } from '../../testing/fake-node.ts'
 const LEARNS = { learnsSlots: true }
 
 describe('a node whose slots nobody set', () => {
-  it('gets one job, and the next only once those before were seen running, until one waits there', async ({
+  it('gets one job, and the next only after the earlier ones were seen running, until one waits there', async ({
     clock,
     engine
   }) => {
@@ -32,10 +32,7 @@ describe('a node whose slots nobody set', () => {
     expect(engine.fleet.list()[0]!.status.capacity).toMatchObject({ slots: 3, isTrying: false })
   })
 
-  it('is filled as fast as it shows its runs, and short runs that no poll sees count, too', async ({
-    clock,
-    engine
-  }) => {
+  it('is filled as fast as it reports runs; short runs between two polls count, too', async ({ clock, engine }) => {
     const node = new FakeNode(clock, { slots: 8, eggs: ['shop@1'] })
     await engine.start({ n1: node }, LEARNS)
     await engine.enqueueMany(20)
@@ -44,7 +41,7 @@ describe('a node whose slots nobody set', () => {
     expect(node.running).toHaveLength(8)
   })
 
-  it('keeps what it has shown when its address stays, and starts over at another', async ({ clock, engine }) => {
+  it('keeps its learned slots while its address stays, and starts over at another', async ({ clock, engine }) => {
     const node = new FakeNode(clock, { slots: 2, eggs: ['shop@1'] })
     await engine.start({ n1: node }, LEARNS)
     await engine.enqueueMany(2)
@@ -58,7 +55,7 @@ describe('a node whose slots nobody set', () => {
 })
 
 describe('what a job waits for', () => {
-  it('follows at once when a slot of its node is learned or lost', async ({ clock, engine }) => {
+  it('is updated at once when a slot of its node is learned or lost', async ({ clock, engine }) => {
     const node = new FakeNode(clock, { slots: 2, eggs: ['shop@1'] })
     await engine.start({ n1: node }, LEARNS)
     const ids = await engine.enqueueMany(6)

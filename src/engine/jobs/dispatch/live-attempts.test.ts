@@ -43,7 +43,7 @@ it('writes no entry where the attempt is no longer in the state that it is about
   expect(await belief.kinds()).toEqual(['queued', 'sending', 'refused'])
 })
 
-it('refuses an entry that the table of states does not know, before anything is written', async () => {
+it('refuses an entry that the transition table does not have, before anything is written', async () => {
   await using belief = await openBelief()
   await belief.end()
   const entry = { kind: 'limit_hit', from: ['ended'], message: plain('Exceeded its limit'), evidence: {} } as const

@@ -27,7 +27,7 @@ it.for([3, 3_000])(
   }
 )
 
-it('a log that its node lost a part of is kept as it was copied', async ({ clock, store, node, engine }) => {
+it('a log of which the node deleted a part is kept as it was copied', async ({ clock, store, node, engine }) => {
   await engine.start({ n1: node }, READING)
   const id = await engine.enqueue()
   await clock.advanceBy(2_000)
@@ -67,12 +67,7 @@ it.for([
   }
 )
 
-it('a run that nobody read a line of, and whose log is gone, ends without one', async ({
-  clock,
-  store,
-  node,
-  engine
-}) => {
+it('a run whose log disappeared before a line was read ends without a log', async ({ clock, store, node, engine }) => {
   await engine.start({ n1: node }, READING)
   const id = await engine.enqueue()
   await clock.advanceBy(500)

@@ -6,14 +6,14 @@ import { it } from '../../testing/dispatch-fixtures.ts'
 import { type FakeNode } from '../../testing/fake-node.ts'
 import { advanceUntil } from '../../testing/until.ts'
 
-describe('a run that its node lists no longer, and whose log the node refuses', () => {
+describe('a run that its node no longer lists, and whose log the node refuses', () => {
   const refuseLogs = (node: FakeNode) => {
     node.readLog = async () => {
       throw new NodeError('http', 'n1 answered 403', { delivered: 'unknown' })
     }
   }
 
-  it('is lost after a minute, so that it does not hold its slot for ever', async ({ clock, node, engine }) => {
+  it('is lost after a minute, so that it does not hold its slot forever', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     refuseLogs(node)
     node.restart()
@@ -23,7 +23,7 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
   })
 
-  it('is lost a look later where the disk was full at first', async ({ clock, store, node, engine }) => {
+  it('is lost one poll later if the disk was full at first', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     refuseLogs(node)
     node.restart()
@@ -40,7 +40,7 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'log refused' })
   })
 
-  it('is tried again, flagged, when it was never known to have arrived', async ({ clock, node, engine }) => {
+  it('is tried again, flagged, if it was never known to have arrived', async ({ clock, node, engine }) => {
     await engine.start({ n1: node })
     refuseLogs(node)
     node.behaviours = ['lose_request']
@@ -51,7 +51,7 @@ describe('a run that its node lists no longer, and whose log the node refuses', 
   })
 })
 
-it('a run whose log a node never gives out ends without it, and says why', async ({ clock, store, node, engine }) => {
+it('a run whose log a node always refuses ends without it, and says why', async ({ clock, store, node, engine }) => {
   await engine.start({ n1: node })
   const [id] = await engine.enqueueMany(1)
   await clock.advanceBy(2_000)
@@ -67,7 +67,7 @@ it('a run whose log a node never gives out ends without it, and says why', async
   expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
 })
 
-it('a proxy that answers for the log alone, while the node is up, does not delay the end for ever', async ({
+it('a proxy that answers only log requests, while the node is up, does not delay the end forever', async ({
   clock,
   node,
   engine
@@ -82,7 +82,7 @@ it('a proxy that answers for the log alone, while the node is up, does not delay
   expect(await engine.job(id!)).toMatchObject({ status: 'unclear', reason: 'log refused' })
 })
 
-it('tries that no node answered do not count: a log that is refused once after an outage is read', async ({
+it('unanswered tries do not count: a log that is refused once after an outage is read', async ({
   clock,
   node,
   engine
@@ -101,7 +101,7 @@ it('tries that no node answered do not count: a log that is refused once after a
   expect(await engine.job(id!)).toMatchObject({ state: 'ended', status: 'succeeded' })
 })
 
-it('a run whose log the storage of blobs does not take is waited for until it does', async ({
+it('a run whose log the blob store refuses does not end until the store accepts it', async ({
   clock,
   store,
   node,

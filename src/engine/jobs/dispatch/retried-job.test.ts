@@ -12,7 +12,7 @@ const retry = (attempts: number) =>
     on: ['failed', 'lost']
   }) as NewJob['retry']
 
-describe('a job that ended badly', () => {
+describe('a job that failed', () => {
   it('is tried again after its wait, and ends with the last of its runs', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, { retry: retry(2) })
     node.end(id, 'memusage_exceeded')
@@ -30,7 +30,7 @@ describe('a job that ended badly', () => {
     ])
   })
 
-  it('is not tried again where its log hides how it ended: nobody knows that it ended badly', async ({
+  it('is not tried again if its log hides how it ended, because it may have succeeded', async ({
     clock,
     node,
     engine
@@ -55,7 +55,7 @@ describe('a job that ended badly', () => {
     expect(await engine.job(after)).toMatchObject({ hold: null })
   })
 
-  it('is flagged when it was lost before it is tried again: its node only forgot it', async ({
+  it('is flagged if it was lost before the retry, because its node may only have forgotten it', async ({
     clock,
     node,
     engine
@@ -66,7 +66,7 @@ describe('a job that ended badly', () => {
     expect(await engine.job(id)).toMatchObject({ state: 'queued', hold: 'retry', mayHaveRunTwice: true })
   })
 
-  it('is not tried again when somebody asked to cancel it', async ({ clock, node, engine }) => {
+  it('is not tried again if a cancel was requested', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, { retry: retry(5) })
     await engine.cancel([id])
     node.end(id, 'memusage_exceeded')
@@ -74,7 +74,7 @@ describe('a job that ended badly', () => {
     expect(await engine.job(id)).toMatchObject({ status: 'failed' })
   })
 
-  it('is tried again also when its node was removed', async ({ clock, node, other, engine }) => {
+  it('is tried again even if its node was removed', async ({ clock, node, other, engine }) => {
     await engine.start({ n1: node, n2: other })
     const id = await engine.enqueue({ retry: retry(2), ...onlyOn('n1') })
     await clock.advanceBy(2_000)

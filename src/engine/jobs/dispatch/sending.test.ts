@@ -21,10 +21,7 @@ const refuseAsUnrunnable = async (): Promise<never> => {
 }
 
 describe('sending', () => {
-  it('a job that arrives while a slot is free is on its way without waiting for any timer', async ({
-    node,
-    engine
-  }) => {
+  it('a job that arrives while a slot is free is sent without waiting for any timer', async ({ node, engine }) => {
     await engine.start({ n1: node })
     const [id] = await engine.enqueueMany(1)
     expect(node.executed).toEqual([id])
@@ -69,7 +66,7 @@ describe('sending', () => {
     expect(node.executed).toContain(id)
   })
 
-  it('a stranger that only the counters tell of keeps its slot beside what is sent meanwhile', async ({
+  it('an external job that only the counters show keeps its slot beside jobs sent meanwhile', async ({
     clock,
     node,
     engine
@@ -98,7 +95,7 @@ describe('sending', () => {
     expect(engine.waiting.describeJob(await engine.job(ids[4]!)).waiting?.code).toBe('all_slots_busy')
   })
 
-  it('nothing is sent to a node before it has listed what runs there', async ({ clock, node, engine }) => {
+  it('nothing is sent to a node before it has listed its jobs', async ({ clock, node, engine }) => {
     const list = node.listJobs.bind(node)
     const released = Promise.withResolvers<void>()
     node.listJobs = async () => {
@@ -114,7 +111,7 @@ describe('sending', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it("a client's jobid that somebody else's job has on the node does not make the two one", async ({
+  it('a job with the same jobid as an external job on the node is not confused with it', async ({
     clock,
     store,
     node,
@@ -188,7 +185,7 @@ describe('sending', () => {
     expect(other.executed).toEqual([])
   })
 
-  it('arguments that a Scrapyd cannot take go to a node that can, however long it is busy', async ({
+  it('a job whose arguments a Scrapyd cannot accept waits for a node that can, however long it is busy', async ({
     clock,
     node,
     engine
@@ -240,7 +237,7 @@ describe('secret values', () => {
     await clock.advanceBy(100)
   }
 
-  it('are opened for the node that runs the job, and stay sealed in the store', async ({
+  it('are decrypted for the node that runs the job, and stay encrypted in the store', async ({
     clock,
     store,
     node,
@@ -257,7 +254,7 @@ describe('secret values', () => {
     expect(JSON.stringify(await store.listTimeline(job.id))).not.toContain('open sesame')
   })
 
-  it('that cannot be opened here fail the job, which says what to do; nothing is sent', async ({
+  it('that cannot be decrypted fail the job, which says what to do; nothing is sent', async ({
     clock,
     store,
     node,
@@ -273,7 +270,7 @@ describe('secret values', () => {
     expect(await engine.kinds(job.id)).toEqual(['queued', 'sending', 'ended'])
   })
 
-  it('that a node answers with are not written down', async ({ clock, store, node, engine }) => {
+  it('in the response of a node are not recorded', async ({ clock, store, node, engine }) => {
     const job = secretJob('sealed:open sesame')
     node.behaviours = ['refuse']
     node.refusal = "unknown option 'open sesame'"
@@ -284,7 +281,7 @@ describe('secret values', () => {
   })
 })
 
-it('to a node that holds limits a job is sent with its own over those its project has at that time', async ({
+it('a node that enforces limits gets the limits of the job, which replace those of its project at that time', async ({
   clock,
   store,
   engine
@@ -299,7 +296,7 @@ it('to a node that holds limits a job is sent with its own over those its projec
   ])
 })
 
-it('to a node that does not hold them no limits are sent, and the timeline says which are not held', async ({
+it('a node that does not enforce limits gets none, and the timeline says which are not enforced', async ({
   store,
   node,
   engine
@@ -311,7 +308,7 @@ it('to a node that does not hold them no limits are sent, and the timeline says 
   expect(accepted?.evidence).toMatchObject({ limits: 'some limits are enforced only on local nodes' })
 })
 
-it('a node that was idle is looked at each second once it has jobs, also when several were sent at once', async ({
+it('an idle node is polled every second once it has jobs, also if several were sent at once', async ({
   clock,
   node,
   engine
@@ -340,7 +337,7 @@ describe('a job that is cancelled while it is prepared for sending', () => {
 })
 
 describe('what a job waits for', () => {
-  it('is said anew when a node goes down', async ({ clock, node, other, engine }) => {
+  it('is updated when a node goes down', async ({ clock, node, other, engine }) => {
     await engine.start({ n1: node, n2: other })
     const ids = await engine.enqueueMany(5)
     const waiting = async () => engine.waiting.describeJob(await engine.job(ids[4]!)).waiting?.text

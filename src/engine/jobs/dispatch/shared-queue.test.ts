@@ -21,7 +21,7 @@ const REQUEST = {
   priority: 0
 }
 
-describe('of two nodes that share one queue, the one that a job was not sent to', () => {
+describe('of two nodes with a shared queue, the one that a job was not sent to', () => {
   it('has it when the answer of the other was lost: the job is not run a second time', async ({ clock, engine }) => {
     const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']
@@ -32,7 +32,7 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
   })
 
-  it('had it, and has forgotten it when the other proves not to have it: the job is not run a second time', async ({
+  it('had the job and forgot it before the other proves its absence: the job does not run a second time', async ({
     clock,
     engine
   }) => {
@@ -48,7 +48,7 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
   })
 
-  it('had it, but the other is seen to run it while that is looked up: the run goes on', async ({
+  it('had the job, but the other turns out to run it during the look-up: the run continues', async ({
     clock,
     store,
     engine
@@ -77,7 +77,7 @@ describe('of two nodes that share one queue, the one that a job was not sent to'
     expect(await engine.job(id)).toMatchObject({ state: 'running' })
   })
 
-  it('is seen to have it when the job was sent again already: the job is flagged', async ({ clock, engine }) => {
+  it('is seen to have the job after it was already sent again: the job is flagged', async ({ clock, engine }) => {
     const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']
     const id = await engine.enqueue()

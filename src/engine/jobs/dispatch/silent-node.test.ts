@@ -16,7 +16,7 @@ function fallSilent(node: FakeNode, clock: FakeClock): void {
   node.schedule = () => timeout(60_000)
 }
 
-it('a node that falls silent gets the jobs of its first requests, and no more: its other slots are not filled with jobs that nobody can find', async ({
+it('a node that stops responding gets only the jobs of its first requests: its other slots are not filled with untraceable jobs', async ({
   clock,
   store,
   engine

@@ -4,8 +4,8 @@ import { plain } from '../../../shared/texts/message.ts'
 import { NodeError } from '../../nodes/node-client.ts'
 import { it, MINUTE_MS, onlyOn } from '../../testing/dispatch-fixtures.ts'
 
-describe('what an engine takes over', () => {
-  it('a cancel that was to hurry goes on at its second step', async ({ clock, store, node, engine }) => {
+describe('state that an engine takes over', () => {
+  it('a forced cancel continues at its second step', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await store.askCancel([aJobId(id)], {
       atMs: clock.nowMs(),
@@ -17,7 +17,7 @@ describe('what an engine takes over', () => {
     expect(node.running[0]!.signals).toEqual(['INT', 'KILL'])
   })
 
-  it('what was being sent is looked for long enough: the request of an engine that died may arrive late', async ({
+  it('a job being sent is looked for long enough, because the request of a dead engine may arrive late', async ({
     clock,
     node,
     engine
@@ -44,7 +44,7 @@ describe('what an engine takes over', () => {
     expect(await engine.resultsOf(id)).toEqual([[null, null]])
   })
 
-  it('what never arrived goes back to the queue all the same', async ({ clock, node, engine }) => {
+  it('a job that never arrived still returns to the queue', async ({ clock, node, engine }) => {
     node.behaviours.push('lose_request')
     await engine.start({ n1: node })
     const id = await engine.enqueue()
@@ -58,7 +58,7 @@ describe('what an engine takes over', () => {
     ])
   })
 
-  it('what is live on a node that is not in the fleet ends as lost', async ({ node, other, engine }) => {
+  it('live jobs on a node outside the fleet end as lost', async ({ node, other, engine }) => {
     const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     await engine.restart({ n2: other })
     await engine.dispatch.abandonMissingNodes()
@@ -66,11 +66,7 @@ describe('what an engine takes over', () => {
   })
 })
 
-it('an engine that stops leaves no timer behind, whatever it was about to try again', async ({
-  clock,
-  node,
-  engine
-}) => {
+it('an engine that stops leaves no timer behind, even with pending retries', async ({ clock, node, engine }) => {
   await engine.start({ n1: node })
   const id = await engine.enqueue({ limits: { wallSeconds: 60 } })
   await clock.advanceBy(2_000)

@@ -4,7 +4,7 @@ import { it } from '../../testing/dispatch-fixtures.ts'
 import type { ScheduleBehaviour } from '../../testing/fake-node.ts'
 
 describe('a POST without an answer', () => {
-  it('is adopted when the node has the job, and never sent again', async ({ clock, node, other, engine }) => {
+  it('is resolved when the node has the job, which is never sent again', async ({ clock, node, other, engine }) => {
     node.behaviours = ['drop_reply']
     await engine.start({ n1: node, n2: other })
     const [id] = await engine.enqueueMany(1)
@@ -46,12 +46,7 @@ describe('a POST without an answer', () => {
     expect(engine.live.slotsUsedOn(aNodeId('n1'))).toBe(2)
   })
 
-  it('waits for a node that is down: nothing is proved about what cannot be seen', async ({
-    clock,
-    node,
-    other,
-    engine
-  }) => {
+  it('waits for a node that is down, which can prove nothing', async ({ clock, node, other, engine }) => {
     const schedule = node.schedule.bind(node)
     node.schedule = async (request) => {
       node.behaviours = ['drop_reply']
@@ -67,7 +62,7 @@ describe('a POST without an answer', () => {
   })
 })
 
-describe('a disk that fails for a moment', () => {
+describe('a momentary disk failure', () => {
   it.for<[string, ScheduleBehaviour, (id: string) => string[]]>([
     ['the node has the job', 'ok', (id: string) => [id]],
     ['the node refused it', 'refuse', (id: string) => [`${id}-2`]]

@@ -1,11 +1,7 @@
 import { expect } from 'vitest'
 import { it } from '../../testing/dispatch-fixtures.ts'
 
-it('an engine that is not certain to lead claims nothing, again and again, and sends once it is', async ({
-  clock,
-  node,
-  engine
-}) => {
+it('an engine that is not certain to lead claims nothing until it is certain', async ({ clock, node, engine }) => {
   let isCertain = false
   await engine.start({ n1: node }, { mayAct: () => isCertain })
   const [id] = await engine.enqueueMany(1)
@@ -16,7 +12,7 @@ it('an engine that is not certain to lead claims nothing, again and again, and s
   expect(node.executed).toEqual([id])
 })
 
-it('an engine that loses its lease while a job is being sent does not send it, and tries it once for that', async ({
+it('an engine that loses its lease while it sends a job does not send it, and records one refused attempt', async ({
   clock,
   node,
   engine

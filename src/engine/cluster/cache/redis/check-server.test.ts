@@ -17,7 +17,7 @@ const check = (over: Record<string, string> = {}) =>
   )
 
 describe('the server of a cache', () => {
-  test('is fine as it is, and when it hides what it is', () => {
+  test('passes with its defaults, and when it hides its configuration', () => {
     expect(check()).toEqual({ problem: null, warnings: [] })
     expect(checkServer('').problem).toBeNull()
   })

@@ -89,7 +89,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     { stories: pickLength(30, 500) }
   )
 
-  test('fills buckets by its own time', async () => {
+  test('fills buckets by the clock of the server', async () => {
     freshNamespace()
     const cache = await openUp()
     for (let at = 0; at < 4; at += 1) await take(cache)
@@ -109,7 +109,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect((await (await openUp()).readAnswer('k'))?.position).toBe(1)
   })
 
-  test('a database that is older than the answers about it, because it was restored, gets none of them', async () => {
+  test('a restored database gets none of the cached answers that are newer than it', async () => {
     freshNamespace()
     const before = await openUp()
     await before.writeAnswer('k', { position: 10, body: Buffer.from('of the lost future') })
@@ -172,7 +172,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect(await cache.readAnswer('k')).toBeUndefined()
   })
 
-  test('a wrong password, and a port where nothing listens, are told once, and the engine goes on', async () => {
+  test('a wrong password, and a port where nothing listens, are reported once, and the engine continues', async () => {
     const locked = await startRedis(['--requirepass', 'secret'])
     try {
       const { lines, logger } = keepLog()
@@ -193,7 +193,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('over TLS, a server is used if its certificate is trusted, and told of if not', async () => {
+  test('over TLS, a server is used if its certificate is trusted, and reported if not', async () => {
     await using directory = await makeTemporaryDirectory()
     const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory.path, name)) as [
       string,
@@ -246,7 +246,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('a server that hangs costs a few callers the time limit, and nobody afterwards', async () => {
+  test('a server that hangs delays a few callers by the time limit, and none afterwards', async () => {
     const own = await startRedis()
     try {
       const cache = await openUp({ url: own.url, limits: { timeoutMs: 500, slowMs: 500, heartbeatMs: 60_000 } })
@@ -282,7 +282,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('says what is wrong with the memory policy, and serves without what a full server refuses', async () => {
+  test('reports a wrong memory policy, and works without the entries that a full server refuses', async () => {
     const full = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction'])
     try {
       const { lines, logger } = keepLog()

@@ -45,7 +45,7 @@ const log = fc.record({
   stillMs: fc.option(fc.nat({ max: 200_000 }))
 })
 
-test('a log that was never read stops nothing but by the wall time', () => {
+test('a run whose log was never read is stopped only by the wall time', () => {
   fc.assert(
     fc.property(limitsArbitrary, count, (limits, ranSeconds) => {
       const hit = findHeldLimitHit(limits, { ranMs: ranSeconds * 1000, log: null })
@@ -54,7 +54,7 @@ test('a log that was never read stops nothing but by the wall time', () => {
   )
 })
 
-test('a hit stays one when more errors, more bans or more stillness follow', () => {
+test('a limit stays exceeded when more errors, bans or idle time follow', () => {
   fc.assert(
     fc.property(limitsArbitrary, log, count, (limits, before, more) => {
       if (findHeldLimitHit(limits, { ranMs: 0, log: before }) === null) return
@@ -66,7 +66,7 @@ test('a hit stays one when more errors, more bans or more stillness follow', () 
   )
 })
 
-test('without limits nothing is hit, and the same limit always has the same name', () => {
+test('without limits none is exceeded, and a limit always has the same name', () => {
   fc.assert(
     fc.property(limitsArbitrary, log, count, (limits, given, ranSeconds) => {
       const facts = { ranMs: ranSeconds * 1000, log: given }

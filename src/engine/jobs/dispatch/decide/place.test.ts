@@ -81,7 +81,7 @@ const waits = ({ waiting: { everything, lines, lanes } }: ReturnType<typeof plac
   }))
 
 describe('placing jobs on nodes', () => {
-  it('a job that its node refused lately waits, and those behind it go', () => {
+  it('a job that its node refused recently waits, and those behind it are sent', () => {
     const isBackedOff = (_nodeId: string, jobId: string) => jobId === 'a'
     const plan = planFor([aLine(['a', 'b', 'c'])], [aNode()], { isBackedOff })
     expect(placed(plan)).toEqual([
@@ -108,7 +108,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(planFor([aLine(['a'], lane)], nodes)).map((wait) => wait.text)).toEqual([text])
   })
 
-  it('a node that cannot run one project runs the others, and other nodes run that one', () => {
+  it('a node that cannot run one project runs others, and other nodes run that project', () => {
     const whyNotReady = (nodeId: string, project: string) =>
       nodeId === 'n1' && project === 'slow' ? 'is building the Python environment of slow (Collecting lxml)' : null
     const lanes = [
@@ -146,7 +146,7 @@ describe('placing jobs on nodes', () => {
     expect(plan.uploads).toEqual([])
   })
 
-  it('sends the egg to as many nodes as jobs would use, and says so', () => {
+  it('sends the egg to as many nodes as the jobs would use, and gives that as the reason', () => {
     const nodes = [aNode(), aNode({ id: N2 }), aNode({ id: aNodeId('n3') })]
     const plan = planFor([aLine(['a', 'b'])], nodes, { eggState: () => 'absent' })
     expect(plan.uploads.map(({ nodeId }) => nodeId)).toEqual(['n1', 'n2'])
@@ -178,7 +178,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code, text: expect.stringMatching(/\w{3}/) }])
   })
 
-  it('names a node that is cordoned, if only that one could take the job', () => {
+  it('names a cordoned node if only that one could take the job', () => {
     const nodes = [aNode({ mode: 'cordoned' }), aNode({ id: N2, name: 'us-1', mode: 'draining', tags: ['us'] })]
     const waitOf = (placement: QueueLine['placement']) => waits(planFor([aLine(['a'], { placement })], nodes))[0]?.text
     expect(waitOf({ nodeId: aNodeId('n1'), tags: [] })).toBe('eu-1 is cordoned')
@@ -199,7 +199,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'no_matching_node', text: 'no node is tagged us' }])
   })
 
-  it('gives projects of equal priority turns, and higher priority goes first whatever its project has', () => {
+  it('alternates between projects of equal priority, and sends a higher priority first whatever its project has', () => {
     const big = aLine(['a1', 'a2', 'a3', 'a4'])
     const small = aLine(['b1'], { project: 'news' })
     const urgent = aLine(['u1'], { version: '2', priority: 5 })
@@ -207,14 +207,14 @@ describe('placing jobs on nodes', () => {
     expect(placed(plan).map(([jobId]) => jobId)).toEqual(['u1', 'b1', 'a1'])
   })
 
-  it('understands conditions on tags, and names them', () => {
+  it('applies conditions on tags, and names them', () => {
     const nodes = [aNode({ tags: ['eu', 'slow'] }), aNode({ id: N2, tags: ['us'], slots: 1 })]
     const plan = planFor([aLine(['a', 'b'], { placement: { nodeId: null, tags: ['!slow', 'eu|us'] } })], nodes)
     expect(placed(plan)).toEqual([['a', 'n2']])
     expect(waits(plan).map(({ text }) => text)).toEqual(['the slot tagged eu or us, not slow is busy'])
   })
 
-  it('fills the queue ahead of a node only when no slot is free anywhere', () => {
+  it('queues a job ahead on a node only when no slot is free anywhere', () => {
     const nodes = [aNode({ slots: 1, queueAhead: 2 }), aNode({ id: N2, slots: 2 })]
     const plan = planFor([aLine(['a', 'b', 'c', 'd', 'e', 'f'])], nodes)
     expect(placed(plan).map(([, nodeId]) => nodeId)).toEqual(['n1', 'n2', 'n2', 'n1', 'n1'])
@@ -222,7 +222,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 3 slots are busy' }])
   })
 
-  it('tries a slot that a node may have only when no known slot is free anywhere, and says so', () => {
+  it('probes for another slot of a node only when no known slot is free anywhere, and gives that as the reason', () => {
     const nodes = [aNode({ slots: 1, used: 1, isTrying: true }), aNode({ id: N2, slots: 4, used: 3 })]
     const plan = planFor([aLine(['a', 'b', 'c'])], nodes)
     expect(placed(plan)).toEqual([
@@ -233,12 +233,12 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 5 slots are busy' }])
   })
 
-  it('gives a node no more than it may have now', () => {
+  it('gives a node no more jobs than it may have now', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], [aNode({ slots: 8, roomMax: 1 })])
     expect(placed(plan)).toEqual([['a', 'n1']])
   })
 
-  it('jobs of a paused project wait, others go', () => {
+  it('jobs of a paused project wait, others are sent', () => {
     const plan = planFor([aLine(['a']), aLine(['b'], { project: 'news' })], [aNode()], {
       isProjectPaused: (project) => project === 'shop'
     })
@@ -246,7 +246,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'project_paused', text: 'shop is paused' }])
   })
 
-  it('stops at as many as it is allowed, and says nothing of the rest', () => {
+  it('stops at the allowed number, and gives no reason for the rest', () => {
     const plan = planFor([aLine(['a', 'b']), aLine(['c'], { project: 'news' })], [aNode({ slots: 9 })], {
       assignmentsMax: 2
     })
@@ -278,7 +278,7 @@ describe('placing jobs on nodes', () => {
       expect(waits(plan)).toEqual(text === null ? [] : [{ code: 'limit', text }])
     })
 
-    it('a spider that a limit keeps from every node without the egg does not keep others from getting it there', () => {
+    it('a spider that a limit keeps from every node without the egg does not stop others from sending it there', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
       limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: aNodeId('n1') }, 1)
       const line = aQueueLine({ lanes: { prices: ['a'], stock: ['b'] } })
@@ -287,7 +287,7 @@ describe('placing jobs on nodes', () => {
       expect([...plan.waiting.lanes.values()]).toMatchObject([{ code: 'limit' }])
     })
 
-    it('a limit that is reached on every node is found once, not for each line that it holds for', () => {
+    it('a limit that is reached on every node is checked once, not for each queue that it applies to', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
       const nodes = Array.from({ length: 20 }, (_, index) => aNode({ id: aNodeId(`n${index}`), used: 1 }))
       for (const { id } of nodes) limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: id }, 1)
@@ -305,7 +305,7 @@ describe('placing jobs on nodes', () => {
       expect(asked).toBeLessThanOrEqual(40)
     })
 
-    it('what is live counts, and a limit that is reached is named although all slots are busy, too', () => {
+    it('live jobs count, and a reached limit is named even if all slots are busy, too', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
       for (const nodeId of ['n1', 'n9']) limits.count({ project: SHOP, spider: 'prices', nodeId: aNodeId(nodeId) }, 1)
       expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe(
@@ -386,7 +386,7 @@ describe('properties of place', () => {
     }
   }
 
-  it('never over the room of a node, never a job twice, only where it may run, and every job left over says why', () => {
+  it('never exceeds a node, places each job once and only where it may run, and gives a reason for every other job', () => {
     fc.assert(
       fc.property(lanes, nodes, eggs, rules, choices, (queue, fleet, eggOf, list, said) => {
         const eggState = (nodeId: string) => eggOf[nodeId] ?? 'present'
@@ -411,7 +411,7 @@ describe('properties of place', () => {
     )
   })
 
-  it('no limit is ever passed', () => {
+  it('no limit is ever exceeded', () => {
     fc.assert(
       fc.property(lanes, nodes, rules, choices, (queue, fleet, list, said) => {
         const plan = planFor(queue, fleet, { limits: bookOf(list), ...chosenIn(queue, said) })
@@ -450,7 +450,7 @@ describe('properties of place', () => {
     )
   })
 
-  it('gives what a plan without heaps and indexes would give', () => {
+  it('equals the plan of an algorithm without heaps and indexes', () => {
     fc.assert(
       fc.property(lanes, nodes, (queue, fleet) => {
         expect(placed(planFor(queue, fleet))).toEqual(naively(queue, fleet))
@@ -521,7 +521,7 @@ describe('a plugin that chooses nodes', () => {
     }
   })
 
-  it('is shown the nodes that have room for each job, also those that the plan fills or that lack the egg', () => {
+  it('receives the nodes with room for each job, including those that the plan fills or that lack the egg', () => {
     const { assignments } = planFor([aLine(['a', 'b', 'c'])], fleet(), say({}))
     expect(assignments.map(({ candidates }) => candidates.map(({ id }) => id))).toEqual(
       Array(3).fill(['n1', 'n2', 'n4'])
@@ -530,7 +530,7 @@ describe('a plugin that chooses nodes', () => {
     expect(without.assignments.map(({ candidates }) => candidates)).toEqual([[]])
   })
 
-  it('decides among them, and a node without room or kept from the job is not taken', () => {
+  it('decides among them, but a node without room or barred from the job is ignored', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n2', b: 'n3' }))
     expect(placed(plan)).toEqual([
       ['a', 'n2'],
@@ -548,7 +548,7 @@ describe('a plugin that chooses nodes', () => {
     expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
   })
 
-  it('has the egg sent once to a node without it, and jobs wait for it that could go elsewhere', () => {
+  it('has the egg sent once to a node without it, and jobs wait for it even if they could run elsewhere', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n4', b: 'n4' }))
     expect(plan.uploads.map(({ nodeId }) => nodeId)).toEqual(['n4'])
     expect(placed(plan)).toEqual([['c', 'n1']])
@@ -566,7 +566,7 @@ describe('a plugin that chooses nodes', () => {
     expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
   })
 
-  it('is shown at most fifty of a large fleet, the least loaded ones', () => {
+  it('receives at most fifty nodes of a large fleet, the least loaded ones', () => {
     const many = Array.from({ length: 80 }, (_, at) =>
       aNode({ id: `m${String(at).padStart(2, '0')}`, slots: 10, used: at < 40 ? 1 : 0 })
     )
@@ -595,7 +595,7 @@ describe('nodes that keep few logs of a spider', () => {
     ])
   })
 
-  it('are given at most one more than they keep at once', () => {
+  it('receive at most one job more than they keep at once', () => {
     const ids = ['a', 'b', 'c', 'd', 'e']
     expect(placed(planFor([aLine(ids)], [aNode({ slots: 8, logsKept: 2 })]))).toHaveLength(3)
     expect(placed(planFor([aLine(ids)], [aNode({ slots: 8 })]))).toHaveLength(5)

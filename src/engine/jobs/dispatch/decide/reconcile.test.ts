@@ -38,18 +38,18 @@ function aSnapshot(values: Partial<Snapshot> = {}): Snapshot {
 const verdictOf = (attempt: BelievedAttempt, snapshot: Snapshot) =>
   reconcile([attempt], snapshot, OPTIONS).verdicts[0]?.kind ?? null
 
-describe('what a snapshot says of an attempt', () => {
+describe('what a snapshot proves about an attempt', () => {
   it('an uncertain attempt that is in the queue of the node was accepted', () => {
     expect(verdictOf(anAttempt({ state: 'uncertain' }), aSnapshot({ pending: [aSeenJob()] }))).toBe('accepted')
   })
 
-  it('an attempt is running or finished when the node lists it so, even before its POST had an answer', () => {
+  it('an attempt is running or finished when the node lists it so, even before its POST was answered', () => {
     const sending = anAttempt({ state: 'sending', sendEndedAtMs: null })
     expect(verdictOf(sending, aSnapshot({ running: [aSeenJob()] }))).toBe('running')
     expect(verdictOf(sending, aSnapshot({ finished: [aSeenJob()] }))).toBe('finished')
   })
 
-  it('what is known already is no news', () => {
+  it('a known state is no change', () => {
     expect(verdictOf(anAttempt({ state: 'running' }), aSnapshot({ running: [aSeenJob()] }))).toBeNull()
     expect(verdictOf(anAttempt({ state: 'running' }), aSnapshot({ pending: [aSeenJob()] }))).toBeNull()
     expect(verdictOf(anAttempt({ state: 'finishing' }), aSnapshot())).toBeNull()
@@ -62,7 +62,7 @@ describe('what a snapshot says of an attempt', () => {
     expect(result.external.running).toEqual([stranger])
   })
 
-  it('jobs that are none of ours are external, finished ones not counted', () => {
+  it('jobs of other clients are external; finished ones do not count', () => {
     const result = reconcile(
       [anAttempt()],
       aSnapshot({ pending: [aSeenJob('a')], running: [aSeenJob()], finished: [aSeenJob('b')] }),
@@ -75,13 +75,13 @@ describe('what a snapshot says of an attempt', () => {
 describe('an attempt that its node took twice', () => {
   const twiceIn = (snapshot: Partial<Snapshot>) => reconcile([anAttempt()], aSnapshot(snapshot), OPTIONS).twice
 
-  it('is told when it stands in two lists, or twice in one', () => {
+  it('is reported when it is in two lists, or twice in one', () => {
     expect(twiceIn({ running: [aSeenJob()], pending: [aSeenJob()] })).toEqual(['job/1'])
     expect(twiceIn({ pending: [aSeenJob(), aSeenJob()] })).toEqual(['job/1'])
     expect(twiceIn({ finished: [aSeenJob()], running: [aSeenJob()] })).toEqual(['job/1'])
   })
 
-  it('is not told of one that is there once, nor of the same jobid in another project, nor of strangers', () => {
+  it('is not reported for one that is listed once, for the same jobid in another project, or for external jobs', () => {
     expect(twiceIn({ running: [aSeenJob(), { ...aSeenJob(), project: aProjectName('news') }] })).toEqual([])
     expect(twiceIn({ running: [aSeenJob('a'), aSeenJob('a'), aSeenJob()] })).toEqual([])
   })
@@ -104,7 +104,7 @@ describe('absence', () => {
     expect(follow(anAttempt(), [1_000, 2_000, 3_000, 6_000])).toEqual([null, null, null, null])
   })
 
-  it('is not counted in a snapshot begun before the POST ended', () => {
+  it('does not count in a snapshot begun before the POST ended', () => {
     expect(follow(anAttempt({ state: 'uncertain', sendEndedAtMs: 2_000 }), [1_000, 2_000, 7_500])).toEqual([
       null,
       null,
@@ -112,7 +112,7 @@ describe('absence', () => {
     ])
   })
 
-  it('is never counted while the POST is on its way', () => {
+  it('never counts while the POST is in flight', () => {
     expect(follow(anAttempt({ state: 'sending', sendEndedAtMs: null }), [1_000, 9_000, 90_000])).toEqual([
       null,
       null,
@@ -120,14 +120,14 @@ describe('absence', () => {
     ])
   })
 
-  it('needs longer where the engine that was sending it died, and its POST may still be delivered', () => {
+  it('takes longer to prove if the sending engine died, because its POST may still be delivered', () => {
     const takenOver = anAttempt({ state: 'uncertain', isTakenOverUnresolved: true })
     expect(follow(takenOver, [1_000, 6_001, 31_000, 31_001])).toEqual([null, null, null, 'missing'])
     // Once it has arrived, nothing of it is on its way.
     expect(follow({ ...takenOver, state: 'running' }, [1_000, 6_001])).toEqual([null, 'missing'])
   })
 
-  it('starts again when the job was seen again', () => {
+  it('is reset when the job is seen again', () => {
     const absentSoFar = reconcile([anAttempt()], aSnapshot({ begunAtMs: 1_000 }), OPTIONS).absences
     expect(absentSoFar.has('job/1')).toBe(true)
     const lists = aSnapshot({ begunAtMs: 5_000, pending: [aSeenJob()] })
@@ -147,7 +147,7 @@ describe('properties of reconcile', () => {
   const lists = fc.uniqueArray(jobids).map((ids) => ids.map((id) => aSeenJob(id)))
   const snapshots = fc.record({ begunAtMs: fc.nat(20_000), pending: lists, running: lists, finished: lists })
 
-  it('every attempt gets one verdict at most, never for what is not believed, and never backwards', () => {
+  it('every attempt gets at most one verdict, never from a distrusted list, and never backwards', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
         const { verdicts } = reconcile(believed, snapshot, OPTIONS)
@@ -170,7 +170,7 @@ describe('properties of reconcile', () => {
     )
   })
 
-  it('what is ours is never external, and everything else live is', () => {
+  it('our jobs are never external, and all other live jobs are', () => {
     fc.assert(
       fc.property(beliefs, snapshots, (believed, snapshot) => {
         const ours = new Set(believed.map(({ jobid }) => jobid))

@@ -30,7 +30,7 @@ const anyResult = fc.constantFrom<AttemptResult>(
 
 const textOf = (retry: PlannedRetry | null) => render(retry!.next)
 
-it('tells when, and which run of how many it will be', () => {
+it('says when the next run starts, and its number among how many', () => {
   const second = planRetry(aPolicy(), 'failed', [], NOW_MS)
   expect([second!.atMs, textOf(second)]).toEqual([NOW_MS + 30_000, 'retrying in 30 s (run 2 of 3)'])
   const third = planRetry(aPolicy(), 'lost', ['failed'], NOW_MS)
@@ -39,7 +39,7 @@ it('tells when, and which run of how many it will be', () => {
   expect(textOf(atOnce)).toBe('retrying at once (run 2 of 3)')
 })
 
-it('ends with the last run, without a policy, and for results that the policy does not name', () => {
+it('ends after the last run, without a policy, and for results that the policy does not name', () => {
   expect(planRetry(aPolicy(), 'failed', ['failed', 'lost'], NOW_MS)).toBeNull()
   expect(planRetry(aPolicy({ attempts: 1 }), 'failed', [], NOW_MS)).toBeNull()
   expect(planRetry(null, 'failed', [], NOW_MS)).toBeNull()
@@ -47,11 +47,11 @@ it('ends with the last run, without a policy, and for results that the policy do
   expect(planRetry(aPolicy(), 'cancelled', [], NOW_MS)).toBeNull()
 })
 
-it('counts only what ran: what a node refused, or never got, uses up none of the runs', () => {
+it('counts only runs: attempts that a node refused or never received do not count', () => {
   expect(textOf(planRetry(aPolicy(), 'failed', ['refused', 'absent', 'refused'], NOW_MS))).toContain('run 2 of 3')
 })
 
-it('never makes more runs than the policy has, whatever the results are', () => {
+it('never allows more runs than the policy, whatever the results are', () => {
   fc.assert(
     fc.property(anyPolicy, fc.array(anyResult, { maxLength: 300 }), (policy, results) => {
       const done: AttemptResult[] = []
@@ -68,7 +68,7 @@ it('never makes more runs than the policy has, whatever the results are', () => 
   )
 })
 
-it('waits longer from run to run, and never longer than the bound', () => {
+it('waits longer after each run, but never longer than the limit', () => {
   fc.assert(
     fc.property(anyPolicy, (policy) => {
       const waits: number[] = []

@@ -32,12 +32,12 @@ describe('a node', () => {
     expect(watched(null, 0, 600_000, over).stuck).toBeNull()
   })
 
-  it('is stuck where it ran more at once before', () => {
+  it('is stuck if it ran more at once before', () => {
     const before = judgeLists(null, lists(0, { running: ['a', 'b', 'c'] }))
     expect(watched(before, 1_000, 20_000, { running: ['a'] }).stuck).not.toBeNull()
   })
 
-  it('is not stuck while it starts something, were it strangers’ or something that ended between two looks', () => {
+  it('is not stuck while it starts anything, even external jobs or runs that end between two polls', () => {
     let watch: StartWatch | null = null
     for (let atMs = 0; atMs < 600_000; atMs += 10_000) {
       watch = judgeLists(watch, lists(atMs, { pending: [`stranger-${atMs}`, 'ours'] }))
@@ -45,12 +45,12 @@ describe('a node', () => {
     }
   })
 
-  it('is not stuck by what happened while nobody looked', () => {
+  it('is not stuck because of a time without polls', () => {
     const before = watched(null, 0, 10_000)
     expect(judgeLists(before, lists(600_000)).stuck).toBeNull()
   })
 
-  it('is healthy as soon as it starts something, and gets the time that it turned out to need', () => {
+  it('is healthy as soon as it starts a job, and is then granted the time that it needed', () => {
     const stuck = watched(null, 0, 15_000)
     expect(isOnProbation(stuck.stuck!, 44_000)).toBe(false)
     expect(isOnProbation(stuck.stuck!, 45_000)).toBe(true)
@@ -59,7 +59,7 @@ describe('a node', () => {
     expect(healthy).toMatchObject({ stuck: null, patienceMs: 63_000 })
   })
 
-  it('that polls seldom is found out: with each try it has more time', () => {
+  it('that polls rarely is recognized: each try grants it more time', () => {
     let watch: StartWatch | null = null
     let startsAtMs = Number.POSITIVE_INFINITY
     for (let atMs = 0; atMs < 3_600_000; atMs += 1_000) {
@@ -73,7 +73,7 @@ describe('a node', () => {
   })
 })
 
-it('is never called stuck within its patience of the last start, and is tried again for ever, at most ten minutes apart', () => {
+it('is never stuck within its grace period after a start, and is tried again forever, at most ten minutes apart', () => {
   const step = fc.record({
     waitMs: fc.integer({ min: 100, max: 20_000 }),
     starts: fc.boolean(),

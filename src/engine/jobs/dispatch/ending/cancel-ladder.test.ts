@@ -7,7 +7,7 @@ import { it, MINUTE_MS } from '../../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../../testing/fake-node.ts'
 
 describe('a cancel of many jobs', () => {
-  it('asks a node a few at a time, and the wait for the next step begins when the step was sent', async ({
+  it('sends a node a few at a time, and the wait for the next step begins when the step was sent', async ({
     clock,
     engine
   }) => {
@@ -43,7 +43,7 @@ describe('a cancel of many jobs', () => {
 })
 
 describe('cancelling', () => {
-  it('gives the spider ten minutes, then climbs the ladder INT, INT, KILL, and is verified against the node', async ({
+  it('gives the spider ten minutes, then sends INT, INT, KILL, and is verified against the node', async ({
     clock,
     node,
     engine
@@ -69,7 +69,7 @@ describe('cancelling', () => {
     expect((await engine.kinds(id)).filter((kind) => kind === 'cancel_sent')).toHaveLength(sent)
   })
 
-  it('waits between the steps as long as it was told to', async ({ clock, node, engine }) => {
+  it('waits between the steps for the configured time', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, {}, { cancelWaitsMs: [1_000, 2_000, 3_000] })
     await engine.cancel([id])
     await clock.advanceBy(0)
@@ -85,7 +85,7 @@ describe('cancelling', () => {
     expect(await sentAfter(3_000)).toBe('INT INT KILL KILL KILL')
   })
 
-  it('a node that refuses at once is asked no more than once a second, though the wait is 0 s', async ({
+  it('a node that refuses at once gets at most one request per second, even if the wait is 0 s', async ({
     clock,
     node,
     engine
@@ -102,7 +102,7 @@ describe('cancelling', () => {
     expect(asked).toBeLessThan(12)
   })
 
-  it('force begins at the second step', async ({ clock, node, engine }) => {
+  it('a forced cancel begins at the second step', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)
@@ -110,7 +110,7 @@ describe('cancelling', () => {
     expect(node.running[0]?.signals).toEqual(['INT', 'KILL'])
   })
 
-  it('a job that the node still has in its queue is cancelled when the node says it removed it', async ({
+  it('a job in the queue of the node is cancelled when the node confirms its removal', async ({
     clock,
     node,
     engine
@@ -159,7 +159,7 @@ describe('cancelling', () => {
     expect(await engine.job(id!)).toMatchObject({ status: 'cancelled', reason: 'cancelled before it started' })
   })
 
-  it('goes on where the dead engine stopped', async ({ clock, node, engine }) => {
+  it('continues where the dead engine stopped', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id])
     await clock.advanceBy(0)
@@ -176,7 +176,7 @@ describe('cancelling', () => {
     expect(node.running[0]?.signals).toEqual(['INT', 'INT', 'KILL'])
   })
 
-  it('sends after a crash what was forced before it', async ({ clock, store, node, engine }) => {
+  it('sends a signal after a crash that was forced before it', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id])
     await clock.advanceBy(0)
@@ -214,12 +214,7 @@ describe('cancelling', () => {
     }
   )
 
-  it('records the next step and its time, and goes to it at once when told to stop now', async ({
-    clock,
-    store,
-    node,
-    engine
-  }) => {
+  it('records the next step and its time, and takes it at once when forced', async ({ clock, store, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     const stops = async () => stopsOf(await store.listTimeline(aJobId(id)))
     expect(await stops()).toEqual({ sent: [], next: null, kill: null })

@@ -5,7 +5,7 @@ import { FakeNode } from '../../../testing/fake-node.ts'
 import { LOCAL_TRAITS } from '../../../nodes/node-traits.ts'
 
 describe('the time limit of a run on a remote node', () => {
-  it('is held by the ladder, and is the reason of the failure', async ({ clock, store, node, engine }) => {
+  it('is enforced by a cancel, and is the reason for the failure', async ({ clock, store, node, engine }) => {
     await engine.start({ n1: node })
     const id = await engine.enqueue({ limits: { wallSeconds: 120 } })
     await clock.advanceBy(115_000)
@@ -26,7 +26,7 @@ describe('the time limit of a run on a remote node', () => {
     expect(await engine.kinds(id)).not.toContain('cancel_asked')
   })
 
-  it('is hit once, though the node forgets the run while the ladder climbs', async ({ clock, store, node, engine }) => {
+  it('is exceeded once, even if the node forgets the run during the cancel', async ({ clock, store, node, engine }) => {
     await engine.start({ n1: node })
     const id = await engine.enqueue({ limits: { wallSeconds: 60 } })
     await clock.advanceBy(62_000)
@@ -39,7 +39,7 @@ describe('the time limit of a run on a remote node', () => {
     })
   })
 
-  it('counts on when another engine takes over, and goes on with the ladder where it was', async ({
+  it('keeps counting when another engine takes over, which continues the cancel where it was', async ({
     clock,
     node,
     engine
@@ -61,12 +61,7 @@ describe('the time limit of a run on a remote node', () => {
     expect((await engine.kinds(id)).filter((kind) => kind === 'limit_hit')).toHaveLength(1)
   })
 
-  it('does not make a failure of what somebody cancelled before, nor of what finished in time', async ({
-    clock,
-    store,
-    node,
-    engine
-  }) => {
+  it('does not turn an earlier cancel or a finish in time into a failure', async ({ clock, store, node, engine }) => {
     await engine.start({ n1: node })
     const [cancelled, done] = [
       await engine.enqueue({ limits: { wallSeconds: 60 } }),
@@ -91,11 +86,15 @@ const crawled = (pages: number, items: number) =>
 const ERROR = `${AT} [scrapy.core.scraper] ERROR: Spider error processing <GET https://shop.test/1>\n`
 const READING = { readsLogs: true }
 
-describe('the limits that the log of a run shows', () => {
+describe('limits that are measured in the log of a run', () => {
   const STILL = { limits: { noProgressSeconds: 120 } }
   const write = (node: FakeNode, id: string, text: string) => node.logs.set(id, (node.logs.get(id) ?? '') + text)
 
-  it('end a run that stands still, with the limit as the reason of the failure', async ({ clock, node, engine }) => {
+  it('end a run that makes no progress, with the limit as the reason for the failure', async ({
+    clock,
+    node,
+    engine
+  }) => {
     const id = await engine.startRunning({ n1: node }, STILL, READING)
     write(node, id, crawled(10, 3))
     await clock.advanceBy(60_000)
@@ -174,7 +173,11 @@ describe('the limits that the log of a run shows', () => {
     expect(await engine.kinds(id)).not.toContain('limit_hit')
   })
 
-  it('hold on when another engine takes over, which counts from its own start', async ({ clock, node, engine }) => {
+  it('stay in force when another engine takes over, which counts from its own start', async ({
+    clock,
+    node,
+    engine
+  }) => {
     const id = await engine.startRunning({ n1: node }, STILL, READING)
     write(node, id, crawled(10, 3))
     await clock.advanceBy(100_000)
@@ -191,7 +194,7 @@ describe('the limits that the log of a run shows', () => {
 })
 
 describe('the outcome rules of a project', () => {
-  it('fail a run that closed well, and the reason says by which', async ({ clock, node, engine }) => {
+  it('fail a run that closed normally, and the reason names the rule', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, {}, { projectOutcome: { minItems: 10 } })
     node.end(id)
     await clock.advanceBy(6_000)

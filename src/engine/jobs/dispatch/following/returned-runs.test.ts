@@ -4,7 +4,7 @@ import { plain } from '../../../../shared/texts/message.ts'
 import { NodeError } from '../../../nodes/node-client.ts'
 import { type DispatchFixtures, it, MINUTE_MS, onlyOn } from '../../../testing/dispatch-fixtures.ts'
 
-describe('a run that was given up and comes back', () => {
+describe('a run that was given up and reappears', () => {
   /** A job whose run on n1 was given up by hand. */
   async function givenUp({ clock, node, engine }: Pick<DispatchFixtures, 'clock' | 'node' | 'engine'>) {
     const id = await engine.enqueue()
@@ -16,7 +16,7 @@ describe('a run that was given up and comes back', () => {
     return id
   }
 
-  it('is stopped when the job runs elsewhere by then; the younger run goes on', async ({
+  it('is stopped if the job already runs elsewhere; the newer run continues', async ({
     clock,
     node,
     other,
@@ -44,7 +44,7 @@ describe('a run that was given up and comes back', () => {
     expect((await engine.kinds(id)).filter((kind) => kind === 'seen_again')).toHaveLength(1)
   })
 
-  it('is recorded once, whatever engine sees it', async ({ clock, store, node, other, engine }) => {
+  it('is recorded once, whichever engine sees it', async ({ clock, store, node, other, engine }) => {
     const id = await engine.startRunning({ n1: node, n2: other }, onlyOn('n1'))
     node.isDown = true
     await clock.advanceBy(5_000)
@@ -94,7 +94,7 @@ describe('a run that was given up and comes back', () => {
     }
   )
 
-  it('is judged when it had ended before it was given up, and its log is there after all', async ({
+  it('is judged if it had ended before it was given up and its log is available after all', async ({
     clock,
     node,
     engine
@@ -116,12 +116,7 @@ describe('a run that was given up and comes back', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it('is followed on although the store fails to read right after it was found', async ({
-    clock,
-    store,
-    node,
-    engine
-  }) => {
+  it('is tracked even if the store fails to read right after it was found', async ({ clock, store, node, engine }) => {
     await engine.start({ n1: node })
     const id = await givenUp({ clock, node, engine })
     const apply = store.applyChanges.bind(store)
@@ -145,7 +140,7 @@ describe('a run that was given up and comes back', () => {
     expect(await engine.job(id)).toMatchObject({ status: 'succeeded', attemptCount: 1 })
   })
 
-  it('is stopped all the same when its time was over before it was given up', async ({ clock, node, engine }) => {
+  it('is still stopped if its time limit had passed before it was given up', async ({ clock, node, engine }) => {
     await engine.start({ n1: node })
     const id = await engine.enqueue({ ...onlyOn('n1'), limits: { wallSeconds: 60 } })
     await clock.advanceBy(58_000)
@@ -158,7 +153,7 @@ describe('a run that was given up and comes back', () => {
     expect(node.running[0]?.signals.slice(0, 2)).toEqual(['INT', 'INT'])
   })
 
-  it('is left alone when its jobid is not one that we made', async ({ clock, store, node, other, engine }) => {
+  it('is left alone if its jobid is not one of ours', async ({ clock, store, node, other, engine }) => {
     const id = await engine.startRunning({ n1: node, n2: other }, { jobid: 'nightly', ...onlyOn('n1') })
     node.isDown = true
     await clock.advanceBy(5_000)
@@ -177,7 +172,7 @@ describe('a run that was given up and comes back', () => {
     expect(await engine.textOf(id, 'seen_again')).toContain('it is left running there')
   })
 
-  it('strangers are neither asked about twice nor touched', async ({ clock, store, node, engine }) => {
+  it('external jobs are neither queried twice nor touched', async ({ clock, store, node, engine }) => {
     const stranger = {
       project: aProjectName('shop'),
       version: aVersionName('1'),

@@ -13,7 +13,7 @@ const it = dispatchTest.extend('engine', async ({ node, engine }) => {
 })
 
 describe('a node that accepts jobs but starts none', () => {
-  it('has its jobs taken back and gets no more; they run elsewhere, each once', async ({ clock, node, engine }) => {
+  it('has its jobs withdrawn and gets no more; they run elsewhere, each once', async ({ clock, node, engine }) => {
     const beganMs = clock.nowMs()
     const ids = [await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(10_000)
@@ -30,7 +30,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(waiting).toMatchObject({ code: 'nodes_down', text: 'n1 accepts jobs but starts none' })
   })
 
-  it('is tried with one job after a while, and is healthy when that starts', async ({ clock, store, node, engine }) => {
+  it('is tried with one job after a while, and is healthy once that starts', async ({ clock, store, node, engine }) => {
     const ids = [await engine.enqueue(), await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(25_000)
     expect(node.pending).toEqual([])
@@ -51,7 +51,11 @@ describe('a node that accepts jobs but starts none', () => {
     ])
   })
 
-  it('is none that uses all its slots, fewer since it has restarted than are set', async ({ clock, node, engine }) => {
+  it('is not one that uses all its slots, of which it has fewer than configured since a restart', async ({
+    clock,
+    node,
+    engine
+  }) => {
     node.isWedged = false
     for (let count = 0; count < 2; count += 1) await engine.enqueue()
     await clock.advanceBy(5_000)
@@ -66,18 +70,14 @@ describe('a node that accepts jobs but starts none', () => {
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
   })
 
-  it('is tried ever more seldom while it starts nothing', async ({ clock, node, engine }) => {
+  it('is tried less and less often while it starts nothing', async ({ clock, node, engine }) => {
     await engine.enqueue()
     await clock.advanceBy(60 * MINUTE_MS)
     expect(node.executed.length).toBeGreaterThan(4)
     expect(node.executed.length).toBeLessThan(15)
   })
 
-  it('is nothing any more when it has left the fleet, whatever of it comes in late', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('is forgotten when it leaves the fleet, even if late responses arrive', async ({ clock, node, engine }) => {
     await engine.enqueue()
     await clock.advanceBy(25_000)
     const left = engine.fleet.get(N1)!
@@ -88,7 +88,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
   })
 
-  it('a job that it starts at the last moment is not stopped by the taking back', async ({ clock, node, engine }) => {
+  it('a job that it starts at the last moment is not stopped by the withdrawal', async ({ clock, node, engine }) => {
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     node.cancel = (request) => {
@@ -103,7 +103,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it('one that left its queue by itself is lost, not sent again as if it had never arrived', async ({
+  it('a job that left its queue without us is lost, not sent again as if it had never arrived', async ({
     clock,
     node,
     engine
@@ -117,11 +117,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it('a job is taken back, not lost, when the answer to that is lost and the engine dies', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('a job is withdrawn, not lost, if the response is lost and the engine dies', async ({ clock, node, engine }) => {
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     node.cancel = async (request) => {
@@ -140,11 +136,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id, `${id}-2`])
   })
 
-  it('a job that is seen in the queue while it is being taken back is taken back all the same', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('a job that is seen in the queue during its withdrawal is still withdrawn', async ({ clock, node, engine }) => {
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
     // The node is asked for its lists several times before it comes to this.
@@ -158,11 +150,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(await engine.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })
   })
 
-  it('lists that were asked for before a job was taken back do not bring it to life', async ({
-    clock,
-    node,
-    engine
-  }) => {
+  it('lists requested before the withdrawal of a job do not bring it back', async ({ clock, node, engine }) => {
     const id = await engine.enqueue()
     await clock.advanceBy(14_000)
     const list = node.listJobs.bind(node)

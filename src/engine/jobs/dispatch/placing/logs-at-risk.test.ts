@@ -67,7 +67,7 @@ function world(logsKept: number) {
 
 const step = fc.record({ act: fc.constantFrom('start', 'write', 'read', 'end'), which: fc.nat(5) })
 
-test('no start that is allowed makes the node delete the log of a running job', () => {
+test('no allowed start makes the node delete the log of a running job', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 80 }), (logsKept, steps) => {
       const { acts, live, lost, mayStart, tick } = world(logsKept)
@@ -83,7 +83,7 @@ test('no start that is allowed makes the node delete the log of a running job', 
   )
 })
 
-test('without waiting, such nodes do delete them', () => {
+test('without this wait, such nodes do delete them', () => {
   const { acts, lost, tick } = world(1)
   for (let run = 0; run < 3; run += 1) {
     tick()
@@ -92,7 +92,7 @@ test('without waiting, such nodes do delete them', () => {
   expect(lost).toHaveLength(1)
 })
 
-test('logs that are written to all the time keep nobody waiting beyond their number', () => {
+test('continuously written logs delay no more jobs than there are such logs', () => {
   const { acts, live, mayStart, tick } = world(3)
   for (let run = 0; run < 50; run += 1) {
     tick()
