@@ -65,7 +65,7 @@ function untilEnded(id: string): Promise<JobDetail> {
   }, WAIT)
 }
 
-test('a project’s limit, or the job’s own over it, ends the job and is its reason; what it used is kept', async () => {
+test('a project’s limit, or the job’s own in its place, ends the job and is the reason; its usage is kept', async () => {
   const python = { kind: 'default' as const }
   await client.projects.configure({ project: 'shop', settings: { python, limits: { wallSeconds: 3 } } })
   const stream = await client.events.subscribe({})
@@ -95,7 +95,7 @@ test('a project’s limit, or the job’s own over it, ends the job and is its r
   await client.projects.configure({ project: 'shop', settings: { python, limits: null } })
 })
 
-test('a limit holds for a run that outlives its engine, and what ended meanwhile is told by the next', async () => {
+test('a limit applies to a run that outlives its engine, and the next engine reports runs that ended meanwhile', async () => {
   const id = await run('waits', { limits: { wallSeconds: 4 } })
   await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('running'), WAIT)
   await own.engine.stop()

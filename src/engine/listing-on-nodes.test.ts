@@ -40,7 +40,7 @@ test('a node lists the spiders of an upload at once', async () => {
   expect([...service.node.eggs]).toEqual(['shop@1'])
 })
 
-test('where no node can list them, an error says so, the version is kept, and the next node lists them', async () => {
+test('if no node can list them, an error says so, the version is kept, and the next node lists them', async () => {
   const service = await openService()
   await expect(service.addVersion('1')).rejects.toMatchObject({ code: 'SPIDERS_UNKNOWN' })
   await expect(service.engine.scrapyd.listSpiders(SHOP, null)).rejects.toMatchObject({
@@ -52,7 +52,7 @@ test('where no node can list them, an error says so, the version is kept, and th
   expect(await service.addVersion('1')).toMatchObject({ spiders: 1 })
 })
 
-test('a node that lists an egg until it was replaced says nothing of its successor, which is listed anew', async () => {
+test('a listing of an egg that was replaced meanwhile is discarded, and the new egg is listed', async () => {
   const service = await openService()
   await service.addNode()
   const late = Promise.withResolvers<string[]>()
@@ -70,7 +70,7 @@ test('a node that lists an egg until it was replaced says nothing of its success
   expect(await service.engine.scrapyd.listSpiders(SHOP, null)).toEqual(['new', 'prices'])
 })
 
-test('an egg that no node can import is told at deploy with its traceback, and is not kept', async () => {
+test('an egg that no node can import is refused at deploy with its traceback, and is not kept', async () => {
   const service = await openService()
   await service.addNode()
   service.wedge(TRACEBACK)
@@ -82,7 +82,7 @@ test('an egg that no node can import is told at deploy with its traceback, and i
   expect(await service.versions()).toEqual([])
 })
 
-test('the version that such an egg would have replaced is what it was', async () => {
+test('the version that such an egg would have replaced stays unchanged', async () => {
   const service = await openService()
   await service.addNode()
   await service.addVersion('1')

@@ -111,7 +111,7 @@ function check(holds: (given: Case, after: ReturnType<typeof afterChange<JobFact
 }
 
 describe('a change of an attempt', () => {
-  test('leaves the job where the table says it may be', () => {
+  test('leaves the job in a state that the table allows', () => {
     check(({ job, attempt, change }, after) => {
       expect(attemptStatesAfter(attempt.state, change.kind)).toContain(after.attempt.state)
       if (change.attemptNumber !== job.attemptCount) return
@@ -119,7 +119,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('of an older attempt never changes the job, but for the flag', () => {
+  test('of an older attempt never changes the job, except its flag', () => {
     check(({ job, change }, after) => {
       if (change.attemptNumber === job.attemptCount) return
       expect(after.job).toEqual({ ...job, mayHaveRunTwice: job.mayHaveRunTwice || change.mayHaveRunTwice === true })
@@ -134,7 +134,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('never sends a job back to the queue whose cancel was asked: it ends, with an entry of its own', () => {
+  test('never requeues a job whose cancel was requested: it ends, with an entry of its own', () => {
     check(({ job, change }, after) => {
       if (job.cancelAskedAtMs === null || change.to !== 'ended' || change.attemptNumber !== job.attemptCount) return
       expect(after.job.state).toBe('ended')
@@ -142,7 +142,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('takes the flag away by one rule alone: the only run of a waiting job is found again', () => {
+  test('clears the flag by one rule only: the only run of a waiting job is found again', () => {
     check(({ job, change }, after) => {
       const isFoundAgain = change.kind === 'found_again' && change.to !== undefined && job.attemptCount === 1
       const wanted = job.mayHaveRunTwice || change.mayHaveRunTwice === true
@@ -150,7 +150,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('tells of a start and of an end exactly when the job starts or ends', () => {
+  test('reports a start and an end exactly when the job starts or ends', () => {
     check(({ job }, after) => {
       const isNow = (state: Job['state']) => job.state !== state && after.job.state === state
       expect(after.event?.name ?? null).toBe(isNow('running') ? 'job.started' : isNow('ended') ? 'job.ended' : null)
@@ -161,7 +161,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('leaves nothing of a run on a job that goes back, and holds it until its retry', () => {
+  test('removes all data of the run from a requeued job, and holds it until its retry', () => {
     check(({ job, change }, { job: after }) => {
       if (after.state !== 'queued' || job.state === 'queued') return
       const nothing = { reason: null, startedAtMs: null, killingLine: null, pages: null, items: null, errors: null }
@@ -171,7 +171,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('ends an attempt with a result and a time; one that goes on has neither', () => {
+  test('ends an attempt with a result and a time; a live one has neither', () => {
     check(({ change }, { attempt }) => {
       if (change.to === undefined) return
       expect([attempt.result !== null, attempt.endedAtMs !== null]).toEqual(
@@ -180,7 +180,7 @@ describe('a change of an attempt', () => {
     })
   })
 
-  test('keeps what was known before, where it brings nothing new', () => {
+  test('keeps known values if it brings no new ones', () => {
     check(({ attempt, change }, after) => {
       const { pid, startedAtMs, acceptedAtMs } = after.attempt
       expect(pid).toBe(change.details?.pid ?? attempt.pid)

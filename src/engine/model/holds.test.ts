@@ -14,7 +14,7 @@ const anyDependency: fc.Arbitrary<DependencyOutcome> = fc.record({
 })
 
 describe('what a job waits for', () => {
-  test('once judged met or broken, stays so as more of it ends', () => {
+  test('once met or broken, stays so as more jobs end', () => {
     fc.assert(
       fc.property(fc.array(anyDependency), fc.array(fc.constantFrom(...Outcome.options)), (all, outcomes) => {
         const later = all.map((one, index) => ({ ...one, outcome: one.outcome ?? outcomes[index] ?? null }))
@@ -24,7 +24,7 @@ describe('what a job waits for', () => {
     )
   })
 
-  test('is never open once all has ended, and never met before', () => {
+  test('is never open after all jobs have ended, and never met before', () => {
     fc.assert(
       fc.property(fc.array(anyDependency), (all) => {
         const { kind } = judgeDependencies(all)
@@ -35,7 +35,7 @@ describe('what a job waits for', () => {
     )
   })
 
-  test('is broken by an end that is not the wanted one, whatever else is still open', () => {
+  test('is broken by an end other than the wanted one, whatever else is still open', () => {
     fc.assert(
       fc.property(fc.array(anyDependency), (all) => {
         const verdict = judgeDependencies([...all, { jobId: aJobId('z'), on: 'succeeded', outcome: 'failed' }])
@@ -52,7 +52,7 @@ describe('the hold of a queued job', () => {
     overlapKey: fc.option(fc.constant('key'), { nil: null })
   })
 
-  test('is decided in this order: dependency, time (after a run: retry), overlap, none', () => {
+  test('is chosen in this order: dependency, time (after a run: retry), overlap, none', () => {
     fc.assert(
       fc.property(anyJob, fc.constantFrom('met' as const, 'open' as const), fc.boolean(), (job, verdict, isLive) => {
         const isEarly = job.notBeforeMs !== null && job.notBeforeMs > 10
@@ -66,20 +66,20 @@ describe('the hold of a queued job', () => {
     )
   })
 
-  test('asks for live runs of its key only where nothing else holds it', () => {
+  test('queries live runs of its key only if nothing else holds it', () => {
     const never = () => expect.unreachable('asked')
     expect(holdOf({ notBeforeMs: null, attemptCount: 0, overlapKey: 'k' }, 'open', 10, never)).toBe('dependency')
     expect(holdOf({ notBeforeMs: 11, attemptCount: 0, overlapKey: 'k' }, 'met', 10, never)).toBe('not_before')
     expect(holdOf({ notBeforeMs: null, attemptCount: 0, overlapKey: null }, 'met', 10, never)).toBe(null)
   })
 
-  test('of jobs held for one key the first of each lane is let in, in the order of the queue', () => {
+  test('of jobs held for one key, the first of each lane is released, in the order of the queue', () => {
     const held = ['x1', 'y1', 'x2', 'z1', 'y2'].map((id) => ({ id, lane: id[0]! }))
     expect(nextOfEachLane(held).map(({ id }) => id)).toEqual(['x1', 'y1', 'z1'])
   })
 })
 
-test('an overlap key is the same for the same arguments in any order, and does not tell secret values', () => {
+test('an overlap key is the same for equal arguments in any order, and does not reveal secret values', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.string()), (args) => {
       const job = { project: aProjectName('shop'), spider: 'list', secretNames: [] }
@@ -100,13 +100,13 @@ test('a job whose outcome is unclear meets only the condition that it has ended'
     expect(judgeDependencies([{ jobId, on, outcome }])).toEqual({ kind: 'broken', by: { jobId, outcome } })
 })
 
-test('a chain answers a lost run as it answers a failed one', () => {
+test('a chain treats a lost run like a failed one', () => {
   expect(Outcome.options.map((outcome) => [outcome, chainConditionMetBy(outcome)])).toEqual(
     Outcome.options.map((outcome) => [outcome, outcome === 'lost' ? 'failed' : outcome])
   )
 })
 
-test('a cancel is undone for the job that was named, and for those that were skipped with it', () => {
+test('undoing a cancel restores the named job and those that were skipped with it', () => {
   const all = (['never', 'by_itself', 'with_what_it_waited_for'] as const).map((restorable) =>
     [true, false].map((isAsked) => mayBeRestored(restorable, isAsked))
   )

@@ -10,7 +10,7 @@ const lane = fc.record({
   placement: fc.record({ nodeId: fc.option(fc.string().map(aNodeId)), tags: fc.array(fc.string(), { maxLength: 4 }) })
 })
 
-test('the text of a lane tells all of it, whatever characters its names have', () => {
+test('the text of a lane is lossless, whatever characters its names have', () => {
   fc.assert(
     fc.property(lane, (given) => {
       const tags = [...new Set(given.placement.tags)].sort()

@@ -19,12 +19,12 @@ describe('the transition table', () => {
     expect([...known].sort()).toEqual([...KINDS].sort())
   })
 
-  test('only found_again leads out of the end of an attempt', () => {
+  test('only found_again leaves the final states of an attempt', () => {
     const leading = EVENTS.filter((event) => attemptStatesAfter('ended', event).some((to) => to !== 'ended'))
     expect(leading).toEqual(['found_again'])
   })
 
-  test('only a cancel that is undone leads out of the end of a job', () => {
+  test('only an undone cancel leaves the final states of a job', () => {
     for (const kind of KINDS) {
       for (const newestAttempt of [true, false]) {
         const leads = jobStatesAfter('ended', kind, { newestAttempt }).some((to) => to !== 'ended')
@@ -33,7 +33,7 @@ describe('the transition table', () => {
     }
   })
 
-  test('every state of an attempt is reached, and an end can be reached from every state', () => {
+  test('every state of an attempt is reachable, and reaches a final state', () => {
     const next = (states: Set<AttemptState | null>) =>
       new Set([...states, ...[...states].flatMap((one) => EVENTS.flatMap((event) => attemptStatesAfter(one, event)))])
     const reachedFrom = (from: AttemptState | null) => {
@@ -48,7 +48,7 @@ describe('the transition table', () => {
     for (const state of AttemptState.options) expect(reachedFrom(state)).toContain('ended')
   })
 
-  test('the job of a live attempt is live, and that of an ended one is not, whatever comes', () => {
+  test('the job of a live attempt is live, and that of an ended one is not, after any event', () => {
     const JOBS_OF: Record<AttemptState, Job['state'][]> = {
       sending: ['starting'],
       uncertain: ['starting'],
@@ -73,7 +73,7 @@ describe('the transition table', () => {
     }
   })
 
-  test('what it does not have throws, with what was tried', () => {
+  test('throws for a transition that it does not have, and names it', () => {
     const change = fc.record({
       from: fc.constantFrom(...AttemptState.options),
       kind: fc.constantFrom(...KINDS),

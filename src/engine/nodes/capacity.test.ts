@@ -27,7 +27,7 @@ describe('the slots of a node', () => {
     expect(slotsAfter(looks)).toEqual({ slots, isTrying: true, source: 'learned', text })
   })
 
-  test('are what the operator set, whatever was seen', () => {
+  test('are what the operator set, whatever was observed', () => {
     const belief = learn([full(0), full(6000), full(12_000)])
     expect(planCapacity({ setSlots: 9, belief, nowMs: 12_000 })).toEqual({
       slots: 9,
@@ -37,7 +37,7 @@ describe('the slots of a node', () => {
     })
   })
 
-  test('are learned when nothing moves although jobs wait, and say how', () => {
+  test('are learned when nothing changes although jobs wait, and say how', () => {
     expect(slotsAfter([full(0), full(6000), full(12_001)])).toEqual({
       slots: 2,
       isTrying: false,
@@ -58,14 +58,14 @@ describe('the slots of a node', () => {
     expect(learn(polls).limit).toBeNull()
   })
 
-  test('are not thought fewer because a node that ran more has stopped starting, before that has lasted', () => {
+  test('are not reduced because a node has stopped starting jobs, until that has lasted', () => {
     const before = learn([full(0, 6)])
     const looks = Array.from({ length: 30 }, (_, index) => full(1_000 + index * 2_000, 1))
     expect(slotsAfter(looks, before).slots).toBe(6)
     expect(slotsAfter([...looks, full(700_000, 1)], before).slots).toBe(1)
   })
 
-  test('grow at once when more run than was learned', () => {
+  test('grow at once when more jobs run than was learned', () => {
     const two = learn([full(0), full(6000), full(12_001)])
     expect(slotsAfter([full(13_000, 5)], two)).toMatchObject({ slots: 5, source: 'learned' })
   })
@@ -85,10 +85,10 @@ function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ou
   return { belief, ours, atMs, mostWaiting }
 }
 
-describe('a node that is always given as many jobs as it is thought to run', () => {
+describe('a node that always gets as many jobs as its believed slots', () => {
   const fresh = { belief: NOTHING_LEARNED, ours: 0, atMs: 0 }
 
-  test('is known whatever its size, and never has more than one job of ours waiting to find out', () => {
+  test('is learned whatever its size, with at most one of our jobs waiting to find out', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), (capacity) => {
         const { belief, mostWaiting } = fill(capacity, 60_000, fresh)
@@ -101,7 +101,7 @@ describe('a node that is always given as many jobs as it is thought to run', () 
     for (const capacity of [1, 4, 16]) expect(fill(capacity, capacity * 1_000, fresh).ours).toBe(capacity)
   })
 
-  test('that was thought smaller than it is grows again, after a quarter of an hour at most', () => {
+  test('that was underestimated grows again, within a quarter of an hour', () => {
     const small = fill(1, 20_000, fresh)
     expect(small.belief.limit).toBe(1)
     // The jobs that waited there have ended; from now on it runs up to eight.
@@ -109,7 +109,7 @@ describe('a node that is always given as many jobs as it is thought to run', () 
     expect(belief.limit).toBe(8)
   })
 
-  test('is asked ever more seldom whether it runs one more', () => {
+  test('is probed for one more slot less and less often', () => {
     let node: { belief: SlotsBelief; ours: number; atMs: number } = fill(4, 60_000, fresh)
     let tries = 0
     for (let minute = 0; minute < 24 * 60; minute += 1) {
@@ -123,7 +123,7 @@ describe('a node that is always given as many jobs as it is thought to run', () 
 })
 
 describe('beliefs', () => {
-  test('never hold less than one slot, nor less than runs once that is known', () => {
+  test('are never below one slot, nor below the number of running jobs', () => {
     const look = fc.record({
       atMs: fc.nat({ max: 60_000 }),
       running: fc.nat(9),
@@ -139,7 +139,7 @@ describe('beliefs', () => {
     )
   })
 
-  test('are the same object while a look tells nothing, so that nothing is made for it', () => {
+  test('are the same object while a poll changes nothing, so that nothing is allocated', () => {
     const idle = { atMs: 1, running: 1, pending: 0, finished: 3 }
     const belief = learn([idle])
     expect(learnFromCounters(belief, { ...idle, atMs: 9_000, finished: 4 })).toBe(belief)

@@ -56,7 +56,7 @@ const quickPolls = Array.from({ length: 40 }, (_, index) => ({
 }))
 
 describe('the offset of a clock', () => {
-  test('is always within what is believed, whatever the delays', () => {
+  test('is always within the believed range, whatever the delays', () => {
     fc.assert(
       fc.property(offsetMs, polls, (offset, seen) => {
         const { estimate } = watch(UNKNOWN_CLOCK, START_MS, offset, seen)
@@ -75,7 +75,7 @@ describe('the offset of a clock', () => {
     )
   })
 
-  test('that drifts is followed', () => {
+  test('is tracked while it drifts', () => {
     const hours = Array.from({ length: 5_000 }, (_, index) => ({
       afterMs: 4_500 + (index % 7) * 150,
       tookMs: 3,
@@ -85,7 +85,7 @@ describe('the offset of a clock', () => {
     expect(Math.abs(estimate.shownMs! - (3_000 + (nowMs - START_MS) * 0.0001))).toBeLessThan(300)
   })
 
-  test('is learned anew after either clock was set', () => {
+  test('is learned again after either clock was set', () => {
     fc.assert(
       fc.property(
         offsetMs,
@@ -101,7 +101,7 @@ describe('the offset of a clock', () => {
     )
   })
 
-  test('is what it was where a node sends no Date, or where our clock went back while it answered', () => {
+  test('stays the same if a node sends no Date, or if our clock was set back during its response', () => {
     const seen = { askedAtMs: 1_000, arrivedAtMs: 1_001 }
     expect(refineByDate(UNKNOWN_CLOCK, { ...seen, dateMs: null })).toBe(UNKNOWN_CLOCK)
     expect(refineByDate(UNKNOWN_CLOCK, { dateMs: 0, askedAtMs: 2_000, arrivedAtMs: 1_000 })).toBe(UNKNOWN_CLOCK)
@@ -134,13 +134,13 @@ describe('times that a node wrote', () => {
     )
   })
 
-  test('prove no zone where the start could have been at any time of an hour', () => {
+  test('prove no time zone if the start could have been at any time of an hour', () => {
     const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
     const seen = { nodeText: nodeText(nowMs, 0, 60), afterMs: nowMs - 3_600_000, beforeMs: nowMs }
     expect(refineByStart(estimate, seen).zoneMinutes).toBe(null)
   })
 
-  test('are not believed where they contradict what we saw: a changed zone, a clock that was set', () => {
+  test('are not believed if they contradict our observations: a changed zone, a clock that was set', () => {
     const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
     const known = refineByStart(estimate, { nodeText: nodeText(nowMs, 0, 60), afterMs: nowMs, beforeMs: nowMs })
     const between = { afterMs: nowMs, beforeMs: nowMs + 5_000 }

@@ -24,7 +24,7 @@ function openFleet(clock: FakeClock, ask: (name: string, answer: DaemonStatus) =
   })
 }
 
-test('of nodes that accept connections and never answer, some hundred are asked at once; those that answer are not held up', async () => {
+test('of nodes that accept connections but never answer, some hundred are polled at once; others are not delayed', async () => {
   const clock = createFakeClock()
   let [asked, answered] = [0, 0]
   const fleet = openFleet(clock, (name, answer) => {
@@ -75,7 +75,7 @@ async function startFleet(names: string[], isSilent: (name: string) => boolean) 
   return Object.assign(room, { clock, fleet, [Symbol.asyncDispose]: stop })
 }
 
-test('a node that fails one poll is asked again at once, however many others do not answer', async () => {
+test('a node that fails one poll is polled again at once, however many others do not answer', async () => {
   let isGoodSilent = false
   const dead = Array.from({ length: 1_500 }, (_, index) => `dead-${index}`)
   await using t = await startFleet(['good', ...dead], (name) => (name === 'good' ? isGoodSilent : true))
@@ -90,7 +90,7 @@ test('a node that fails one poll is asked again at once, however many others do 
   expect(answersOfGood()).toBeGreaterThan(before)
 })
 
-test('when a whole fleet falls silent, no more than some hundred nodes are asked at once after their first failure', async () => {
+test('when a whole fleet stops answering, at most some hundred nodes are polled at once after their first failure', async () => {
   let isSilent = false
   const names = Array.from({ length: 700 }, (_, index) => `n${index}`)
   await using t = await startFleet(names, () => isSilent)
@@ -103,7 +103,7 @@ test('when a whole fleet falls silent, no more than some hundred nodes are asked
   expect(t.fleet.list().every(({ status }) => status.health === 'down')).toBe(true)
 })
 
-test('nodes behind an SSH host are asked as soon as it is connected, and its state is published', async () => {
+test('nodes behind an SSH host are polled as soon as it is connected, and its state is published', async () => {
   const clock = createFakeClock()
   const listeners = new Set<() => void>()
   const tunnel = { host: 'bastion', state: 'up' as 'up' | 'down', sinceMs: 0, problem: null, retryAtMs: null }

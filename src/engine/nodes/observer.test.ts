@@ -56,7 +56,7 @@ const startJob = (jobid: string) =>
   })
 
 describe('watching a node', () => {
-  it('looks every five seconds while idle and every second while busy', async () => {
+  it('polls every five seconds while idle and every second while busy', async () => {
     await clock.advanceBy(30_000)
     expect(seen.statuses).toBeGreaterThanOrEqual(6)
     expect(seen.statuses).toBeLessThanOrEqual(8)
@@ -78,7 +78,7 @@ describe('watching a node', () => {
     expect(seen.snapshots).toBeGreaterThanOrEqual(4)
   })
 
-  it('looks at once when poked', async () => {
+  it('polls at once when triggered', async () => {
     const before = seen.statuses
     observer.poke()
     observer.poke()
@@ -86,7 +86,7 @@ describe('watching a node', () => {
     expect(seen.statuses).toBe(before + 1)
   })
 
-  it('backs off from a node that is down, and finds it again within fifteen seconds of its return', async () => {
+  it('backs off from a node that is down, and notices within fifteen seconds that it is back', async () => {
     node.isDown = true
     await clock.advanceBy(300_000)
     expect(seen.failures.length).toBeLessThan(40)
@@ -104,7 +104,7 @@ describe('watching a node', () => {
     expect(seen.failures).toContain(2)
   })
 
-  it('what we cannot write down is no failure of the node, and is taken in again', async () => {
+  it('a failed write of ours does not count against the node, and is repeated', async () => {
     isDiskFull = true
     await startJob('a')
     await clock.advanceBy(30_000)
@@ -116,7 +116,7 @@ describe('watching a node', () => {
     expect(seen.snapshots).toBe(snapshots + 1)
   })
 
-  it('stops at once, also in the middle of a look', async () => {
+  it('stops at once, even in the middle of a poll', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const status = node.daemonStatus.bind(node)
     node.daemonStatus = async () => {
@@ -166,7 +166,7 @@ describe('watching a node', () => {
     expect(seen.statuses).toBe(stopped)
   })
 
-  it('holds no time-out against a node that a long call keeps busy', async () => {
+  it('does not count a time-out against a node that a long call keeps busy', async () => {
     let finish = () => {}
     void observer.duringLongCall(new Promise<void>((resolve) => (finish = resolve)))
     node.daemonStatus = async () => {

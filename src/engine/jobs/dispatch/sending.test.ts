@@ -137,7 +137,7 @@ describe('sending', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it('a refused job goes to another node, and its timeline says what the first one answered', async ({
+  it('a refused job goes to another node, and its timeline has the error of the first one', async ({
     clock,
     node,
     other,

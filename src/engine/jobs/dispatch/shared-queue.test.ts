@@ -22,7 +22,10 @@ const REQUEST = {
 }
 
 describe('of two nodes with a shared queue, the one that a job was not sent to', () => {
-  it('has it when the answer of the other was lost: the job is not run a second time', async ({ clock, engine }) => {
+  it('has the job after the response of the other was lost: the job does not run a second time', async ({
+    clock,
+    engine
+  }) => {
     const { node, other } = await startBoth({ clock, engine })
     node.behaviours = ['lose_request']
     const id = await engine.enqueue()

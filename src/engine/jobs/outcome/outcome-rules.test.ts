@@ -120,7 +120,7 @@ describe('the rules of a project', () => {
       expect(outcome).toBe('succeeded')
     })
 
-    test('fails a run of which some requests were refused by Scrapy and the others failed', () => {
+    test('fails a run if Scrapy refused some of its requests and the others failed', () => {
       expect(judged({ 'downloader/exception_count': 3, [IGNORED]: 2 })).toBe('failed')
       expect(judged({ ...none, [`${TYPE}shop.middlewares.NoProxy`]: 2 })).toBe('failed')
     })
@@ -137,13 +137,13 @@ describe('the rules of a project', () => {
     expect(applyOutcomeRules(unclear, others, OK)).toMatchObject({ outcome: 'unclear', reason })
   })
 
-  test('what the log does not tell breaks no rule', () => {
+  test('figures missing from the log break no rule', () => {
     const all = { maxErrors: 0, minItems: 1, minPages: 1, finishReasons: ['finished'] }
     const hidden = { ...succeeded({}), reason: 'exit code 0', stats: null }
     expect(applyOutcomeRules(hidden, all, OK).outcome).toBe('succeeded')
   })
 
-  test('never change what was cancelled, lost, stopped by a limit or crashed; counts are never changed', () => {
+  test('never change the outcome of a run that was cancelled, lost, stopped by a limit or crashed, nor any count', () => {
     fc.assert(
       fc.property(judgement, rules, fc.boolean(), (before, given, hasFailedExit) => {
         const after = applyOutcomeRules(before, given, { hasFailedExit })
@@ -155,7 +155,7 @@ describe('the rules of a project', () => {
     )
   })
 
-  test('a run succeeds exactly if it breaks no rule, and the reason does not depend on its counts', () => {
+  test('a run succeeds exactly when it breaks no rule, and the reason does not depend on its counts', () => {
     fc.assert(
       fc.property(judgement, rules, (some, given) => {
         const before: Judgement = { ...some, outcome: 'succeeded' }

@@ -108,7 +108,7 @@ describe('logs of real Scrapy', () => {
     expect(judge('finished', 1)).toBe('failed: exit code 1')
   })
 
-  test('that say why the spider closed need no word of its process', () => {
+  test('that say why the spider closed need no exit code', () => {
     const exit = { ...code(0)!, finishReason: 'banned' }
     expect(judgeOutcome({ tail: stats('finished'), exit, cancelAsked: false }).reason).toBe('finished')
   })
@@ -193,7 +193,7 @@ test.each([
   expect(judgeOutcome({ tail, exit, cancelAsked })).toMatchObject({ outcome, reason })
 })
 
-describe('what was not read of a log is not claimed', () => {
+describe('nothing is claimed about unread parts of a log', () => {
   const UNREAD = '2026-11-21 01:00:00 [shop] WARNING: A price is missing\n'.repeat(3_000).slice(-131_072)
   const judge = (over: Partial<Parameters<typeof judgeOutcome>[0]>) => {
     const { outcome, reason } = judgeOutcome({ tail: UNREAD, exit: null, cancelAsked: false, ...over })
@@ -248,7 +248,7 @@ test.each([
   expect(killingLineOf(logged, limit)).toBe('no price')
 })
 
-test('nothing is cancelled that nobody asked to cancel, nothing succeeds whose process failed', () => {
+test('no run is cancelled without a request, and none succeeds whose process failed', () => {
   const reasons = fc.constantFrom('finished', 'shutdown', 'cancelled', 'closespider_itemcount', 'x')
   const tails = fc.oneof(fc.constant(null), fc.string(), reasons.map(stats))
   const ends = fc.oneof(fc.integer({ min: 0, max: 3 }).map(code), fc.constant(signal('SIGTERM')))

@@ -19,7 +19,7 @@ function aTimer(dueInMs: number[]) {
   return { clock, timer, releaseDue, releasedAtMs, add: (inMs: number) => dueMs.push(startMs + inMs) }
 }
 
-it('asks when the next is due, and not before', async () => {
+it('queries when the next item is due, not earlier', async () => {
   const { clock, timer, releaseDue, releasedAtMs } = aTimer([5_000, 20_000])
   timer.scan()
   await clock.advanceBy(60_000)
@@ -28,7 +28,7 @@ it('asks when the next is due, and not before', async () => {
   expect(clock.timerCount()).toBe(0)
 })
 
-it('many looks are one a second, and find a nearer time', async () => {
+it('repeated checks run at most once a second, and find an earlier time', async () => {
   const { clock, timer, releaseDue, releasedAtMs, add } = aTimer([20_000])
   timer.scan()
   await clock.advanceBy(100)
@@ -39,7 +39,7 @@ it('many looks are one a second, and find a nearer time', async () => {
   expect(releaseDue).toHaveBeenCalledTimes(3)
 })
 
-it('notices a wall clock that was set forward', async () => {
+it('notices when the wall clock is set forward', async () => {
   const { clock, timer, releasedAtMs } = aTimer([3_600_000])
   timer.scan()
   await clock.advanceBy(1_000)
@@ -48,7 +48,7 @@ it('notices a wall clock that was set forward', async () => {
   expect(releasedAtMs).toEqual([30_000])
 })
 
-it('tries again after a failure, and not when it was stopped', async () => {
+it('tries again after a failure, unless it was stopped', async () => {
   const { clock, timer, releaseDue, releasedAtMs } = aTimer([0])
   releaseDue.mockRejectedValueOnce(new Error('disk full'))
   timer.scan()

@@ -19,7 +19,7 @@ function drain(order: FairOrder): string[] {
 const idsOf = (lines: QueueLine[], shareOf = (_project: string) => EQUAL) => drain(new FairOrder(lines, shareOf))
 
 describe('the order of the queue', () => {
-  it('takes turns between projects, oldest first within one', () => {
+  it('alternates between projects, oldest job first within one', () => {
     const lines = [
       aQueueLine({ project: 'big', lanes: { prices: ['a1', 'a3'], stock: ['a2', 'a4'] } }),
       aQueueLine({ project: 'small', lanes: { prices: ['b1'] } })
@@ -27,7 +27,7 @@ describe('the order of the queue', () => {
     expect(idsOf(lines)).toEqual(['a1', 'b1', 'a2', 'a3', 'a4'])
   })
 
-  it('lets a project that holds fewer slots for its weight go first', () => {
+  it('prefers the project with fewer slots relative to its weight', () => {
     const lines = [
       aQueueLine({ project: 'busy', lanes: { prices: ['a1', 'a2'] } }),
       aQueueLine({ project: 'idle', lanes: { prices: ['b1', 'b2'] } })
@@ -38,7 +38,7 @@ describe('the order of the queue', () => {
     expect(idsOf(lines, heavy)).toEqual(['b1', 'a1', 'a2', 'b2'])
   })
 
-  it('ends where the heads that were read of a lane end before the lane does', () => {
+  it('stops when the prefetched heads of a lane end before the lane does', () => {
     const urgent = aQueueLine({ project: 'a', lanes: { prices: ['a1', 'a2'] }, priority: 5, hasMore: true })
     const other = aQueueLine({ project: 'b', lanes: { prices: ['b1'] } })
     const order = new FairOrder([urgent, other], () => EQUAL)
@@ -46,7 +46,7 @@ describe('the order of the queue', () => {
     expect(order.endedAt?.spider).toBe('prices')
   })
 
-  it('passes over a job, a lane or a line and goes on with what is behind', () => {
+  it('skips a job, a lane or a queue and continues with the next', () => {
     const line = aQueueLine({ project: 'a', lanes: { prices: ['a1', 'a3', 'a5'], stock: ['a2', 'a6'] } })
     const other = aQueueLine({ project: 'a', version: '2', lanes: { prices: ['a4', 'a7'] } })
     const order = new FairOrder([line, other], () => EQUAL)
@@ -93,7 +93,7 @@ describe('the order of the queue', () => {
     )
   const jobsOf = (lines: QueueLine[]) => lines.flatMap(({ lanes }) => [...lanes.values()].flatMap(({ jobs }) => jobs))
 
-  it('gives every job out once, never one of less priority before one of more', () => {
+  it('returns every job once, never a lower priority before a higher one', () => {
     fc.assert(
       fc.property(someLines, (lines) => {
         const ids = idsOf(lines)
@@ -154,7 +154,7 @@ describe('weighted fairness over time', () => {
     )
   })
 
-  it('with a single slot the runs approach the weights, and nobody starves', () => {
+  it('with a single slot the runs approach the weights, and no project starves', () => {
     fc.assert(
       fc.property(weights, (list) => {
         const total = list.reduce((sum, weight) => sum + weight, 0)
@@ -167,7 +167,7 @@ describe('weighted fairness over time', () => {
     )
   })
 
-  it('a project that was idle gets its share from now on, and nothing for the time before', () => {
+  it('a project that was idle gets its share from now on, without compensation for the past', () => {
     const shares = new FairShares()
     for (let count = 0; count < 1000; count += 1) {
       shares.raiseFloor(shares.passOf(aProjectName('busy')))

@@ -10,7 +10,7 @@ function aRule(values: Plain<Partial<LimitRule>> = {}): LimitRule {
   return branded({ id: '1', project: null, spider: null, tag: null, perNode: false, max: 1, ...values })
 }
 
-describe('limits on what is live', () => {
+describe('limits on live jobs', () => {
   it.each([
     [{ max: 4 }, 'limit 4'],
     [{ project: 'shop', max: 2 }, 'limit 2 for project shop'],
@@ -63,7 +63,7 @@ describe('limits on what is live', () => {
     )
   })
 
-  it('counts are the same whether they were kept in step or made again', () => {
+  it('incremental counts equal recomputed ones', () => {
     const attempts = fc.array(
       fc.record({
         project: fc.constantFrom(...['shop', 'news'].map(aProjectName)),

@@ -54,14 +54,14 @@ function aHead(id: string): QueueHead {
 }
 
 describe('the queue in memory', () => {
-  it('groups lanes that differ in their spider alone, and reads a few of the first jobs of each', async () => {
+  it('groups lanes that differ only in their spider, and reads the first few jobs of each', async () => {
     const queue = aQueue({ prices: ['a', 'b', 'c', 'd', 'e', 'f'], stock: ['x'] })
     await queue.view.refresh()
     expect(queue.view.lines().size).toBe(1)
     expect(queue.heads()).toEqual({ prices: ['a', 'b', 'c', 'd'], stock: ['x'] })
   })
 
-  it('reads again only what changed, and lists the lanes once', async () => {
+  it('rereads only what changed, and lists the lanes once', async () => {
     const queue = aQueue({ prices: ['a'], stock: ['x'] })
     await queue.view.refresh()
     queue.change('stock', ['w', 'x'])
@@ -74,7 +74,7 @@ describe('the queue in memory', () => {
     expect(queue.heads()).toEqual({ prices: ['a'], stock: ['w', 'x'] })
   })
 
-  it('takes what was claimed off the heads without reading, and reads more as they are used up', async () => {
+  it('removes claimed jobs from the heads without reading, and reads more as they run out', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `j${String(index).padStart(2, '0')}`)
     const queue = aQueue({ prices: ids })
     const lane = queue.textOf('prices')
@@ -89,7 +89,7 @@ describe('the queue in memory', () => {
     expect(queue.readHeads).toHaveBeenLastCalledWith([{ lane, limit: 8 }])
   })
 
-  it('goes on with the heads that are there while more are read, and gives none out again that is taken meanwhile', async () => {
+  it('continues with the remaining heads while it reads more, and never returns a job claimed meanwhile', async () => {
     const queue = aQueue({ prices: ['a', 'b', 'c', 'd', 'e', 'f'] })
     const lane = queue.textOf('prices')
     await queue.view.refresh()
@@ -104,7 +104,7 @@ describe('the queue in memory', () => {
     await vi.waitFor(() => expect(queue.heads()).toEqual({ prices: ['d', 'e', 'f'] }))
   })
 
-  it('heads that were read ahead do not take the place of what changed meanwhile', async () => {
+  it('prefetched heads do not overwrite later changes', async () => {
     const queue = aQueue({ prices: ['a', 'b', 'c', 'd', 'e'] })
     await queue.view.refresh()
     const { promise: answer, resolve } = Promise.withResolvers<QueueHead[][]>()
@@ -127,7 +127,7 @@ describe('the queue in memory', () => {
     expect(queue.view.lines().size).toBe(0)
   })
 
-  it('of many lanes less is kept of each; one whose heads were all that is kept is stuck, and not read on and on', async () => {
+  it('keeps fewer heads per lane if there are many lanes; a lane whose kept heads are all unusable is stuck and not reread', async () => {
     const ids = Array.from({ length: 300 }, (_, index) => `j${index}`)
     const spiders = Array.from({ length: 1_000 }, (_, index) => [`spider${index}`, index === 0 ? ids : ['x']] as const)
     const queue = aQueue(Object.fromEntries(spiders))
@@ -141,7 +141,7 @@ describe('the queue in memory', () => {
     expect(queue.heads()['spider0']!.length).toBeGreaterThan(150)
   })
 
-  it('a lane that is taken from is never stuck, however little may be kept of each', async () => {
+  it('a lane with claims is never stuck, however few heads are kept', async () => {
     const ids = Array.from({ length: 600 }, (_, index) => `j${index}`)
     const queue = aQueue({ prices: ids })
     const lane = queue.textOf('prices')
@@ -157,7 +157,7 @@ describe('the queue in memory', () => {
     expect(line!.lanes.get(lane)).toMatchObject({ isStuck: false })
   })
 
-  it('what could not be read is read the next time', async () => {
+  it('a failed read is repeated the next time', async () => {
     const queue = aQueue({ prices: ['a'] })
     queue.readHeads.mockRejectedValueOnce(new Error('disk'))
     await expect(queue.view.refresh()).rejects.toThrow('disk')

@@ -5,7 +5,7 @@ import { archiveOf, type BackupHead, readArchive } from './archive.ts'
 
 const HOSTILE = '\u001b[2J\u202evm\nThe backup is intact'
 
-test('what a backup says of itself is shown as it is, and steers no terminal', async () => {
+test('the description in a backup is shown unchanged, but cannot control a terminal', async () => {
   const head: BackupHead = {
     ...{ format: 1, scrapdeckVersion: HOSTILE, madeAtMs: 0, hostname: HOSTILE, database: 'sqlite' },
     ...{ blobsAt: HOSTILE, hasSecrets: false }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isKeptName } from './what-is-kept.ts'
 
-test('a name that a backup may have never leads out of the directory that is restored', () => {
+test('a valid name in a backup never leads out of the restored directory', () => {
   const parts = fc.constantFrom('..', '.', '', 'local', 'logs', 'work', 'blobs', 'eggs', 'a.zst', '\\', 'C:', '\0', 'x')
   fc.assert(
     fc.property(fc.array(parts, { maxLength: 6 }), fc.boolean(), (names, isAbsolute) => {
@@ -16,7 +16,7 @@ test('a name that a backup may have never leads out of the directory that is res
   )
 })
 
-test('a backup has data, and neither locks nor sockets nor what a start reads as its own', () => {
+test('a backup contains data, but no locks, sockets or files that only the running service uses', () => {
   for (const name of [
     'scrapdeck.sqlite',
     'secret.key',

@@ -28,7 +28,7 @@ async function openWorld() {
   return { clock, store, schedule, fire, count, forgetting, [Symbol.asyncDispose]: () => temporary.remove() }
 }
 
-it('forgets firings of more than 400 days ago, and all but the newest 10,000 of a schedule, in small steps', async () => {
+it('deletes firings older than 400 days, and all but the newest 10,000 of a schedule, in small steps', async () => {
   await using world = await openWorld()
   const { clock, store, fire, count, forgetting } = world
   await fire(START_MS - 401 * DAY_MS, 700)

@@ -65,7 +65,7 @@ const policyWith = (over: Partial<StoragePolicy['defaults']>): StoragePolicy => 
   defaults: { ...RECOMMENDED_POLICY.defaults, ...over }
 })
 
-test('nothing is deleted until a policy is set, and then at once', async () => {
+test('nothing is deleted until a policy is set; then deletion begins at once', async () => {
   const { retention, store, deleted, ended, idle } = await openRetention()
   const [old, newest] = [await ended(500), await ended(450)]
   expect([retention.run(), (await retention.usage()).retention.state]).toEqual([false, 'not_set'])
@@ -80,7 +80,7 @@ test('nothing is deleted until a policy is set, and then at once', async () => {
   expect((await retention.usage()).retention).toMatchObject({ state: 'idle', jobs: 1, logs: 1, problem: null })
 })
 
-test('a preview counts the kept items of jobs that go with these, and of no others', async () => {
+test('a preview counts the archived items of the jobs to delete, and of no others', async () => {
   const { retention, store, ended } = await openRetention({
     items: {
       list: async () => (await store.listKeptItems(null, 9)).map((blobOf) => ({ ...fileOf(blobOf), blobOf })),
@@ -123,7 +123,7 @@ test('a blob that an interrupted run left is deleted by the next one', async () 
   expect([gone, await store.listDeletedLogs(9)]).toEqual([[old.id], []])
 })
 
-test('the search index is counted, and its part of deleted logs is freed with them', async () => {
+test('the search index counts, and its part for deleted logs is freed with them', async () => {
   const index = { bytes: 5_000 }
   const searchIndex = {
     sizeBytes: async () => index.bytes,
@@ -152,7 +152,7 @@ test('a paused policy deletes nothing, and survives a restart', async () => {
   expect(await store.getJob(old.id)).not.toBeNull()
 })
 
-test('a size bounds jobs by what they take on average', async () => {
+test('a size limit on jobs uses their average size', async () => {
   const { retention, ended } = await openRetention()
   for (let index = 0; index < 30; index += 1) await ended(50 - index)
   const none = keep({})
@@ -164,7 +164,7 @@ test('a size bounds jobs by what they take on average', async () => {
   expect(short.freesBytes).toBeGreaterThan(2_000)
 })
 
-test('files of the local node go by the same policy, but never those of live, kept or flagged jobs', async () => {
+test('files of the local node follow the same policy, but those of live, kept or flagged jobs stay', async () => {
   await using directory = await makeTemporaryDirectory()
   const { store, ended } = await openRetention()
   const folder = join(directory.path, 'shop', 'prices')
@@ -211,7 +211,7 @@ test('files behind links in the directories of the local node are not deleted', 
   expect(await local.list()).toEqual([])
 })
 
-test('files go from the oldest on until the project is within its size, and the newest of a spider stays', () => {
+test('the oldest files are deleted until the project is within its size, but the newest of each spider stays', () => {
   const file = (spider: string, days: number) => ({
     ...{ project: 'shop', spider, name: `${spider}${days}`, sizeBytes: 100, changedAtMs: NOW_MS - days * DAY_MS }
   })
@@ -245,7 +245,7 @@ test('eggs that are active, pinned, named by a schedule, young or among the newe
   expect(versionsOf({ days: null, newest: 1 })).toEqual([])
 })
 
-test('a disk that fills is forecast from half an hour on, and one that does not is not', () => {
+test('a disk that fills up is forecast after half an hour of data, and a stable one is not', () => {
   const sample = (minutes: number, freeBytes: number) => ({ atMs: minutes * 60_000, totalBytes: 1_000, freeBytes })
   expect(forecastDisk([])).toBeNull()
   expect(forecastDisk([sample(0, 900), sample(20, 800)])?.fullAtMs).toBeNull()
@@ -261,7 +261,7 @@ test('one build that fills a part of the disk is no trend', () => {
   expect(forecastDisk(samples)?.fullAtMs).toBeNull()
 })
 
-test('archived items go by the policy, with their jobs at the latest, and remember when', async () => {
+test('archived items are deleted by the policy, at the latest with their jobs, and the time is recorded', async () => {
   const { store, remove } = await openTemporaryStore({ inMemory: true })
   onTestFinished(remove)
   const deleted: string[] = []

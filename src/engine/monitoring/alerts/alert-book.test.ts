@@ -14,7 +14,7 @@ const aSilence = (untilSeconds: number): AlertSilence =>
     ...{ fromMs: 0, untilMs: untilSeconds * 1_000, repeats: null, comment: '', by: 'ada' }
   })
 
-test('a rule is about what is in its scope, at least at its threshold', () => {
+test('a rule matches signals in its scope that reach its threshold', () => {
   const items = aRule({ watch: 'spider_items', comparison: 'at_most', threshold: 5, project: 'shop', gatherSeconds: 0 })
   const time = new BookInTime(aSetup([items]))
   const run = (key: string, project: string, value: number) =>
@@ -23,7 +23,7 @@ test('a rule is about what is in its scope, at least at its threshold', () => {
   expect(time.until(1)).toEqual(['0 s, chat, firing few'])
 })
 
-test('nobody hears of what is over before it lasts long enough', () => {
+test('an alert that ends before it lasts long enough is not sent', () => {
   const time = new BookInTime(aSetup([aRule({ forSeconds: 60 })]))
   time.is(north, south)
   expect(time.until(50)).toEqual([])
@@ -31,7 +31,7 @@ test('nobody hears of what is over before it lasts long enough', () => {
   expect(time.until(1_000)).toEqual(['90 s, chat, firing south'])
 })
 
-test('an alert that comes and goes ends only after ten quiet minutes, without a word in between', () => {
+test('a flapping alert ends only after ten quiet minutes, without messages in between', () => {
   const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
   for (let round = 0; round < 5; round += 1) {
     time.is(north)
@@ -45,7 +45,7 @@ test('an alert that comes and goes ends only after ten quiet minutes, without a 
   expect(time.until(2_000)).toEqual(['1600 s, chat, resolved north'])
 })
 
-test('those who were not told at first are told once nobody has acknowledged it for long enough', () => {
+test('escalation channels get the alert once it has been unacknowledged for long enough', () => {
   const rule = aRule({ gatherSeconds: 0, groupBy: 'each', escalation: { afterSeconds: 300, channels: ['phone'] } })
   const time = new BookInTime(aSetup([rule]))
   time.is(north)
@@ -55,7 +55,7 @@ test('those who were not told at first are told once nobody has acknowledged it 
   expect(time.until(1_000)).toEqual(['100 s, chat, firing south', '400 s, phone, firing south'])
 })
 
-test('an acknowledgement that is taken back holds nothing back: what was due meanwhile is told at once', () => {
+test('after an acknowledgement is withdrawn, messages that were due meanwhile are sent at once', () => {
   const escalation = { afterSeconds: 300, channels: ['phone'] }
   const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0, repeatSeconds: 600, escalation })]))
   time.is(north)
@@ -69,7 +69,7 @@ test('an acknowledgement that is taken back holds nothing back: what was due mea
   expect(time.until(5_000).toSorted()).toEqual(['5000 s, chat, again north', '5000 s, phone, again north'])
 })
 
-test('what is acknowledged past its time escalates when that is taken back', () => {
+test('an alert acknowledged past its escalation time escalates when the acknowledgement is withdrawn', () => {
   const rule = aRule({ gatherSeconds: 0, escalation: { afterSeconds: 300, channels: ['phone'] } })
   const time = new BookInTime(aSetup([rule]))
   time.is(north)
@@ -79,7 +79,7 @@ test('what is acknowledged past its time escalates when that is taken back', () 
   expect(time.until(1_001)).toEqual(['1000 s, phone, firing north'])
 })
 
-test('of a node that is down only that is told; what is left of the rest is told when it is up', () => {
+test('while a node is down, only that is sent; its other alerts that still fire follow when it is up', () => {
   const time = new BookInTime(aSetup([aRule({ watch: 'node_down' }), aRule({ id: 'late', watch: 'job_runs_long' })]))
   const down = aSignal('north', { watch: 'node_down' })
   const job = (key: string) => aSignal(key, { watch: 'job_runs_long', labels: north.labels as never })
@@ -89,7 +89,7 @@ test('of a node that is down only that is told; what is left of the rest is told
   expect(time.until(200)).toEqual(['130 s, chat, resolved north', '130 s, chat, firing two'])
 })
 
-test('what began and ended under a silence is never told, what goes on is told when it ends', () => {
+test('an alert that began and ended under a silence is never sent; one that still fires is sent after the silence', () => {
   const setup = aSetup([aRule()], { silences: [aSilence(100)] })
   const time = new BookInTime(setup)
   time.is(north, south)
@@ -98,7 +98,7 @@ test('what began and ended under a silence is never told, what goes on is told w
   expect(time.until(1_000)).toEqual(['130 s, chat, firing south'])
 })
 
-test('a silence that repeats holds messages back each day, and tells in between', () => {
+test('a recurring silence holds messages back each day, and lets them through in between', () => {
   const DAY_S = 86_400
   const daily = { ...aSilence(100), repeats: { every: 'day' as const, zone: 'UTC', endsMs: 2 * DAY_S * 1_000 } }
   const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })], { silences: [daily] }))
@@ -112,7 +112,7 @@ test('a silence that repeats holds messages back each day, and tells in between'
   expect(firedAt).toEqual([100, DAY_S + 100, 2 * DAY_S + 50].map((at) => [`${at} s, chat, firing north`]))
 })
 
-test('what was told to fire is told resolved even under a silence', () => {
+test('an alert that was sent as firing is sent as resolved even under a silence', () => {
   const time = new BookInTime(aSetup([aRule()]))
   time.is(north)
   time.until(40)
@@ -121,7 +121,7 @@ test('what was told to fire is told resolved even under a silence', () => {
   expect(time.until(1_000)).toEqual(['70 s, chat, resolved north'])
 })
 
-test('what comes while a message gathers is in it, even what has ended before anybody was told', () => {
+test('a grouped message includes all alerts since its start, even those that have ended before it is sent', () => {
   const time = new BookInTime(aSetup([aRule()]))
   time.is(north)
   time.until(20)
@@ -130,7 +130,7 @@ test('what comes while a message gathers is in it, even what has ended before an
   expect(time.until(100)).toEqual(['30 s, chat, firing south, resolved north'])
 })
 
-test('quiet hours hold what is not critical until they end', () => {
+test('quiet hours hold alerts that are not critical until they end', () => {
   const quiet: QuietHours = { zone: 'UTC', from: '00:00', until: '01:00', days: [4] }
   const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down' })
   const time = new BookInTime(aSetup([aRule(), critical], {}, { quiet }))
@@ -138,7 +138,7 @@ test('quiet hours hold what is not critical until they end', () => {
   expect(time.until(10_000)).toEqual(['30 s, chat, firing south', '3600 s, chat, firing north'])
 })
 
-test('it is told again until somebody acknowledges it, and once for all that a sleep missed', () => {
+test('an alert repeats until it is acknowledged, and only once for all repeats missed during a sleep', () => {
   const time = new BookInTime(aSetup([aRule({ repeatSeconds: 600 })]))
   time.is(north)
   expect(time.until(40)).toEqual(['30 s, chat, firing north'])
@@ -148,7 +148,7 @@ test('it is told again until somebody acknowledges it, and once for all that a s
   expect(time.until(72_000)).toEqual([])
 })
 
-test('all that is known at one moment is told in one message, even if nothing is gathered', () => {
+test('all alerts of one moment are sent in one message, even without grouping', () => {
   const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
   time.book.receiveAll('node_stuck', [north, south], 0)
   expect(time.until(0)).toEqual(['0 s, chat, firing north south'])
@@ -156,7 +156,7 @@ test('all that is known at one moment is told in one message, even if nothing is
   expect(time.until(5)).toEqual(['5 s, chat, resolved north, 1 still firing'])
 })
 
-test('after a restart nothing pending fires and nothing ends before its signals come', () => {
+test('after a restart, no pending alert fires and none ends before its signals arrive', () => {
   const setup = aSetup([aRule({ gatherSeconds: 0 }), aRule({ id: 'later', forSeconds: 60 })])
   const time = new BookInTime(setup)
   time.is(north)
@@ -175,7 +175,7 @@ test('after a restart nothing pending fires and nothing ends before its signals 
 const stuck = (...keys: string[]) => keys.map((key) => aSignal(key))
 const each = aRule({ groupBy: 'each', gatherSeconds: 0 })
 
-test('what comes beyond the limit of a channel is told when there is room, the oldest first', () => {
+test('alerts beyond the limit of a channel are sent when there is room, oldest first', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 2 }))
   time.is(...stuck('a', 'b'))
   expect(time.until(0)).toEqual(['0 s, chat, firing a', '0 s, chat, firing b, others held until 3600 s'])
@@ -189,14 +189,14 @@ test('what comes beyond the limit of a channel is told when there is room, the o
   expect([...time.book.held(3_600_000)]).toEqual([])
 })
 
-test('after a long sleep no more is told at once than the limit allows', () => {
+test('after a long sleep, no more messages are sent at once than the limit allows', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
   time.is(...stuck('a', 'b', 'c', 'd'))
   expect(time.until(0)).toHaveLength(1)
   expect(time.until(36_000)).toEqual(['36000 s, chat, firing b, others held until 39600 s'])
 })
 
-test('what is held and ends meanwhile is told once, as over, and what was told to fire is told resolved', () => {
+test('a held alert that ends meanwhile is sent once, as resolved; one sent as firing is sent as resolved', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
   time.is(north)
   time.until(0)
@@ -208,7 +208,7 @@ test('what is held and ends meanwhile is told once, as over, and what was told t
   expect(time.until(7_200)).toEqual(['7200 s, chat, resolved south, others held until 10800 s'])
 })
 
-test('what is critical has room of its own, and the message that fills it says so', () => {
+test('critical alerts have a reserved part of the limit, and the message that fills it says so', () => {
   const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down', groupBy: 'each', gatherSeconds: 0 })
   const time = new BookInTime(aSetup([each, critical], {}, { messagesPerHour: 1 }))
   time.is(...stuck('a', 'b'))
@@ -219,7 +219,7 @@ test('what is critical has room of its own, and the message that fills it says s
   expect([time.until(7_199), time.until(7_200)]).toEqual([[], ['7200 s, chat, firing b, others held until 10800 s']])
 })
 
-test('repeats have half of the room, so that they keep none from what is new', () => {
+test('repeats may use half of the limit, so that they never block new alerts', () => {
   const again = aRule({ groupBy: 'each', gatherSeconds: 0, repeatSeconds: 60 })
   const time = new BookInTime(aSetup([again], {}, { messagesPerHour: 4 }))
   time.is(north)
@@ -229,7 +229,7 @@ test('repeats have half of the room, so that they keep none from what is new', (
   expect(time.until(180)).toEqual(['180 s, chat, firing a', '180 s, chat, firing b, others held until 3600 s'])
 })
 
-test('a higher limit tells at once what was held, and another engine counts what was told before', () => {
+test('a higher limit sends held alerts at once, and another engine counts earlier messages', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
   time.is(...stuck('a', 'b', 'c'))
   const { messages, ...taken } = (time.book.advance(0), time.book.take())
@@ -239,7 +239,7 @@ test('a higher limit tells at once what was held, and another engine counts what
   expect(time.until(60)).toEqual(['60 s, chat, firing b, others held until 3600 s'])
 })
 
-test('a repeat that waits has the room of what is left to repeat of it', () => {
+test('a waiting repeat uses the part of the limit that its remaining alerts may use', () => {
   const rule = { gatherSeconds: 0, repeatSeconds: 60 }
   const limit = { messagesPerHour: 2 }
   const time = new BookInTime(aSetup([aRule({ ...rule, severity: 'critical' })], {}, limit))
@@ -254,7 +254,7 @@ test('a repeat that waits has the room of what is left to repeat of it', () => {
   expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
 })
 
-test('what was pending when a wrong clock was set back still fires in time', () => {
+test('an alert that was pending when a wrong clock was set back still fires in time', () => {
   const book = new AlertBook(() => 'a' as never)
   const wrongMs = 3_600_000
   book.restore({ episodes: [], groups: [], sent: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
@@ -266,7 +266,7 @@ test('what was pending when a wrong clock was set back still fires in time', () 
   expect(book.take().messages).toMatchObject([{ atMs: 60_000 }])
 })
 
-test('a node that is down mutes nothing while its own alert is told to nobody', () => {
+test('a node that is down mutes nothing while its own alert goes to no channel', () => {
   const late = aRule({ id: 'late', watch: 'job_runs_long', gatherSeconds: 0 })
   const down = aRule({ id: 'down', watch: 'node_down', gatherSeconds: 0, channels: [] })
   const isDown = aSignal('north', { watch: 'node_down' })

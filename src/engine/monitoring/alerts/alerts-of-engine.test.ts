@@ -50,7 +50,7 @@ const runSpider = async (finishReason?: string) => {
   await t.until(async () => (await t.client.jobs.get({ id: jobs[0]!.id })).job.state === 'ended')
 }
 
-it('tells that a node is down once, and that it responds again, also over a restart in between', async () => {
+it('reports once that a node is down, and that it responds again, even with a restart in between', async () => {
   await aRule('node_down', { forSeconds: 60 })
   t.node.isDown = true
   await t.until(async () => told.length === 1)
@@ -63,7 +63,7 @@ it('tells that a node is down once, and that it responds again, also over a rest
   expect(summary()[1]).toMatch(/\(0 firing, 1 resolved\)$/)
 })
 
-it('tells that a spider fails, whoever acknowledges it, and that it succeeds again', async () => {
+it('reports that a spider fails, who acknowledged it, and that it succeeds again', async () => {
   const { rule } = await aRule('spider_fails')
   await runSpider('shutdown')
   await t.until(async () => told.length === 1)
@@ -78,7 +78,7 @@ it('tells that a spider fails, whoever acknowledges it, and that it succeeds aga
   expect((await t.client.alertRules.list()).rules).toMatchObject([{ firing: 0, fired: 1, actedOn: 1 }])
 })
 
-it('keeps what a receiver does not take until it does', async () => {
+it('keeps messages until the receiver accepts them', async () => {
   await aRule('node_down', { forSeconds: 0 })
   isReceiverDown = true
   t.node.isDown = true
@@ -88,7 +88,7 @@ it('keeps what a receiver does not take until it does', async () => {
   await t.until(async () => told.length === 1)
 })
 
-it('tells through another channel that one has failed for ten minutes, and counts it', async () => {
+it('reports through another channel that one has failed for ten minutes, and counts it', async () => {
   await aRule('node_down', { forSeconds: 0 })
   const target = { kind: 'webhook' as const, url: OTHER }
   const other = (await t.client.alertChannels.create({ name: 'Other', target })).channel.id
@@ -111,7 +111,7 @@ it('tells through another channel that one has failed for ten minutes, and count
   await t.until(async () => !(await problems()).includes(`channel:${channelId}`))
 })
 
-it('is silent of what somebody silenced, and of a node that is cordoned', async () => {
+it('sends nothing about silenced alerts or a cordoned node', async () => {
   await aRule('node_down', { forSeconds: 0 })
   const { silence } = await t.client.alertSilences.create({ untilMs: t.clock.nowMs() + 3_600_000, comment: 'moving' })
   t.node.isDown = true
@@ -123,7 +123,7 @@ it('is silent of what somebody silenced, and of a node that is cordoned', async 
   await t.until(async () => told.length === 1)
 })
 
-it('is silent in each maintenance window, over a restart too, and tells what is left when it ends', async () => {
+it('sends nothing in a maintenance window, even over a restart, and sends what still fires when it ends', async () => {
   await aRule('node_down', { forSeconds: 0, repeatSeconds: null })
   const nowMs = t.clock.nowMs()
   const [DAY_MS, MINUTE_MS] = [86_400_000, 60_000]
@@ -143,7 +143,7 @@ it('is silent in each maintenance window, over a restart too, and tells what is 
   await t.until(async () => told.length === 1)
 })
 
-it('goes on to escalate once an acknowledgement is taken back, and the audit log says who did', async () => {
+it('continues to escalate after an acknowledgement is withdrawn, and the audit log names the user', async () => {
   const target = { kind: 'webhook' as const, url: OTHER }
   const other = (await t.client.alertChannels.create({ name: 'Other', target })).channel.id
   await aRule('node_down', { forSeconds: 0, escalation: { afterSeconds: 300, channels: [other] } })
@@ -160,7 +160,7 @@ it('goes on to escalate once an acknowledgement is taken back, and the audit log
   expect(entries).toMatchObject([{ operation: 'alerts.unacknowledge' }])
 })
 
-it('holds what is beyond the limit of a channel, says so, and tells it once there is room', async () => {
+it('holds alerts beyond the limit of a channel, says so, and sends them once there is room', async () => {
   const target = { kind: 'webhook' as const, url: 'https://hooks.example.org/alerts' }
   const settings = { id: channelId as never, name: 'Team', target }
   const { channel } = await t.client.alertChannels.update({ ...settings, messagesPerHour: 1 })
@@ -180,7 +180,7 @@ it('holds what is beyond the limit of a channel, says so, and tells it once ther
   expect([summary()[1], await held()]).toEqual([expect.stringContaining('(1 firing, 0 resolved)'), null])
 })
 
-it('refuses a rule whose channel is not there, and one that compares the wrong way', async () => {
+it('refuses a rule whose channel does not exist, and one that compares the wrong way', async () => {
   const { usual } = ALERT_WATCHES.node_down
   const rule = { ...usual, watch: 'node_down' as const, comparison: 'at_least' as const, name: 'x' }
   await expect(t.client.alertRules.create({ ...rule, channels: ['f'.repeat(32) as never] })).rejects.toMatchObject({
@@ -192,7 +192,7 @@ it('refuses a rule whose channel is not there, and one that compares the wrong w
   expect((await t.client.alertRules.list()).rules).toEqual([])
 })
 
-it('lists alerts page by page, and loses none of those that ended in one moment', async () => {
+it('lists alerts page by page, without losing any that ended at the same moment', async () => {
   for (let rule = 0; rule < 3; rule += 1) await aRule('node_down', { forSeconds: 0, name: `Rule ${rule}` })
   const firing = async () => (await t.client.alerts.list({ state: 'firing' })).alerts.length
   const pages = async () => {
@@ -215,7 +215,7 @@ it('lists alerts page by page, and loses none of those that ended in one moment'
   await expect(t.client.alerts.list({ before: '40' })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
 })
 
-it('refuses a rule that names what no signal of its watch has, because it would never fire', async () => {
+it('refuses a rule on a field that no signal of its watch has, because it would never fire', async () => {
   const refusal = { code: 'BAD_INPUT', message: expect.stringContaining('would never fire') }
   await expect(aRule('node_down', { project: 'shop' as never })).rejects.toMatchObject(refusal)
   await expect(aRule('queue_length', { nodeTag: 'eu' })).rejects.toMatchObject(refusal)
@@ -223,7 +223,7 @@ it('refuses a rule that names what no signal of its watch has, because it would 
   await aRule('node_down', { nodeTag: 'eu' })
 })
 
-it('goes on telling a desktop whose last message was lost with a restored backup', async () => {
+it('keeps sending to a desktop whose last message was lost with a restored backup', async () => {
   const { channel } = await t.client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
   const lost = 'msg_zzzzzzzz_zzzz'
   const { after } = await t.client.alerts.notices({ after: lost })
@@ -231,7 +231,7 @@ it('goes on telling a desktop whose last message was lost with a restored backup
   expect((await t.client.alerts.notices({ after })).notices).toMatchObject([{ title: 'Test: Scrapdeck' }])
 })
 
-it('does not tell that something fires after its end was told, though the first message had to wait for its receiver', async () => {
+it('does not send that an alert fires after its end was sent, even if the first message was delayed', async () => {
   await aRule('node_down', { forSeconds: 0 })
   isReceiverDown = true
   t.node.isDown = true

@@ -72,7 +72,7 @@ test('what a signal leads to is on disk with its message a moment later', async 
   ])
 })
 
-test('a message that could not be written is written once the store works, once', async () => {
+test('a message that could not be written is written exactly once when the store works again', async () => {
   await alerts.start()
   isBroken = true
   alerts.receive(north)
@@ -85,7 +85,7 @@ test('a message that could not be written is written once the store works, once'
   expect(await told()).toEqual(['firing: north is stuck', 'resolved: north is stuck'])
 })
 
-test('an acknowledgement that is not on disk is refused', async () => {
+test('an acknowledgement that cannot be stored is refused', async () => {
   await alerts.start()
   alerts.receive(north)
   await clock.advanceBy(100)
@@ -97,7 +97,7 @@ test('an acknowledgement that is not on disk is refused', async () => {
   expect(await temporary.store.getAlerts(ids)).toMatchObject([{ acknowledged: { by: 'ada' } }])
 })
 
-test('another engine goes on where this one stopped', async () => {
+test('another engine continues where this one stopped', async () => {
   await alerts.start()
   alerts.receive(north)
   await clock.advanceBy(100)
@@ -111,7 +111,7 @@ test('another engine goes on where this one stopped', async () => {
   expect(await told()).toEqual(['firing: north is stuck', 'resolved: north is stuck'])
 })
 
-test('the limit of a channel holds over a restart, and what it holds is told in time', async () => {
+test('the limit of a channel survives a restart, and held alerts are sent in time', async () => {
   await putChat({ messagesPerHour: 1 })
   const each = aRule({ id: 'each', gatherSeconds: 0, groupBy: 'each', createdAtMs: 2 })
   await temporary.store.deleteAlertRule('rule' as never)
@@ -134,7 +134,7 @@ test('the limit of a channel holds over a restart, and what it holds is told in 
   expect(alerts.held().size).toBe(0)
 })
 
-test('a rule that comes while the engine starts is not missed', async () => {
+test('a rule created while the engine starts is not missed', async () => {
   const starting = alerts.start()
   const second = aRule({ id: 'second', name: 'Second', gatherSeconds: 0, createdAtMs: 2 })
   await temporary.store.putAlertRule(second)

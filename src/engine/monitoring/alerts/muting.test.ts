@@ -29,7 +29,7 @@ function isQuietByWall({ zone, from, until, days }: QuietHours, atMs: number): b
   return isToday || isOfYesterday
 }
 
-test('between the moments at which silences begin or end, the same is muted', () => {
+test('the muted alerts change only when a silence begins or ends', () => {
   // The clocks of Berlin go back on the 25th.
   const beginsMs = at('2026-10-20T00:00Z')
   const minutes = (most: number, sinceMs = beginsMs) =>
@@ -76,7 +76,7 @@ describe('quiet hours', () => {
     expect(endOf(hours('08:00', '08:00', [1], 'UTC'), '2026-06-08T20:00Z')).toBe('2026-06-09T08:00')
   })
 
-  test('end at their time on the wall, on days on which the clock is changed too', () => {
+  test('end at their wall-clock time, even on days with a clock change', () => {
     expect(endOf(hours('22:00', '07:00'), '2026-10-24T21:00Z')).toBe('2026-10-25T06:00')
     expect(endOf(hours('22:00', '07:00'), '2026-03-28T23:00Z')).toBe('2026-03-29T05:00')
   })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cacheProblems } from './engine-problems.ts'
 
-test('a shared cache that was lost is a problem, one that is not there or not tried yet is none', () => {
+test('a lost shared cache is a problem, but a missing or untried one is not', () => {
   const state = { name: 'cache:6379', isUp: true, reason: null, sinceMs: 1 }
   expect(cacheProblems(null)).toEqual([])
   expect(cacheProblems(state)).toEqual([])

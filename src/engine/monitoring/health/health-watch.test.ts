@@ -32,7 +32,7 @@ const open = (write?: (path: string) => Promise<void>, checkBlobs?: () => Promis
   })
 
 describe('health', () => {
-  it('is well where the disk takes a write, and leaves nothing there', async () => {
+  it('is good if the disk accepts a write, and leaves no file behind', async () => {
     const health = open()
     expect([health.now(), await health.check()]).toEqual([WELL, WELL])
     expect(await readdir(directory.path)).toEqual([])
@@ -94,7 +94,7 @@ describe('health', () => {
     expect((await health.check()).reasons).toEqual(['The data directory no longer exists'])
   })
 
-  it('looks at the disk once in five seconds, whoever many ask', async () => {
+  it('checks the disk at most every five seconds, however many clients ask', async () => {
     let writes = 0
     const health = open(async () => {
       writes += 1
@@ -108,7 +108,7 @@ describe('health', () => {
     expect(writes).toBe(2)
   })
 
-  it('a disk that hangs is waited for two seconds, and asked for nothing more until it answers', async () => {
+  it('waits two seconds for a hanging disk, and does not use it again until it responds', async () => {
     const hanging = Promise.withResolvers<void>()
     let writes = 0
     const health = open(() => {
@@ -127,7 +127,7 @@ describe('health', () => {
     expect(await health.check()).toEqual(WELL)
   })
 
-  it('a dead database is not live, and what stops is not ready', async () => {
+  it('is not live with a dead database, and not ready while stopping', async () => {
     const health = open()
     state.isStopping = true
     expect(await health.check()).toEqual({ live: true, ready: false, reasons: ['Scrapdeck is stopping'] })

@@ -34,7 +34,7 @@ beforeEach(() => {
   })
 })
 
-test('it is sent at once and then in its interval, until it is stopped', async () => {
+test('it is sent at once and then at its interval, until it is stopped', async () => {
   signal.start()
   await clock.advanceBy(150_000)
   expect(sent).toEqual([0, 60, 120])

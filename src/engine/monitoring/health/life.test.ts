@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { openEngineWithFakeNode } from '../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
 
-it('a whole engine tells that it lives, and that nobody hears it', async () => {
+it('a whole engine sends its heartbeat, and reports that no receiver gets it', async () => {
   const sent: string[] = []
   let isHeard = true
   const post: Post = async ({ url }) => {

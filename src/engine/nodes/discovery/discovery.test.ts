@@ -95,7 +95,7 @@ const file = (path: string): SourceSettings => ({
   node: {}
 })
 
-test('what a name stands for is added, cordoned when it does no longer, and active again when it does', async () => {
+test('the addresses of a name are added, cordoned when they disappear, and activated when they return', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   t.addresses = async () => ['10.0.0.1', '10.0.0.2']
@@ -133,7 +133,7 @@ test.each([
   expect(await discovery.refresh(K8S)).toMatchObject({ problem: null })
 })
 
-test('why a node is cordoned outlives the engine; what the operator cordoned stays cordoned', async () => {
+test('the reason for a cordon survives the engine; a node that the operator cordoned stays cordoned', async () => {
   await using t = await openRoom()
   const first = await t.start()
   t.addresses = async () => ['10.0.0.1', '10.0.0.2', '10.0.0.3']
@@ -150,7 +150,7 @@ test('why a node is cordoned outlives the engine; what the operator cordoned sta
   expect(t.nodes()).toEqual(['10.0.0.1 active k8s', '10.0.0.2 cordoned k8s', '10.0.0.3 active k8s'])
 })
 
-test('a file is read when it changes, replaced or written on, and does no harm when it is gone or spoilt', async () => {
+test('a file is read when it is replaced or changed, and changes nothing when it is missing or invalid', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   await t.write('eu-1 slots=8 tags=eu\neu-2\n')
@@ -179,7 +179,7 @@ test('a file is read when it changes, replaced or written on, and does no harm w
   expect(t.nodes()).toEqual([...before, 'eu-4 active inventory'])
 })
 
-test('a source is asked again after its interval, give or take a tenth, and never once it is removed', async () => {
+test('a source is queried again after its interval, give or take a tenth, and never after its removal', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   let asked = 0
@@ -228,7 +228,7 @@ test('sources of the configuration are used, and changed only there; what it nam
   expect(t.nodes()).toEqual(['eu-1 active by hand', 'eu-2 active by hand'])
 })
 
-test('nodes beyond what a source may add are told as its problem, and added once there is room', async () => {
+test('nodes beyond the limit of a source are reported as its problem, and added once there is room', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   const lines = Array.from({ length: 2_001 }, (_, index) => `http://10.0.${index >> 8}.${index & 255}:6800`)
@@ -246,7 +246,7 @@ test('nodes beyond what a source may add are told as its problem, and added once
   expect(t.fleet.at(-1)!.url).toBe('http://10.0.7.208:6800/')
 })
 
-test('a file of this machine is named by owners only: its lines become addresses, which everybody sees', async () => {
+test('only owners can name a file of this machine, because its lines become addresses that everyone sees', async () => {
   await using t = await openRoom()
   await t.write('hunter2\n')
   const discovery = await t.start()

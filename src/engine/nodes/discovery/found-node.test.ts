@@ -57,7 +57,7 @@ it.each([
   expect(problems[0]).toMatch(/^line 2: /)
 })
 
-it('never quotes what it could not read: the path may lead to another file than was meant', () => {
+it('never quotes unreadable lines: the path may lead to another file than was meant', () => {
   const lines = [
     'root:$6$secret:19000:0:99999:7:::',
     'secret words here',
@@ -83,13 +83,13 @@ it('reads ten thousand lines', () => {
   expect(readNodeLines(lines.join('\n'))).toMatchObject({ nodes: { length: 10_000 }, problems: [] })
 })
 
-it('does not read on where too many lines cannot be read', () => {
+it('stops after too many unreadable lines', () => {
   const lines = [...Array.from({ length: 10_000 - 1 }, () => 'no such line'), 'http://eu-1']
   const { nodes, problems } = readNodeLines(lines.join('\n'))
   expect([nodes, problems.length, problems.at(-1)]).toEqual([[], 101, 'line 101 and those after it were not read'])
 })
 
-it('takes any text whatever without failing', () => {
+it('accepts any text without failing', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const { nodes, problems } = readNodeLines(text)

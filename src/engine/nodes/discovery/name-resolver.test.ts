@@ -80,7 +80,7 @@ test('asks a name server for addresses of both kinds and for services', async ()
   expect(await resolver.services('scrapyd.svc')).toMatchObject([{ name: 'scrapyd-0.scrapyd.svc', port: 6801 }])
 })
 
-test('a name that is none, one without records and a server that fails are told apart', async () => {
+test('distinguishes an invalid name, one without records and a server that fails', async () => {
   const server = await startNameServer({ 'empty.svc': {}, 'broken.svc': { code: 2 } })
   const resolver = createNameResolver({ clock: systemClock, servers: [server] })
   await expect(resolver.addresses('gone.svc', 'A')).rejects.toMatchObject({ code: 'ENOTFOUND' })
@@ -88,7 +88,7 @@ test('a name that is none, one without records and a server that fails are told 
   await expect(resolver.addresses('broken.svc', 'A')).rejects.toMatchObject({ code: 'ESERVFAIL' })
 })
 
-test('a server that says nothing is given up in time, and another question goes on', async () => {
+test('gives up a silent server in time, while another query continues', async () => {
   const server = await startNameServer({
     'silent.svc': null,
     'scrapyd.svc': { records: [{ type: 'A', data: Buffer.of(10, 0, 0, 5) }] }

@@ -20,7 +20,7 @@ const plan = (answers: SourceAnswer[], nodes: KnownNode[], vanished: [string, Va
 const nothing = { add: [], leftOut: new Map(), vanish: [], comeBack: [] }
 
 describe('a source', () => {
-  it('adds what nobody knows, once, whoever else names it', () => {
+  it('adds an unknown node once, even if several sources name it', () => {
     const asked = plan([answer('a', ['u1', 'u2']), answer('b', ['u2', 'u3'])], [known('n1', 'u1', null)])
     expect(asked.add.map(({ sourceId, node }) => [sourceId, node.url])).toEqual([
       ['a', 'u2'],
@@ -43,7 +43,7 @@ describe('a source', () => {
     expect(last.leftOut).toEqual(new Map([['b', 2]]))
   })
 
-  it('has a node cordoned that it names no longer, unless another still does', () => {
+  it('cordons a node that it no longer names, unless another source still does', () => {
     const nodes = [known('n1', 'u1'), known('n2', 'u2')]
     expect(plan([answer('a', ['u3']), answer('b', ['u2'])], [...nodes, known('n3', 'u3')])).toEqual({
       ...nothing,
@@ -51,7 +51,7 @@ describe('a source', () => {
     })
   })
 
-  it('leaves a node alone that takes no jobs already, and gives it back as it was', () => {
+  it('leaves a node alone that already takes no jobs, and later restores its state', () => {
     const drained = known('n1', 'u1', 'a', 'draining')
     expect(plan([answer('a', ['u2'])], [drained, known('n2', 'u2')]).vanish).toEqual([{ nodeId: 'n1', cordon: false }])
     const left: [string, Vanished] = ['n1', { sinceMs: 1, state: 'left' }]
@@ -60,19 +60,19 @@ describe('a source', () => {
     ])
   })
 
-  it('has a node active again that was cordoned for that alone', () => {
+  it('reactivates a node that was cordoned for that reason alone', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
     expect(plan([answer('a', ['u1'])], [known('n1', 'u1', 'a', 'cordoned')], [missed]).comeBack).toEqual([
       { nodeId: 'n1', activate: true }
     ])
   })
 
-  it('does not cordon again what an operator has made active meanwhile', () => {
+  it('does not cordon a node again that an operator has activated meanwhile', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
     expect(plan([answer('a', ['u2'])], [known('n1', 'u1'), known('n2', 'u2')], [missed])).toEqual(nothing)
   })
 
-  it('finishes what an engine that ended had only decided', () => {
+  it('completes decisions of an engine that ended before carrying them out', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoning' }]
     expect(plan([answer('a', null)], [known('n1', 'u1')], [missed]).vanish).toEqual([{ nodeId: 'n1', cordon: true }])
   })

@@ -14,13 +14,13 @@ test('a claim is granted if it is offered, and again if its answer was lost', ()
   expect(judgeClaim(facts({ belief: 'accepted' }))).toBe('granted')
 })
 
-test('what was taken back, or was never heard of, is gone', () => {
+test('an offer that was withdrawn, or never existed, is gone', () => {
   expect(judgeClaim(facts({ wasWithdrawn: true, belief: 'sending' }))).toBe('gone')
   expect(judgeClaim(facts())).toBe('gone')
   expect(judgeClaim(facts({ belief: 'ended' }))).toBe('gone')
 })
 
-test('what an engine sent that died is not granted before it counts as accepted', () => {
+test('an offer of an engine that died is not granted before it counts as accepted', () => {
   expect(judgeClaim(facts({ belief: 'uncertain' }))).toBe('wait')
   expect(isHeldByNode(facts({ belief: 'uncertain' }))).toBe(true)
 })

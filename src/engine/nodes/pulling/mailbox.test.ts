@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Mailbox } from './mailbox.ts'
 
-test('a command is told until its number is confirmed', () => {
+test('a command is sent until its number is confirmed', () => {
   const mailbox = new Mailbox()
   mailbox.push({ kind: 'list' })
   mailbox.push({ kind: 'ack', runs: [] })
@@ -14,7 +14,7 @@ test('a command is told until its number is confirmed', () => {
   expect(mailbox.push({ kind: 'list' })).toBe(3)
 })
 
-test('an answer has a bounded size, but never nothing', () => {
+test('a response has a size limit, but is never empty', () => {
   const mailbox = new Mailbox()
   const jobid = 'j'.repeat(3_000_000)
   for (let count = 0; count < 3; count += 1) mailbox.push({ kind: 'withdraw', project: 'p', jobid })

@@ -37,7 +37,7 @@ test('the run of an alert stands out among those around it, with units in words'
   })
 })
 
-test('what is over shows the newest run, and one run is no chart', () => {
+test('an ended alert shows the newest run, and a single run gives no chart', () => {
   const over = historyOfRuns('items', runsOf(3, 1), { subject, jobId: null })!
   expect(over.bars.map(({ tone }) => tone)).toEqual(['past', 'now'])
   expect(over.caption).toBe('The newest run: 1 item. 1 other run: 3 items.')
@@ -45,7 +45,7 @@ test('what is over shows the newest run, and one run is no chart', () => {
   expect(historyOfRuns('errors', [], { subject, jobId: null })).toBeNull()
 })
 
-test('runs that were lost, or counted nothing, are not drawn as nothing', () => {
+test('runs that were lost, or have no count, are not drawn as zero', () => {
   const runs = runsOf(5, null, 7, 0)
   const lost = runs.map((run) => (run.items === 7 ? { ...run, outcome: 'lost' as const } : run))
   expect(historyOfRuns('items', lost, { subject, jobId: idOf(4) })?.bars.map(({ value }) => value)).toEqual([5, 0])
@@ -62,7 +62,7 @@ test('outcomes say how many failed, and how many in a row', () => {
   expect(captionOf('failed')).toBeUndefined()
 })
 
-test('a run that goes on is beside the times of successful ones', () => {
+test('a running job is shown beside the durations of successful ones', () => {
   const long = { id: idOf(9), startedAtMs: NOW_MS - 7_200_000, endedAtMs: null }
   const history = historyOfRunTime(long, successes(60, 90), { subject, nowMs: NOW_MS })!
   expect(history.caption).toBe('This run: 2 h. 2 other runs: 1 min to 1 min 30 s.')
@@ -82,7 +82,7 @@ test('of an unusual run, the figure that is unusual is drawn', () => {
   expect(captionOf('field')).toBeUndefined()
 })
 
-test('a day is drawn by the worst of each half an hour, and ends with what is so now', () => {
+test('a day shows the worst value of each half hour, and ends with the current value', () => {
   const ago = (minutes: number, value: number | null) => ({ atMs: NOW_MS - minutes * MINUTE_MS, value })
   const disk = historyOfDay('disk_free', [ago(100, 50), ago(80, 20), ago(70, 60)], { now: 8.2, nowMs: NOW_MS })
   expect(disk).toEqual({

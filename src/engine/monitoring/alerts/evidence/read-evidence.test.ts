@@ -55,14 +55,14 @@ test('a log that takes longer than two seconds is given up, and its reading ende
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
-test('of what has neither a run nor a figure, nothing is read', async () => {
+test('nothing is read for an alert without a run or a figure', async () => {
   expect(await readEvidence({} as EvidenceParts, wantedForNews(someNews({ firing: [anAlert()] })))).toEqual({
     log: null,
     history: null
   })
 })
 
-test('the disk is drawn from what was recorded and what is so now', async () => {
+test('the chart of the disk shows the recorded values and the current one', async () => {
   const news = wantedForNews(someNews({ firing: [anAlert({ watch: 'disk_free', value: 8 })] }))
   const clock = createFakeClock()
   const row = { id: 1, atMs: clock.nowMs() - 3_600_000, value: 40 }

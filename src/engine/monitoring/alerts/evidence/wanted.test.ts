@@ -6,7 +6,7 @@ import { DAY_MS, wantedForAlert, wantedForNews } from './wanted.ts'
 
 const SECOND = 'e'.repeat(32) as JobId
 
-test('of several runs that fire, the log of the first one is read', () => {
+test('if several runs fire, the log of the first one is read', () => {
   const first = aRunAlert({ subject: 'shop/stock', labels: { ...aRunAlert().labels, spider: 'stock', jobId: SECOND } })
   expect(wantedForNews(someNews({ firing: [first, aRunAlert()] }))).toEqual({
     log: { subject: 'shop/stock', jobId: SECOND },
@@ -14,7 +14,7 @@ test('of several runs that fire, the log of the first one is read', () => {
   })
 })
 
-test('of what is over, the figure is drawn and no log is read', () => {
+test('for an ended alert, the figure is drawn and no log is read', () => {
   const { log, history } = wantedForNews(someNews({ firing: [], resolved: [aRunAlert({ resolvedAtMs: NOW_MS })] }))
   expect([log, history]).toMatchObject([null, { kind: 'items', standsOut: false }])
 })
@@ -28,7 +28,7 @@ test('a watch whose figure says nothing in a chart has none, and only runs have 
   expect(wantedForNews(someNews({ firing: [anAlert()] }))).toEqual({ log: null, history: null })
 })
 
-test('whoever looks at an alert sees its own run even if it is over, but no day in which it was not', () => {
+test('an alert shows its own run even after its end, but no chart of a day after its end', () => {
   const own = wantedForAlert(aRunAlert({ resolvedAtMs: NOW_MS - 9 * DAY_MS }), NOW_MS)
   expect(own).toMatchObject({ log: { subject: 'shop/prices' }, history: { kind: 'items', standsOut: true } })
   const ended = (agoMs: number | null) =>

@@ -59,7 +59,7 @@ it('takes a run whose outcome is unclear neither for a failure nor for a success
   await t.until(async () => (await t.client.alerts.list({ state: 'firing' })).alerts.length === 1)
 })
 
-it('fires what a rule that was there has fired', async () => {
+it('fires the alerts that an existing rule fired', async () => {
   await t.client.alertRules.create(settingsOf('spider_fails'))
   await t.client.alertRules.create(settingsOf('node_down', { forSeconds: 60 }))
   const has = (state: 'firing' | 'resolved', count: number) =>
@@ -99,7 +99,7 @@ it('records which nodes were down although no rule watches them, also over a res
   expect((await previewOf('node_down', { forSeconds: 86_400 })).fired).toBe(0)
 })
 
-it('finds jobs that ran and waited long', async () => {
+it('finds jobs that ran or waited for a long time', async () => {
   await t.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await t.until(async () => t.node.running.length === 1)
   await t.clock.advanceBy(400_000)
@@ -134,7 +134,7 @@ it('finds that a spider was overdue', async () => {
   })
 })
 
-it('refuses what would be refused as a rule, and keeps nothing', async () => {
+it('refuses what would be refused as a rule, and stores nothing', async () => {
   await expect(previewOf('spider_overdue')).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await expect(previewOf('node_down', { days: 31 })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
   await previewOf('node_down')

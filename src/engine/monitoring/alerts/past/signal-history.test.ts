@@ -128,7 +128,7 @@ test('figures are recorded at most every five minutes, states whenever they chan
   expect(written([], 'node_down', 86_400_040)).toEqual([null])
 })
 
-test('what is not written is decided again', () => {
+test('values that were not written are considered again', () => {
   const history = new SignalHistory()
   const signals = [nodeSignal('north', 0, 0)]
   expect(history.changesOf('node_down', signals, new Set(), 0)).toHaveLength(1)

@@ -26,7 +26,7 @@ const input = (over: Partial<DigestInput> = {}): DigestInput => ({
   ...over
 })
 
-test('it counts the runs of the time and of the time before, and lists the worst first', () => {
+test('counts the runs of this and the previous period, and lists the worst first', () => {
   const report = digestOf(
     input({
       jobs: [
@@ -52,7 +52,7 @@ test('it counts the runs of the time and of the time before, and lists the worst
   expect(report.newErrors.groups.map(({ id }) => id)).toEqual([2, 1])
 })
 
-test('lists are bounded, however much happened', () => {
+test('lists have a limit, however much happened', () => {
   const names = [...Array(500).keys()].map(String)
   const report = digestOf(
     input({

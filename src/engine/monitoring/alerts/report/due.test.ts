@@ -20,7 +20,7 @@ test('a weekly one on its day', () => {
   expect(lastDueMs(weekly, at('2026-12-06T23:00:00Z'))).toBe(at('2026-11-30T07:00:00Z'))
 })
 
-test('a time that clocks skip is due after the gap, and one that comes twice is due once', () => {
+test('a time that clocks skip is due after the gap, and one that occurs twice is due once', () => {
   const inGap = { ...daily, at: '02:30' }
   expect(lastDueMs(inGap, at('2026-03-29T12:00:00Z'))).toBe(at('2026-03-29T01:30:00Z'))
   const twice = [...Array(48).keys()].map((half) => lastDueMs(inGap, at('2026-10-25T00:00:00Z') + half * 1_800_000))

@@ -32,7 +32,7 @@ beforeEach(async () => {
   await t.prepare()
 })
 
-it('a report tells what ran, and a channel gets it once for each due time, also over restarts', async () => {
+it('a report lists the runs, and a channel gets it once per due time, even over restarts', async () => {
   await runSpider('shutdown')
   await runSpider()
   expect(await t.client.alerts.report({})).toMatchObject({
@@ -57,7 +57,7 @@ it('a report tells what ran, and a channel gets it once for each due time, also 
   expect(told[1]).toMatchObject({ data: { runs: { succeeded: 0, failed: 0 } } })
 })
 
-it('other settings, or an end in between, begin anew: nothing is told of times before', async () => {
+it('new settings, or a pause, start anew: earlier periods are not reported', async () => {
   const { channel } = await t.client.alertChannels.create({ name: 'Team', target, digest: dueIn(-60) })
   await t.clock.advanceBy(120_000)
   const settings = { id: channel.id, name: 'Team', target }
@@ -71,7 +71,7 @@ it('other settings, or an end in between, begin anew: nothing is told of times b
   expect((await t.client.alertChannels.list()).channels).toMatchObject([{ digest: { every: 'day', weekday: 1 } }])
 })
 
-it('refuses a zone that is not there, and reports where nobody reads them later', async () => {
+it('refuses an unknown zone, and channels that cannot show reports', async () => {
   const digest = { every: 'day' as const, at: '08:00', zone: 'Europe/Nowhere' }
   const bad = { code: expect.stringMatching(/^BAD_/) }
   await expect(t.client.alertChannels.create({ name: 'x', target, digest })).rejects.toMatchObject(bad)

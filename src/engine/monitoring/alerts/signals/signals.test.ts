@@ -13,7 +13,7 @@ const aNode = (health: string, problem: string | null = null) =>
     status: { health, problem, notUpSinceMs: 5_000, lastSeenAtMs: 1_000 }
   }) as unknown as FleetNode
 
-it('of a node that has not been asked yet, nothing is known', () => {
+it('a node that has not been polled yet gives no signal', () => {
   expect(nodeSignals([aNode('unknown')])).toEqual({ signals: [], unknown: new Set([aNodeId('n1')]) })
   expect(nodeSignals([aNode('down', 'connection refused.')]).signals).toMatchObject([
     { value: 1, sinceMs: 5_000, text: 'north is down: connection refused', labels: { nodeTags: ['eu'] } }
@@ -33,7 +33,7 @@ it('counts the bad runs since the last good one, and says why the newest failed'
   expect(signalsOfRuns([good, failed], nodes)).toMatchObject([{ watch: 'spider_fails', value: 0 }, {}, {}])
 })
 
-it('of a lost run, nobody knows how many items it had', () => {
+it('the number of items of a lost run is unknown', () => {
   const lost = aJob({ state: 'ended', outcome: 'lost', items: 2, errors: 1 })
   expect(signalsOfRuns([lost], nodes)).toMatchObject([{ watch: 'spider_fails', value: 1 }])
   expect(signalsOfRuns([lost], nodes)).toHaveLength(1)
@@ -62,7 +62,7 @@ it('says how much of the disk is free, in tenths of a percent', () => {
   expect(diskSignal({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
 })
 
-it('tells a new error although more than a page of older ones was logged after it', async () => {
+it('reports a new error even if more than a page of older ones was logged after it', async () => {
   const nowMs = 100 * 86_400_000
   const group = { project: 'shop', title: 'KeyError', culprit: 'parse', jobCount: 1, reopenedAtMs: null }
   const old = Array.from({ length: 600 }, (_, at) => ({
