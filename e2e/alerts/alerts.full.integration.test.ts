@@ -13,7 +13,7 @@ import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { type Service, startService } from '../support/service.ts'
 import { type Receiver, startHookServer, startMailServer } from './receivers.ts'
 
-/** Fails or succeeds as it is told, after some seconds. */
+/** Fails or succeeds after some seconds, as its arguments say. */
 const PRICES = `import time
 
 import scrapy
@@ -31,9 +31,9 @@ class Prices(scrapy.Spider):
 `
 
 const DISK_MEGABYTES = 160
-/** The service itself needs some of the rest: its database is on the disk that fills. */
+/** The service itself needs some of the rest, because its database is on the disk that fills up. */
 const LEFT_MEGABYTES = 8
-/** Nothing that must not come has come by then. */
+/** After this time, an unwanted message would have arrived. */
 const QUIET_MS = 4_000
 
 let folder: string
@@ -45,7 +45,7 @@ let mail: Receiver
 let hook: Awaited<ReturnType<typeof startHookServer>>
 let channels: AlertChannelId[]
 
-/** A disk of its own that a test may fill; only root can have one. */
+/** A separate disk that a test may fill; only root can mount one. */
 function mountDisk(at: string): boolean {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', at], { stdio: 'ignore' })
@@ -95,7 +95,7 @@ const aRule = (watch: AlertWatch, over: Partial<AlertRuleSettings>) => {
   return service.client.alertRules.create(rule)
 }
 
-/** What both have been told, copies of one message as one. */
+/** The messages that both receivers got, with copies of one message counted once. */
 const told = () =>
   [mail, hook].map(({ received }) => [
     ...new Map(received.map(({ id, title }) => [id, title.replace(/^\[Scrapdeck\] /, '')])).values()
@@ -106,7 +106,7 @@ const waiting = async () => {
   return all.reduce((sum, one) => sum + one.waiting, 0)
 }
 
-/** Both have been told as often as that in all, and it is on the service's disk that they were. */
+/** Waits until both receivers got this many messages in total and the service has recorded that on disk. */
 const untilTold = (count: number, limitMs = 60_000) =>
   until(
     `both to be told ${count} times`,
@@ -115,7 +115,7 @@ const untilTold = (count: number, limitMs = 60_000) =>
     limitMs
   )
 
-/** Ends the service as a power cut does, and starts it again, `meanwhile` in between. */
+/** Kills the service as a power cut does, runs `meanwhile`, and starts it again. */
 async function killService(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
   await service.kill()
   await meanwhile()
@@ -130,7 +130,7 @@ async function run(args: Record<string, string>) {
   return { id, become }
 }
 
-/** No more, no less, and no copy of what was taken: the last two are of the alert and of its end. */
+/** Exactly these messages, with no copies of accepted ones: the last two are of the alert and of its end. */
 async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesBefore: number[], extraCopies = 0) {
   await delay(QUIET_MS)
   for (const titles of told()) {
@@ -172,7 +172,7 @@ test('a real Scrapyd that is killed and started again, the service killed in bet
     async () => (await service.client.nodes.list()).nodes.find(({ name }) => name === 'north')?.health,
     (health) => health === 'down'
   )
-  // It is only pending now, or has just been told: either way it is told once.
+  // It is still pending, or was just sent: in either case it is sent once.
   await killService()
   await untilTold(3)
   await killService(() => scrapyd.restart())

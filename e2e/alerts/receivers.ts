@@ -7,30 +7,30 @@ import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import type { AlertNews } from '../../src/shared/contract/index.ts'
 
-/** What a person or a program got. */
+/** A message that a person or a program received. */
 export interface Received {
   /** The same for every copy of one message. */
   id: string
   title: string
-  /** Of an e-mail: its plain part. */
+  /** The plain-text part of an e-mail. */
   text?: string
-  /** Whether it was accepted: what is held and cut off comes again. */
+  /** Whether it was accepted: a held message that is cut off arrives again. */
   isTaken: boolean
 }
 
 export interface Receiver {
   port: number
   received: Received[]
-  /** While true, messages are read and not answered. */
+  /** While true, messages are read but not answered. */
   isHolding: boolean
   stop(): Promise<void>
 }
 
-/** A real mail server, which takes everything that it does not hold. */
+/** A real mail server that accepts every message that it does not hold. */
 export async function startMailServer(): Promise<Receiver> {
   const server = new SMTPServer({
     ...{ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'] },
-    // A held message is cut off by the client that dies.
+    // A client that dies cuts off its held message.
     closeTimeout: 100,
     onData(stream, _session, callback) {
       void buffer(stream).then(async (source) => {
@@ -41,7 +41,7 @@ export async function startMailServer(): Promise<Receiver> {
       })
     }
   })
-  // Clients that are killed leave without a word.
+  // Killed clients leave without QUIT.
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const receiver: Receiver = {
@@ -53,7 +53,7 @@ export async function startMailServer(): Promise<Receiver> {
   return receiver
 }
 
-/** A program that takes signed messages; one that is not signed as it should be is answered 401, and is not counted. */
+/** A program that accepts signed messages; it answers wrongly signed ones with 401 and does not count them. */
 export async function startHookServer(secret: () => string): Promise<Receiver & { unsigned: number }> {
   const server: Server = createServer((request, response) => {
     void text(request).then((body) => {

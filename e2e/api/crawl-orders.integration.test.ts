@@ -9,7 +9,7 @@ import { until } from '../../src/engine/testing/until.ts'
 import { askRest, readEvents, type SentEvent } from '../support/rest.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** A spider that tells its arguments and fetches its addresses; `fail` raises. */
+/** A spider that reports its arguments and fetches its addresses; `fail` raises. */
 const SPIDERS = `import json
 import scrapy
 

@@ -1,21 +1,21 @@
 import type { Attacker } from './attacker.ts'
 import type { WatchedService } from './watched-service.ts'
 
-/** What one attack may use. */
+/** What one attack can use. */
 export interface Target {
   watched: WatchedService
   attacker: Attacker
-  /** How much of the attack: 1 is the whole; the short form of `npm run test:full` plays a tenth. */
+  /** The scale of the attack: 1 is all of it; the short form of `npm run test:full` plays a tenth. */
   scale: number
 }
 
-/** Something hostile done to one door of the service. */
+/** An attack on one endpoint of the service. */
 export interface Attack {
   name: string
-  /** Not in the short form, where another attack stands for it. */
+  /** Left out of the short form, where another attack represents it. */
   isLong?: boolean
   door: 'scrapyd' | 'rest' | 'json-rpc' | 'ui' | 'http' | 'node'
-  /** Returns what is wrong with the answers, as sentences; empty: nothing. Throwing is a complaint as well. */
+  /** Returns complaints about the responses, as sentences; empty: none. Throwing counts as a complaint as well. */
   run(target: Target): Promise<string[]>
 }
 
@@ -23,15 +23,15 @@ export interface Attack {
 export interface Cost {
   /** The longest the event loop was blocked. */
   loopMaxMs: number
-  /** Resident memory at its highest, above that before. */
+  /** Growth of resident memory at its peak, compared with before. */
   memoryGrowthMb: number
-  /** Descriptors still open a while after the attack, above those before. */
+  /** File descriptors still open a while after the attack, compared with before. */
   descriptorsLeft: number
 }
 
 export const LIMITS = { loopMaxMs: 250, loopP99Ms: 50, memoryGrowthMb: 150, descriptorsLeft: 20 } as const
 
-/** What is wrong with the cost of an attack, as sentences. */
+/** Complaints about the cost of an attack, as sentences. */
 export function judgeCost(cost: Cost): string[] {
   const { loopMaxMs, memoryGrowthMb, descriptorsLeft } = cost
   return [

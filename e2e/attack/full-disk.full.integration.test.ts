@@ -11,7 +11,7 @@ const ROUNDS = 10
 const HOURLY = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
 const PADDING = 'x'.repeat(20_000)
 
-/** A disk of its own, which only root can have; null: not here. */
+/** A separate disk, which only root can mount; null: not available here. */
 function makeDisk(path: string): (() => void) | null {
   if (process.platform !== 'linux' || process.geteuid?.() !== 0) return null
   mkdirSync(path)
@@ -28,7 +28,7 @@ function fill(path: string): void {
   try {
     for (const page = Buffer.alloc(4_096, 'x'); ; ) writeSync(file, page)
   } catch {
-    // It is full.
+    // The disk is full.
   } finally {
     closeSync(file)
   }

@@ -39,7 +39,7 @@ export async function writeLargeProject(directory: string): Promise<string> {
   return path
 }
 
-/** The same as an egg, which is stored as it is. */
+/** The same contents as an egg, whose files are stored uncompressed. */
 export async function writeLargeEgg(directory: string): Promise<string> {
   const path = join(directory, 'large.egg')
   const archive = beginProject()
@@ -51,7 +51,7 @@ export async function writeLargeEgg(directory: string): Promise<string> {
   return path
 }
 
-/** 200 MB that are no archive. */
+/** 200 MB that are not an archive. */
 export async function writeJunk(directory: string): Promise<string> {
   const path = join(directory, 'junk.egg')
   await pipeline(Readable.from(randomPieces(200)), createWriteStream(path))

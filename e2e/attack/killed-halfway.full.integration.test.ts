@@ -19,12 +19,12 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const FIXTURES = join(ROOT, 'e2e/upgrades/data-directories')
 const NEWEST = join(FIXTURES, readdirSync(FIXTURES).at(-1)!)
 const MIGRATING = fileURLToPath(new URL('./migrate-until-killed.ts', import.meta.url))
-/** Only for what never ends. */
+/** A limit only for steps that never end. */
 const LIMIT_MS = 300_000
 const KILLS = 8
-/** The moments of the kills are spread over this. */
+/** The kills are spread over this time. */
 const SPREAD_MS = 600
-/** So large that a backup of it takes a while. */
+/** Large enough that a backup of it takes a while. */
 const LOG_BYTES = 400_000_000
 
 async function aDataDirectory() {
@@ -96,7 +96,7 @@ test(
     const backup = (name: string) =>
       run(SERVICE_ENTRY, 'backup', join(backups, name), `--data=${data}`, '--not-encrypted')
     const drafts = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.'))
-    // One that was done before the kill leaves nothing.
+    // A step that was completed before the kill leaves nothing behind.
     for (let turn = 0; turn < KILLS && drafts(backups).length === 0; turn += 1) {
       const child = backup(`killed-${turn}`)
       await until('the backup is being written', () => drafts(backups).length > 0 || child.exitCode !== null)

@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 
 const base = values.short ? SHORT_RUN : WHOLE_RUN
-// With the user interface, which attacks ask for.
+// Includes the user interface, which attacks request.
 await ensureBuilt()
 const result = await runAttacks({
   ...base,

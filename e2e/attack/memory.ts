@@ -20,7 +20,7 @@ import {
 } from './hostile-files.ts'
 import { readMemory, resetPeak } from './process-memory.ts'
 
-/** What a case has to attack: a running service and what was put into it. */
+/** The target of a case: a running service and the data in it. */
 export interface MemoryTarget {
   service: Service
   files: Record<'inflating' | 'largeProject' | 'largeEgg' | 'junk' | 'entries', string>
@@ -32,7 +32,7 @@ export interface MemoryTarget {
 
 export interface MemoryCase {
   name: string
-  /** Sends the request and reads its whole answer; returns what it was, in a few words. */
+  /** Sends the request and reads its whole response; returns a short description of it. */
   play(target: MemoryTarget): Promise<string>
 }
 
@@ -40,13 +40,13 @@ export interface MemoryFigure {
   name: string
   answer: string
   beforeMb: number
-  /** By how much resident memory grew at its highest, and what was left of that afterwards. */
+  /** The peak growth of resident memory, and how much of it remained afterwards. */
   grownMb: number
   leftMb: number
   seconds: number
 }
 
-/** No request may make the service grow by more, and what it took comes back but for what an allocator keeps. */
+/** No request may make the service grow by more; except for what an allocator keeps, the memory must be released. */
 export const MAX_GROWTH_MB = 150
 export const MAX_LEFT_MB = 120
 
@@ -207,13 +207,13 @@ export async function measureMemory(
   const figures: MemoryFigure[] = []
   try {
     for (const { name, play } of cases) {
-      // A fresh service: one that has grown once has room for the next case, and would grow less.
+      // A fresh service: one that has already grown has room for the next case, and would grow less.
       await service.kill()
       await service.start()
       await get(service, '/api/v1/nodes')
       await get(service, '/daemonstatus.json')
       const pid = service.pid()!
-      // What a start does later (it reads the eggs of earlier cases again: 60 MB) is no part of the request.
+      // Later work of a start (it reads the eggs of earlier cases again: 60 MB) is not part of the request.
       const beforeMb = await memoryAtRest(pid)
       resetPeak(pid)
       const startedAtMs = performance.now()
@@ -237,7 +237,7 @@ export async function measureMemory(
   return figures
 }
 
-/** Once it has stood still for 6 s, or after half a minute. */
+/** Resolves once memory has been stable for 6 s, or after half a minute. */
 async function memoryAtRest(pid: number): Promise<number> {
   const endMs = performance.now() + 30_000
   let { nowMb } = readMemory(pid)
@@ -295,13 +295,13 @@ async function send(service: Service, sent: Sent): Promise<string> {
   }
 }
 
-/** Reads all of the answer, and keeps only its beginning. */
+/** Reads the whole response, but keeps only its beginning. */
 async function sendOnce(service: Service, { path, method = 'GET', headers = {}, body }: Sent): Promise<string> {
   const { username, password } = TEST_CREDENTIALS
   const sent = request(service.address + path, { method, headers, auth: `${username}:${password}`, agent: false })
   const answered = once(sent, 'response')
   answered.catch(() => {})
-  // A refusal may come, and the connection close, before all was sent.
+  // A refusal may arrive, and the connection close, before the request was sent in full.
   const failed = body === undefined ? null : sendBody(sent, body)
   if (body === undefined) sent.end()
   const [response] = await Promise.race([answered, failed ?? new Promise<never>(() => {})])
@@ -383,7 +383,7 @@ export function printFigures(figures: MemoryFigure[]): void {
   }
 }
 
-/** Which requests took too much memory, or kept it; as sentences. */
+/** The requests that took too much memory, or kept it; as sentences. */
 export function judgeMemory(figures: MemoryFigure[]): string[] {
   return figures.flatMap(({ name, answer, grownMb, leftMb }) => [
     ...(answer.startsWith('failed') ? [`${name}: ${answer}`] : []),

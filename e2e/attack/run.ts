@@ -17,9 +17,9 @@ import { startWatchedService, type WatchedService } from './watched-service.ts'
 
 export interface AttackOptions {
   seed: number
-  /** How many generated requests. */
+  /** The number of generated requests. */
   variants: number
-  /** How much of each known attack: 1 is the whole. */
+  /** The scale of each known attack: 1 is all of it. */
   scale: number
   /** Only attacks whose name contains this. */
   only?: string | undefined
@@ -46,7 +46,7 @@ export interface AttackResult {
   seed: number
 }
 
-/** A block that only the machine's load caused does not come again; one of the service's own comes each time. */
+/** A block caused only by the machine's load does not recur; one caused by the service itself does. */
 const TRIES = 3
 const SETTLE_LIMIT_MS = 5_000
 
@@ -54,7 +54,7 @@ const SETTLE_LIMIT_MS = 5_000
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
-    // The first needs the project, which one of the next deletes.
+    // The first attack needs the project, which a later one deletes.
     ...[...fileAttacks, ...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
     ...[...credentialAttacks, ...connectionAttacks, ...pullingNodeAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]

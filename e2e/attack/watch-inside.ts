@@ -10,7 +10,7 @@ import { isMainThread } from 'node:worker_threads'
 
 /** Delay of the service's event loop, in ms. */
 export interface LoopDelay {
-  /** Without the time in which the machine gave its thread no core. */
+  /** Excludes the time in which the machine gave its thread no core. */
   maxMs: number
   /** Since the start of the service. */
   p99Ms: number

@@ -36,7 +36,7 @@ async function scrapdeck(...words: string[]): Promise<{ code: number; stdout: st
   }
 }
 
-/** A place for data directories, keys and backups. */
+/** A directory for data directories, keys and backups. */
 async function aPlace() {
   const directory = await makeTemporaryDirectory()
   onTestFinished(directory.remove)
@@ -56,7 +56,7 @@ async function readWholeLog(client: Client, jobId: JobId): Promise<string> {
   }
 }
 
-/** What changes all the time while backups are made; the returned function ends it. */
+/** Changes data continuously while backups are made; the returned function stops it. */
 function keepBusy(service: Service, egg: File): () => Promise<void> {
   let isOver = false
   const { client } = service
@@ -74,7 +74,7 @@ function keepBusy(service: Service, egg: File): () => Promise<void> {
       await client.projects.deleteVersion({ project: 'passing', version: `v${turn}` })
     }),
     again(async (turn) => {
-      // A little more goes with each run of retention.
+      // Each run of retention deletes a little more.
       const { revision } = await client.storage.policy()
       const days = 390 - ((turn * 8) % 300)
       const all = { days, perSpider: null, bytes: null }
@@ -106,7 +106,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
     }))
   )
   const index = new Map(ids.map((id, place) => [id as string, place]))
-  // Answers nothing: its jobs stay where they are.
+  // Never responds, so its jobs stay where they are.
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   onTestFinished(() => void silent.close())
   const service = await startService({ dataDirectory: data, arguments: [config] })
@@ -147,7 +147,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
   }
   await stopLoad()
   await service.kill()
-  // Retention was at work, or this shows nothing.
+  // Without work for retention, the test would prove nothing.
   expect(deletedMeanwhile).toBeGreaterThan(20)
   expect((await readdir(data)).filter((name) => name.startsWith('backup-'))).toEqual([])
 
@@ -164,7 +164,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
     const has = there.client
     const jobs = (await has.jobs.list({ limit: 500 })).jobs
     const got = new Set(jobs.map(({ id }) => id as string))
-    // What was accepted before is there, but for what retention may have deleted.
+    // Everything accepted before is there, except what retention may have deleted.
     expect([...before].filter((id) => !got.has(id) && !index.has(id))).toEqual([])
     let readable = 0
     for (const { id, status } of jobs) {

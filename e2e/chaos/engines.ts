@@ -5,16 +5,16 @@ import { type Service, startService } from '../support/service.ts'
 export interface EngineOptions {
   name: string
   dataDirectory: string
-  /** Of the engine that was there first: what seals secrets must be the same everywhere. */
+  /** The first engine's: the encryption key must be the same everywhere. */
   keyFrom: string | null
-  /** A directory that every engine shares. */
+  /** A directory that all engines share. */
   blobs: string
   database: string
   entry: string | undefined
   environment?: Record<string, string>
 }
 
-/** One of several engines, and who starts it again when it is gone. */
+/** One of several engines, with a supervisor that starts it again when it ends. */
 export class ChaosEngine {
   readonly name: string
   readonly service: Service
@@ -60,19 +60,19 @@ export class ChaosEngine {
     }
   }
 
-  /** One that has ended by itself is left alone: why it has is told, and not that it has. */
+  /** An engine that has ended by itself is left alone, and the report gives the reason. */
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const pid = this.service.pid()
     if (pid !== null && this.isRunning) process.kill(pid, name)
   }
 
-  /** As a supervisor does: until it has started. */
+  /** Like a supervisor, repeats the start until it succeeds. */
   async startAgain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         return await this.service.start()
       } catch {
-        // The database is away.
+        // The database is unavailable.
       }
     }
   }

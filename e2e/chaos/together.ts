@@ -18,7 +18,7 @@ export interface TogetherResult {
   seed: number
   verdict: Verdict
   complaints: string[]
-  /** Kills and stalls of the leader: until a job was sent again. */
+  /** For each kill or stall of the leader, the time until a job was sent again. */
   firstSentMs: { what: string; ms: number | null }[]
   firings: number
   terms: number
@@ -35,9 +35,9 @@ export interface TogetherRunOptions extends TogetherOptions {
 }
 
 const STANDSTILL_MS = 20_000
-/** A run in doubt is looked for during 65 s, and an orphan is given up after a minute of silence. */
+/** Scrapdeck looks for a run in doubt for 65 s, and gives up an orphan after a minute of silence. */
 const QUIET_LIMIT_MS = 240_000
-/** So many engines are left alone: a stall of the only one that could lead says nothing about leadership. */
+/** Leaves this many engines alone: a stall of the only possible leader says nothing about leadership. */
 const LEFT_ALONE = 1
 
 /** Several engines on one PostgreSQL database, all of which fail; whatever happens, every process is ended. */
@@ -165,7 +165,7 @@ class Together {
     )
   }
 
-  /** One after the other, each when its share of the runs has begun. */
+  /** Strikes one after the other, each when its share of the runs has begun. */
   async #strike(count: number, strike: (index: number) => Promise<void>): Promise<void> {
     for (let index = 0; index < count; index += 1) {
       await this.#untilRuns(Math.floor(((index + this.#random.next()) / count) * this.#options.jobs * 0.95))
@@ -186,7 +186,7 @@ class Together {
     await pause(this.#random.next() * 1_500, this.#over.signal)
   }
 
-  /** Every third one is not the leader. Waits until one engine besides it is there. */
+  /** Every third strike is not on the leader. Waits until one other engine is up. */
   async #victim(index: number): Promise<{ engine: ChaosEngine; what: string } | null> {
     for (;;) {
       if (this.#over.signal.aborted) return null
@@ -238,7 +238,7 @@ class Together {
     await this.#database!.start()
   }
 
-  /** Starts again whatever ended by itself. */
+  /** Restarts whatever ended by itself. */
   async #supervise(): Promise<void> {
     while (!this.#over.signal.aborted) {
       for (const engine of this.#engines) {
@@ -253,7 +253,7 @@ class Together {
     }
   }
 
-  /** Any engine, also one that is away: clients do not know. */
+  /** Any engine, even one that is down, because clients do not know. */
   #anyAddress(): string {
     this.#turn += 1
     return this.#engines[this.#turn % this.#engines.length]!.service.address
@@ -291,7 +291,7 @@ class Together {
         const isQuiet = jobs.length === 0 && !this.#runs().some((run) => isAtWork(run, this.#deaths))
         if (isQuiet || performance.now() > limit || this.#over.signal.aborted) return await tellAll(client, () => false)
       } catch {
-        // Another one leads by now.
+        // Another engine leads by now.
       }
       await pause(200, this.#over.signal)
     }
@@ -326,18 +326,18 @@ function asPlanned(told: Told[], runs: Run[]): { told: Told[]; runs: Run[] } {
   const numberOf = (jobid: string) => numbers.get(jobid.replace(/-\d+$/, ''))
   return {
     told: told.map((one) => ({ ...one, number: numbers.get(one.job.id) ?? one.number })),
-    // A run of the schedule whose job nobody knows would be a complaint of its own: no job has the number 0.
+    // A run of the schedule without a job would be a complaint of its own: no job has the number 0.
     runs: runs.map((run) => ({ ...run, number: run.number === 0 ? (numberOf(run.jobid) ?? 0) : run.number }))
   }
 }
 
-/** Of one schedule; without those that a pause at the end left out. */
+/** The firings of one schedule, without those that a pause at the end left out. */
 export async function allFirings(client: Client, scheduleId: ScheduleId): Promise<Firing[]> {
   const all: Firing[] = []
   let before: number | undefined
   for (;;) {
     const { firings, nextBefore } = await client.schedules.firings({ scheduleId, before, limit: 500 })
-    // Times after the schedule was paused, at the end.
+    // Times after the schedule was paused at the end.
     all.push(...firings.filter(({ reason }) => reason !== 'paused'))
     if (nextBefore === null) return all
     before = nextBefore

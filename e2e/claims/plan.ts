@@ -1,27 +1,27 @@
-/** How much of each claim is shown. */
+/** The scale of the test of each claim. */
 export interface ClaimsOptions {
-  /** Scrapyds that pull. */
+  /** The number of Scrapyds that pull. */
   nodes: number
   slotsPerNode: number
   jobs: number
-  /** Every so many-th job runs for seconds, the others for a moment. */
+  /** Every nth job runs for seconds, the others for a moment. */
   longEvery: number
   longSeconds: number
-  /** So many Scrapyds start at once. */
+  /** The number of Scrapyds that start at once. */
   startedAtOnce: number
-  /** What strikes the leader while the jobs run, spread evenly over them. */
+  /** The faults of the leader while the jobs run, spread evenly over them. */
   strikes: Strike[]
   stallSeconds: number
   /** Identical orders, half of them to each engine at the same moment. */
   orders: number
   schedules: number
   scheduleSeconds: number
-  /** For so long the schedules fire; the leadership is handed over in the middle. */
+  /** How long the schedules fire; the leadership is handed over in the middle. */
   firingSeconds: number
   limitMinutes: number
 }
 
-/** Handed over; killed (-9) and started again; stopped for longer than its lease lasts. */
+/** Handed over; killed (-9) and restarted; stopped for longer than its lease. */
 export type Strike = 'handover' | 'kill' | 'stall'
 
 export const WHOLE: ClaimsOptions = {

@@ -24,12 +24,12 @@ import type { ClaimsOptions, Strike } from './plan.ts'
 export interface ClaimsResult {
   complaints: string[]
   jobs: { asked: number; runs: number; nodesUsed: number; mostAtOnce: number; seconds: number; askedAgain: number }
-  /** What happened to the leader while the jobs ran, and how many claims the nodes held then. */
+  /** The faults of the leader while the jobs ran, and how many claims the nodes held then. */
   strikes: { strike: Strike; heldClaims: number; nextLeaderMs: number }[]
   orders: { sent: number; during: string; jobs: number; seconds: number; sentAgain: number }[]
   firings: { schedules: number; firings: number; runs: number }
   requestsPerEngine: number[]
-  /** Resident memory in MB: of all Scrapyds, and of each engine. */
+  /** Resident memory in MB: of all Scrapyds together, and of each engine. */
   memory: { scrapyds: number; engines: number[] }
   seconds: number
 }
@@ -42,7 +42,7 @@ export interface ClaimsRunOptions extends ClaimsOptions {
   onProgress?: (text: string) => void
 }
 
-/** Jobs are numbered from 1, orders and schedules from here on. */
+/** Jobs are numbered from 1, orders and schedules from these numbers on. */
 const ORDERS = 1_000_000
 const SCHEDULES = 2_000_000
 const BULK = 100
@@ -51,7 +51,7 @@ const ORDER_LIMIT_MS = 60_000
 /** Longer than a job that an engine may have sent stays in doubt, and again when it is given up. */
 const STANDSTILL_MS = 200_000
 
-/** Shows the claims, one after the other; whatever happens, every process is ended. */
+/** Tests the claims one after the other; whatever happens, every process is ended. */
 export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
   return runInDirectory(
     { directory: options.directory, prefix: 'scrapdeck-claims-' },
@@ -171,7 +171,7 @@ class Claims {
     this.#scrapyds.push(scrapyd)
   }
 
-  /** The same order so many times, half of them to each engine, all at the same moment. */
+  /** Sends the same order this many times, half of them to each engine, all at the same moment. */
   async #sendOrders(number: number, during: 'handover' | null) {
     const { orders } = this.#options
     this.#say(`${orders} identical crawl orders at once${during === null ? '' : `, and a ${during}`}`)
@@ -188,7 +188,7 @@ class Claims {
       for (;;) {
         const { address } = this.#engines[(index + sentAgain) % this.#engines.length]!.service
         const answer = await askRest(address, request).catch(() => null)
-        // As docs/scaling.md tells clients to: no engine led, or the leader went away during the request.
+        // Repeats the request as docs/scaling.md tells clients to: no engine led, or the leader ended during it.
         const isOver = (answer !== null && answer.status !== 503) || performance.now() - since > ORDER_LIMIT_MS
         if (isOver) return answer ?? { status: 0, headers: new Headers(), body: {} }
         sentAgain += 1
@@ -202,7 +202,7 @@ class Claims {
     const fresh = answers.filter(({ body }) => body?.cached === false).length
     for (const { status } of answers) if (status !== 200) this.#complain(`a crawl order was answered with ${status}`)
     if (ids.size !== 1) this.#complain(`${orders} identical orders were answered with ${ids.size} jobs`)
-    // The answer that says so may be the one that was lost.
+    // The response may have been lost.
     if (fresh > 1 || (sentAgain === 0 && fresh === 0)) this.#complain(`${fresh} answers say that the job is new`)
     this.#asked.push({ number, id: [...ids][0]! })
     await this.#untilAllEnded()
@@ -282,7 +282,7 @@ class Claims {
     return { strike, heldClaims, nextLeaderMs }
   }
 
-  /** Until it leads: the answer to the request may be lost with the leader that was to send it. */
+  /** Waits until it leads: the response may be lost with the old leader that was to send it. */
   async #handOver(to: ChaosEngine): Promise<void> {
     const handOver = async () => {
       if (await to.leads()) return true
@@ -317,7 +317,7 @@ class Claims {
     return (await until('an engine leads', find, Boolean, NEW_LEADER_MS))!
   }
 
-  /** Gives up when nothing runs any more: what is missing is then told by judgeRuns. */
+  /** Gives up when nothing runs any more; judgeRuns then reports what is missing. */
   async #untilRuns(wanted: number): Promise<void> {
     let [count, changedAt] = [this.#countRuns(), performance.now()]
     while (count < wanted && performance.now() - changedAt < STANDSTILL_MS) {
@@ -328,12 +328,12 @@ class Claims {
     }
   }
 
-  /** Gives up when nothing ends any more. The logs of thousands of runs may still be read when all have run. */
+  /** Gives up when nothing ends any more. After the last run, the logs of thousands of runs may still be read. */
   async #untilAllEnded(): Promise<void> {
     let [left, changedAt] = [-1, performance.now()]
     while (left !== 0 && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
-      // An engine was struck a moment ago.
+      // A fault hit an engine a moment ago.
       const facets = await this.#client.jobs.facets({}).catch(() => null)
       const live = facets?.status.filter(({ value }) => ['queued', 'starting', 'running'].includes(value))
       const now = live?.reduce((sum, { count }) => sum + count, 0) ?? left
@@ -342,7 +342,7 @@ class Claims {
     }
   }
 
-  /** Each of its requests goes to either engine. */
+  /** A client whose requests go to either engine. */
   get #client(): Client {
     return connectClient(this.#balancer!.url, TEST_CREDENTIALS)
   }
@@ -359,7 +359,7 @@ class Claims {
     return readTruth(this.#truthFile)
   }
 
-  /** Asked for often: the round robin in this process must not wait for it. */
+  /** Called often, so it must not wait for the round robin in this process. */
   #countRuns(): number {
     return readFileSync(this.#truthFile, 'latin1').split('begin ').length - 1
   }
@@ -381,13 +381,13 @@ class Claims {
   }
 }
 
-/** Every 500th is asked for alone. */
+/** Queries every 500th individually. */
 function planJob(number: number, { longEvery, longSeconds }: ClaimsOptions): PlannedJob {
   const seconds = number % longEvery === 0 ? longSeconds : 0.2
   return { number, spider: 'quick', seconds, door: number % 500 === 0 ? 'run' : 'bulk', retry: null }
 }
 
-/** 0 if the system does not say. */
+/** 0 if the system does not report it. */
 function residentMegabytes(pid: number | null): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024

@@ -1,4 +1,4 @@
-/** The Helm chart on a real API server: what it accepts, and what its controllers make of it. */
+/** The Helm chart on a real API server: what it accepts, and what its controllers create from it. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,14 +11,14 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { ClusterApi } from './cluster-api.ts'
 import type { Cluster } from './control-plane.ts'
 
-/** Long enough for a machine that does much else. */
+/** Long enough for a busy machine. */
 const LIMIT_MS = 180_000
 const NAMESPACE = 'deck'
 const RELEASE = 'deck'
 /** As the chart makes them of the release's. */
 const ENGINE = 'deck-scrapdeck'
 const SCRAPYD = 'deck-scrapdeck-scrapyd'
-/** Every kind that the chart has: one that is no longer rendered would no longer be tested. */
+/** Every kind in the chart: one that is no longer rendered would no longer be tested. */
 const KINDS = [
   'Deployment',
   'HorizontalPodAutoscaler',
@@ -55,7 +55,7 @@ async function openHelm({ directory }: Cluster) {
     (await run(program, [...words, '--namespace', NAMESPACE], { env, maxBuffer: 64 * 1024 * 1024 })).stdout
 }
 
-/** Creates the namespace and KEDA's kinds, which are not those of a bare API server. */
+/** Creates the namespace and the kinds of KEDA, which a bare API server does not have. */
 async function prepare({ api }: Cluster): Promise<void> {
   const isThere = (path: string) =>
     api.get(path).then(
@@ -75,7 +75,7 @@ async function prepare({ api }: Cluster): Promise<void> {
   }
 }
 
-/** Asks the API server as it would create the resource, with its own defaults, validation and admission. */
+/** Finds the path at which the API server creates a resource. */
 function createPathsOf(api: ClusterApi) {
   const known = new Map<string, Map<string, string>>()
   return async ({ apiVersion, kind }: Resource): Promise<string> => {
@@ -110,7 +110,7 @@ const untilReady = (cluster: Cluster, plural: string, name: string, replicas: nu
     LIMIT_MS
   )
 
-/** The names under which the pods of a service are found. */
+/** The names under which a service's pods are found. */
 async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
   type Slice = { endpoints?: { hostname?: string; targetRef: { name: string }; conditions: { ready?: boolean } }[] }
   const query = `?labelSelector=kubernetes.io/service-name%3D${service}`
@@ -121,7 +121,7 @@ async function hostsOf(cluster: Cluster, service: string): Promise<string[]> {
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, index) => `${name}-${index}`)
 
-/** Claims of a set wait for volumes, as on a cluster without dynamic ones. */
+/** Claims of a StatefulSet wait for volumes, as on a cluster without dynamic ones. */
 async function createVolumes({ api }: Cluster, count: number): Promise<void> {
   for (const name of numbered('volume', count)) {
     await api.put('POST', 'api/v1/persistentvolumes', {
@@ -151,7 +151,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       }
     }
     assert.deepEqual([...kinds].sort(), KINDS)
-    // A check that cannot fail checks nothing: misspelt fields, of Kubernetes and of KEDA.
+    // Proves that the check can fail: misspelt fields, of Kubernetes and of KEDA.
     const everything = await helm('template', RELEASE, CHART, ...setting(VALUE_SETS['everything']!))
     for (const [right, wrong] of [
       ['readinessProbe', 'readynessProbe'],
@@ -182,7 +182,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       const claims = await listOf<Resource & { status: { phase: string } }>(cluster, 'api/v1', 'persistentvolumeclaims')
       assert.deepEqual(namesOf(claims), [`data-${ENGINE}-0`, ...scrapyds.map((name) => `data-${name}`)])
       assert.ok(claims.every(({ status }) => status.phase === 'Bound'))
-      // The names that discovery reads are those under which the nodes are drained and activated.
+      // Discovery reads the same names under which the nodes are drained and activated.
       const found = await until(
         'the Scrapyds',
         () => hostsOf(cluster, SCRAPYD),
@@ -210,7 +210,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
       await untilReady(cluster, 'statefulsets', SCRAPYD, 2)
       assert.deepEqual(await secret(), before, 'the upgrade changed the passwords')
 
-      // A set of another kind under the same name: Helm removes the one and creates the other.
+      // Another kind of workload under the same name: Helm removes the one and creates the other.
       const scaled = ['engine.autoscaling.enabled=true', 'scrapyd.keda.enabled=true', 'ingress.enabled=true']
       await helm('upgrade', RELEASE, CHART, ...setting([...POSTGRES, ...scaled, 'ingress.host=deck.example.org']))
       // One pod without a number of replicas, until the autoscaler asks for its minimum.
@@ -240,7 +240,7 @@ export const CHART_CASES: Record<string, (world: { cluster: Cluster }) => Promis
     for (const plural of ['deployments', 'statefulsets', 'replicasets']) {
       assert.deepEqual(await listOf(cluster, 'apis/apps/v1', plural), [])
     }
-    // What cannot be had again stays: the data, and the key to its secrets.
+    // What cannot be recreated stays: the data, and the key to its secrets.
     assert.ok((await secret())['secret-key'])
     assert.equal((await listOf(cluster, 'api/v1', 'persistentvolumeclaims')).length, 4)
   }

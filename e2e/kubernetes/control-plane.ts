@@ -49,7 +49,7 @@ export async function startCluster(directory: string, python: string) {
     })
   )
   const programs = new Map<string, ChildProcess>()
-  // Whatever ends this process, also a failure of the start.
+  // Runs whenever this process ends, even after a failed start.
   process.on('exit', () => {
     for (const child of programs.values()) child.kill('SIGKILL')
   })

@@ -46,7 +46,7 @@ interface RunningPod {
   /** Where in the file of a container its log begins since the last rotation: older lines are no longer served. */
   rotatedAt: Map<string, number>
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
-  /** Of one that serves something. */
+  /** The address of a container that serves something. */
   address: string | null
   isStopping: boolean
   isOver: boolean
@@ -54,7 +54,7 @@ interface RunningPod {
 
 /** An image with this name cannot be pulled. */
 export const MISSING_IMAGE = 'registry.invalid/missing:1'
-/** What `python3` runs in. */
+/** The image in which `python3` runs. */
 export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
@@ -69,7 +69,7 @@ export async function startKubelet(options: {
   api: ClusterApi
   name: string
   directory: string
-  /** What `python3` is in every image. */
+  /** The program behind `python3` in every image. */
   python: string
   certificate: string
   key: string
@@ -97,7 +97,7 @@ export async function startKubelet(options: {
       createReadStream(file, { start: begin }).pipe(response)
       return
     }
-    // Who follows does not notice a rotation.
+    // A client that follows the log does not notice a rotation.
     let sent = begin
     const timer = setInterval(() => {
       const size = statSync(file).size
@@ -187,7 +187,7 @@ export async function startKubelet(options: {
     if (child !== null && Date.parse(pod.metadata.deletionTimestamp) <= Date.now() + (graceMs <= 1_000 ? 1_000 : 0)) {
       child.kill('SIGKILL')
     }
-    // With a finalizer the pod stays after that.
+    // A pod with a finalizer stays after that.
     if (one.isOver && graceMs > 0) void api.remove(`${pathOf(pod)}?gracePeriodSeconds=0`).catch(() => {})
   }
 
@@ -312,7 +312,7 @@ export async function startKubelet(options: {
     port,
     /** The processes of the pods' containers. */
     runningCount: () => [...pods.values()].filter(({ child }) => child !== null).length,
-    /** As the kubelet does at `containerLogMaxSize`: from now on, the log begins here. */
+    /** Like the kubelet at `containerLogMaxSize`: from now on, the log begins here. */
     rotateLog(podName: string) {
       const one = [...pods.values()].find(({ pod }) => pod.metadata.name === podName)
       const container = one?.pod.spec.containers[0]?.name

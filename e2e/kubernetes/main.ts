@@ -1,7 +1,6 @@
 /**
- * Jobs on a real Kubernetes API, with its own controllers and scheduler and a stand-in kubelet.
- * `npm run test:kubernetes` runs it.
- * With words, only the cases whose names contain one of them.
+ * Tests jobs on a real Kubernetes API, with its own controllers and scheduler and a stand-in kubelet. `npm run
+ * test:kubernetes` runs it; with arguments, it runs only the cases whose names contain one of them.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -23,7 +22,7 @@ import { type Cluster, startCluster, TOKENS } from './control-plane.ts'
 import { MISSING_IMAGE, SCRAPY_IMAGE } from './kubelet.ts'
 import { startFaultyProxy } from './faulty-proxy.ts'
 
-/** Long enough for a machine that does much else. */
+/** Long enough for a busy machine. */
 const LIMIT_MS = 180_000
 const NAMESPACE = 'crawls'
 const SETTINGS = {
@@ -60,12 +59,12 @@ async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
   return jobs[0]!.id
 }
 
-/** Has each of its runs add a line to a file, however the cluster and Scrapdeck see them. */
+/** Each of its runs adds a line to a file, whatever the cluster and Scrapdeck observe. */
 function countRuns({ directory }: World, name: string) {
   const file = join(directory, `${name}.runs`)
   return {
     args: { touch_file: file },
-    /** Fails unless so many runs began, of as many jobs. */
+    /** Fails unless exactly this many runs began, each of another job. */
     require(expected: number): void {
       const lines = readFileSync(file, 'utf8').trim().split('\n')
       assert.equal(lines.length, expected, `${lines.length} runs began`)
@@ -230,7 +229,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       const get = () => world.service.client.nodes.get({ id: world.node.id })
       const node = await until('its slots', get, ({ slots }) => slots === 2, LIMIT_MS)
       assert.match(node.slotsText, /ResourceQuota crawl-quota \(requests.memory\)/)
-      // More than fit: the API server takes the Job and refuses its pod.
+      // More than fit: the API server accepts the Job but refuses its pod.
       await world.service.client.nodes.update({ id: world.node.id, slots: 3 })
       const ids = [await slow(world), await slow(world), await slow(world)]
       const waits = async () =>
@@ -316,7 +315,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     await running(world, id)
     const { metadata, spec } = await podOf(world, id)
     const { nodeName: _node, ...rest } = spec
-    // Without the Job's own labels: its controller would adopt the pod and delete it as one too many.
+    // Without the labels of the Job: its controller would adopt the pod and delete it as surplus.
     const labels = Object.fromEntries(Object.entries(metadata.labels).filter(([name]) => name === NODE_LABEL))
     await world.cluster.api.put('POST', `api/v1/namespaces/${NAMESPACE}/pods`, {
       ...{ apiVersion: 'v1', kind: 'Pod', spec: rest },
@@ -389,7 +388,7 @@ async function openWorld(directory: string, parts: AsyncDisposableStack): Promis
   const proxy = parts.adopt(await startFaultyProxy(faulty), ({ stop }) => stop())
   const { api } = cluster
   await api.put('POST', 'api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
-  // The role of the documentation, so that it is right.
+  // Uses the role of the documentation to prove that it is right.
   const documentation = readFileSync(resolve(import.meta.dirname, '../../docs/kubernetes.md'), 'utf8')
   const role = parse(/```yaml\n([\s\S]*?)```/.exec(documentation)![1]!.replace(/^ {3}/gm, ''))
   const rbac = `apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`

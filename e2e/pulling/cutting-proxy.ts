@@ -3,18 +3,18 @@ import http from 'node:http'
 import net from 'node:net'
 
 /**
- * An HTTP proxy (`GET http://…`, as HTTP_PROXY asks for) that loses connections: before a request has arrived, or after
- * it was carried out and before its answer got through. What is lost, the test decides by the path.
+ * An HTTP proxy (`GET http://…`, as HTTP_PROXY requires) that loses connections: before a request has arrived, or after
+ * it was carried out and before its response got through. The test selects by path what is lost.
  */
 export interface CuttingProxy {
   url: string
   /** Requests passed on, by path without query. */
   counts: Map<string, number>
-  /** Loses the next `count` requests to paths that end so, on their way there or back. */
+  /** Loses the next `count` requests to paths with this ending, on their way there or back. */
   lose(what: 'request' | 'answer', path: string, count: number): void
-  /** Every n-th connection is cut in one way or the other; 0: none. */
+  /** Cuts every nth connection in one way or the other; 0: none. */
   cutEvery: number
-  /** Answers nothing at all, like a firewall. */
+  /** Never responds, like a firewall. */
   isBlackHole: boolean
   lost: number
   close(): Promise<void>
@@ -46,7 +46,7 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       { method: request.method, headers: { ...request.headers, connection: 'close' }, agent: false },
       (answer) => {
         if (loss === 'answer') {
-          // Carried out, and nobody learns of it.
+          // The request was carried out, but the response is lost.
           answer.resume().once('end', () => request.socket.destroy())
           return
         }
@@ -56,7 +56,7 @@ export async function startCuttingProxy(): Promise<CuttingProxy> {
       }
     )
     onward.once('error', () => request.socket.destroy())
-    // A node that hangs up is noticed on the other side.
+    // Passes on that a node hangs up.
     response.once('close', () => onward.destroy())
     request.pipe(onward)
   })

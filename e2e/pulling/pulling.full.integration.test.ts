@@ -40,7 +40,7 @@ const untilStatus = (service: Service, id: JobId, status: Job['status']): Promis
     60_000
   )
 
-/** How often Scrapyd started the job, by its own log. */
+/** How often Scrapyd started the job, according to its own log. */
 const startsOf = (output: string, jobid: string): number =>
   [...output.matchAll(/Process started:.*/g)].filter(([line]) => line.includes(`job='${jobid}'`)).length
 
@@ -143,7 +143,7 @@ it('a token works for its node alone, until it is renewed or revoked', async () 
     })
   expect((await ask('/api/node/v1/open', token)).status).toBe(400)
   expect((await ask('/api/node/v1/open', `${token.slice(0, -1)}x`)).status).toBe(401)
-  // It opens no other door, and a password does not open this one.
+  // The token opens no other endpoint, and a password does not open this one.
   expect((await ask('/api/v1/system/pause', token)).status).toBe(401)
   const { token: renewed } = await service.client.nodes.renewToken({ id: node.id })
   expect((await ask('/api/node/v1/open', token)).status).toBe(401)

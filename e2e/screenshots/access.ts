@@ -57,7 +57,7 @@ async function setUpApp(address: string, username: string): Promise<void> {
 
 const openAccess = async (page: Page) => {
   await page.goto('#/access')
-  // Another role may still be looked through.
+  // The page may still be viewed as another role.
   const stop = page.getByRole('status').getByRole('button', { name: 'Stop' })
   if (await stop.isVisible()) await stop.click()
   await page.getByText('GitLab deploys').waitFor()

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000
 /** Nothing listens there. */
 const NOWHERE = 'http://127.0.0.1:9'
 
-/** Alerts that fire, are acknowledged, silenced, muted and over; rules, channels of which one fails, silences. */
+/** Alerts that fire, or are acknowledged, silenced, muted or over; rules; channels, one of which fails; silences. */
 export async function fillAlerts({ client }: Service): Promise<void> {
   const [chat, onCall] = [
     await channel(client, '#crawl-alerts', { kind: 'webhook', url: 'http://127.0.0.1:9/chat' }, { quiet: QUIET }),
@@ -66,7 +66,7 @@ export async function fillAlerts({ client }: Service): Promise<void> {
   )
   const failing = (await firing()).filter(({ ruleName }) => ruleName === 'A spider of shop fails')
   await client.alerts.acknowledge({ ids: failing.map(({ id }) => id) })
-  // It ends with its rule.
+  // The alert ends with its rule.
   await client.alertRules.update({ ...ending, enabled: false })
 }
 

@@ -94,7 +94,7 @@ async function fillFleet(): Promise<void> {
   const states = () => Promise.all(first.map(async (id) => (await client.jobs.status({ id })).state))
   await until('the first jobs to end', states, (all) => all.every((state) => state === 'ended'), 120_000)
   await runOnLocalNode()
-  // By somebody else, past the queue.
+  // Another client queues it directly on the Scrapyd.
   const external = new URLSearchParams({ project: 'shop', spider: 'slow', seconds: '600' })
   await fetch(new URL('schedule.json', scrapyds[0]!.url), { method: 'POST', body: external })
   await run('shop', 'slow', 6, { seconds: '600' })
@@ -313,7 +313,7 @@ for (const scheme of SCHEMES) {
         }
         await context.close()
       }
-      // Those of access are last: they log in as somebody else.
+      // The screens of access come last, because they log in as another user.
       await take(service, {
         ...SCREENS,
         ...RESULT_SCREENS,

@@ -19,7 +19,7 @@ export async function startSharedEngines(names: string[], { localSlots = 0 } = {
   for (const name of names) {
     const dataDirectory = join(root, name)
     mkdirSync(dataDirectory)
-    // What seals secrets must be the same everywhere.
+    // The encryption key must be the same everywhere.
     if (engines.length > 0) cpSync(join(root, names[0]!, 'secret.key'), join(dataDirectory, 'secret.key'))
     const environment = { SCRAPDECK_ENGINE_NAME: name }
     engines.push(await startService({ dataDirectory, localSlots, arguments: [`--store=${database.url}`], environment }))

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Something that runs for minutes and starts processes. */
+/** A run that takes minutes and starts processes. */
 interface LongRun<Result> {
   run(): Promise<Result>
-  /** Ends every process that it started, however far it came. */
+  /** Ends every process that it started, at any stage. */
   end(): Promise<void>
 }
 

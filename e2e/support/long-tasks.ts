@@ -10,7 +10,7 @@ const rendererRoot = resolve(import.meta.dirname, '../../src/renderer')
 
 export const BUSY_NODES = 1_000
 export const BUSY_SLOTS = 16
-/** After loading and drawing the first responses. */
+/** Starts after loading and drawing the first responses. */
 const SETTLE_MS = 2_500
 
 export interface LongTasks {

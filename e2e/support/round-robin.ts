@@ -3,7 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
 
-/** What stands in front of several engines: each request goes to the next one, without stickiness. */
+/** A load balancer for several engines: each request goes to the next one, without stickiness. */
 export interface RoundRobin {
   url: string
   /** Requests passed on, by the address of the engine. */
@@ -11,7 +11,7 @@ export interface RoundRobin {
   close(): Promise<void>
 }
 
-/** An engine that stands still accepts connections; one whose machine is gone does not. */
+/** A stalled engine accepts connections; one whose machine is gone does not. */
 const CONNECT_LIMIT_MS = 2_000
 
 /**
@@ -76,7 +76,7 @@ function passTo(socket: net.Socket, request: http.IncomingMessage, response: htt
   request.pipe(onward)
 }
 
-/** null: nobody accepts connections there. */
+/** null: no process accepts connections there. */
 async function connectTo({ hostname, port }: URL): Promise<net.Socket | null> {
   const socket = net.connect({ host: hostname, port: Number(port), noDelay: true })
   try {

@@ -1,6 +1,6 @@
 /**
- * What programs outside rely on, recorded: a change of it shows in the diff of a commit. Record an intended change with
- * `vitest run --project unit e2e/surface --update`.
+ * The recorded surface that external programs rely on: a change appears in the diff of a commit. Record an intended
+ * change with `vitest run --project unit e2e/surface --update`.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

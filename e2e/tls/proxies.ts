@@ -28,12 +28,12 @@ interface Proxy {
   name: string
   /** The language of its block in docs/security.md. */
   language: string
-  /** What is there, with the ports and files of a test. */
+  /** Returns the documented block, adapted to the ports and files of a test. */
   configure(documented: string, place: Place): string
   command(file: string, place: Place): string[]
 }
 
-/** Throws if the document no longer has what is replaced. */
+/** Throws if the document no longer contains the text to replace. */
 function replace(textOf: string, pairs: [from: string, to: string][]): string {
   let result = textOf
   for (const [from, to] of pairs) {
@@ -79,7 +79,7 @@ ${server}
   }
 ]
 
-/** Runs the documented configuration before a real service, and returns what it showed. */
+/** Runs the documented configuration in front of a real service, and returns its results. */
 export async function tryProxy(proxy: Proxy): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-proxy-'))
   const service = await startService({
@@ -184,7 +184,7 @@ function makeCertificate(directory: string): void {
   execFileSync('openssl', ['req', '-x509', ...curve, ...names, ...paths], { stdio: 'ignore' })
 }
 
-/** The demo with a file in it that does not compress. */
+/** The demo project with a file that does not compress. */
 async function buildLargeEgg(directory: string): Promise<Buffer> {
   const path = join(directory, 'large.egg')
   writeFileSync(path, await buildDemoEgg())

@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Attack, Target } from '../attack.ts'
 import { AUTHORIZATION } from '../attacker.ts'
 
-/** Somebody who waits behind the attack is answered within this time. */
+/** Other clients are answered within this time during the attack. */
 const OTHERS_LIMIT_MS = 2_000
-/** Half-sent requests that nobody authenticated are gone after this. */
+/** Half-sent requests without credentials are closed after this time. */
 const CLOSED_LIMIT_MS = 40_000
 
-/** Opens many connections, sends the beginning of a request on each, and asks as somebody else meanwhile. */
+/** Opens many connections, sends the beginning of a request on each, and meanwhile sends requests as another client. */
 async function holdOpen(target: Target, [line, rest]: [string, string], wanted: number): Promise<string[]> {
   const { attacker } = target
   const beginning = `${line} HTTP/1.1\r\nHost: ${attacker.host}\r\n${rest}`
@@ -24,7 +24,7 @@ async function holdOpen(target: Target, [line, rest]: [string, string], wanted: 
         socket.write(beginning)
         sockets.push(socket)
       } catch {
-        // Refused: exactly what a cap on connections does.
+        // The service refused the connection, which is what a limit on connections does.
         closed += 1
       }
     }
@@ -47,7 +47,7 @@ async function holdOpen(target: Target, [line, rest]: [string, string], wanted: 
   }
 }
 
-/** Requests of strangers that are never sent whole. */
+/** Requests without credentials that are never sent in full. */
 const heldOpen: Attack[] = [
   {
     name: '20,000 logins whose form is never sent whole',

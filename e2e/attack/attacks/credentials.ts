@@ -22,7 +22,7 @@ const asSession = (attacker: Attacker, headers: Record<string, string>, path: st
     headers: { ...headers, 'content-type': 'application/json' }
   })
 
-/** What somebody does who has a session, an old one, or none. */
+/** Attacks by someone with a session, an old session, or none. */
 export const credentialAttacks: Attack[] = [
   {
     name: 'a session asks for the password and for login links',

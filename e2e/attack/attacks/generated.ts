@@ -5,7 +5,7 @@ import { contract } from '../../../src/shared/contract/index.ts'
 import type { Attack } from '../attack.ts'
 import type { Got, Sent } from '../attacker.ts'
 
-/** A value that no schema wants, with a name for reports. */
+/** A value that no schema accepts, with a name for reports. */
 interface Hostile {
   name: string
   value: unknown
@@ -99,7 +99,7 @@ interface Variant {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** One operation of the contract with one value of its example replaced, through any of its doors. */
+/** One operation of the contract with one value of its example replaced, through any of its endpoints. */
 const operationVariant: fc.Arbitrary<Variant> = fc
   .tuple(
     fc.constantFrom(...callable),
@@ -127,7 +127,7 @@ const operationVariant: fc.Arbitrary<Variant> = fc
     return { name: what, sent: restRequest(procedure, input) }
   })
 
-/** Longer ones are cut by Node's own limit of 16 KB for a head. */
+/** Node's own limit of 16 KB for a head cuts off longer ones. */
 const MAX_QUERY = 12_000
 
 function restRequest({ '~orpc': { route } }: AnyContractProcedure, input: unknown): Sent {
@@ -225,7 +225,7 @@ export function generateAttacks(count: number, seed: number): Attack[] {
   )
 }
 
-/** 501 and 502 are answers: a method that nobody has, a node that cannot be reached. */
+/** 501 and 502 are valid answers: an unknown method, an unreachable node. */
 function judge({ status, body }: Got): string[] {
   if (/root:.*:0:0:/.test(body)) return ['a file of the system came back']
   return status >= 500 && status !== 501 && status !== 502 ? [`answered ${status}: ${body.slice(0, 200)}`] : []

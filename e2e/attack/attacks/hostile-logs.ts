@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { JobId } from '../../../src/shared/contract/index.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** After its end on the node, a run may take so long until its outcome is known. */
+/** The limit for the time from a run's end on the node until its outcome is known. */
 const LONGEST_END_MS = 60_000
-/** The log is read for figures meanwhile. */
+/** The service reads the log for figures meanwhile. */
 const RUNS_MS = 5_000
 
 type Log = (asked: number) => Buffer
@@ -43,7 +43,7 @@ const LOGS: Record<string, () => Log> = {
   }
 }
 
-/** A Scrapyd that takes any job, and has this log of it. */
+/** A Scrapyd that accepts any job and serves this log for it. */
 async function startNode(log: Log) {
   const running = new Map<string, object>()
   const finished: object[] = []
@@ -130,7 +130,7 @@ async function admit({ watched }: Target, log: Log): Promise<string[]> {
   return complaints
 }
 
-/** What a screen of the job asks for. */
+/** The requests of a screen of the job. */
 async function readAll({ service: { client } }: Target['watched'], jobId: JobId): Promise<void> {
   const asked = [client.jobs.get({ id: jobId }), client.errors.ofJob({ jobId }), client.errors.list({})]
   await Promise.all(asked)
@@ -141,7 +141,7 @@ async function until(otherwise: string, withinMs: number, isSo: () => Promise<bo
     if (performance.now() - startedAtMs > withinMs) throw new Error(`${otherwise} within ${withinMs / 1_000} s`)
 }
 
-/** Logs that spiders wrote to harm whoever reads them: the parser, the archive, the search. */
+/** Logs written to harm their readers: the parser, the archive, the search. */
 export const hostileLogAttacks: Attack[] = Object.entries(LOGS).map(([what, make]) => ({
   name: `a log ${what}`,
   door: 'node',

@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { uploadDemo } from '../../support/demo-egg.ts'
 import type { Attack, Target } from '../attack.ts'
 
-/** What a node answers at each path: a text, made once or for each request. */
+/** The responses of a node by path: a text, made once or for each request. */
 type Answers = Record<string, string | (() => string)>
 
-/** While it is in the fleet, uploads to other projects and its own removal may take this long at most. */
+/** While the node is in the fleet, uploads to other projects and its own removal may take at most this long. */
 const LONGEST_MS = 5_000
 
 const STATUS = JSON.stringify({ status: 'ok', node_name: 'evil', pending: 0, running: 1, finished: 100 })
@@ -21,7 +21,7 @@ const job = (index: number) => ({
 })
 const ok = (fields: object) => JSON.stringify({ status: 'ok', node_name: 'evil', ...fields })
 
-/** Lets a node like this into the fleet for a few polls, and looks whether the service still answers. */
+/** Adds a node like this to the fleet for a few polls, and checks whether the service still responds. */
 async function admit({ attacker, watched }: Target, answers: Answers): Promise<string[]> {
   const server = createServer((request, response) => {
     const path = request.url!.split('?', 1)[0]!.slice(1)
@@ -57,7 +57,7 @@ async function timeOf(work: Promise<unknown>): Promise<number> {
   return performance.now() - startedAtMs
 }
 
-/** Each status tells of a restart, after which it lists other versions. */
+/** Each status reports a restart, after which the node lists other versions. */
 function flapping(): Answers {
   let [finished, round] = [1_000_000, 0]
   return {

@@ -4,7 +4,7 @@ import type { Got } from '../attacker.ts'
 const LONG = 'x'.repeat(200_000)
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** No answer may repeat what was sent at length: it would be an amplifier, and fill logs. */
+/** No response may repeat long input: that would amplify attacks and fill logs. */
 const MAX_ERROR_BYTES = 20_000
 
 function judge(what: string, { status, bytes }: Got): string[] {

@@ -19,7 +19,7 @@ const listed = (project: string, jobid: string, endTime: string | null = null) =
 })
 const LISTS = { claiming: [], pending: [], running: [], finished: [] }
 
-/** A node that speaks the protocol of docs/pulling-nodes.md, and does what it likes. */
+/** A node that speaks the protocol of docs/pulling-nodes.md, but sends whatever it likes. */
 async function join({ watched: { service } }: Target, name: string) {
   const { node, token } = await service.client.nodes.addPulling({ name, slots: 1, tags: [name] })
   const post = async (path: string, body: object | Uint8Array, over: { token?: string } = {}): Promise<Answer> => {
@@ -38,7 +38,7 @@ async function join({ watched: { service } }: Target, name: string) {
   let acked = 0
   return {
     ...{ id: node.id, token, post, stamp, opening },
-    /** Polls for a time, lists what it says, and hands on all other commands. Returns how many came. */
+    /** Polls for a time, answers requests for lists, and passes on all other commands. Returns how many arrived. */
     async play(forMs: number, on: (command: Command) => Promise<unknown>, lists: object = {}, timeMs = Date.now()) {
       const until = performance.now() + forMs
       const status = { pending: 0, running: 1, timeMs }
@@ -85,7 +85,7 @@ export const pullingNodeAttacks: Attack[] = [
       const { client } = target.watched.service
       const [holder, thief] = [await join(target, 'holder'), await join(target, 'thief')]
       const complaints: string[] = []
-      // The attacks before it may have used up what strangers may try from here.
+      // Earlier attacks may have used up the limit for unauthenticated requests from this address.
       const mustBeRefused = (what: string, status: number) => {
         if (status !== 401 && status !== 429) complaints.push(`${what}: ${status}`)
       }

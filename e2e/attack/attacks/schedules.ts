@@ -48,7 +48,7 @@ const TEMPLATES: Record<string, object[]> = {
   'a million placeholders': [{ args: texts('{now}'.repeat(7_000)) }]
 }
 
-/** Creates a schedule, does something with it, and removes it. No answer may be a failure of the service. */
+/** Creates a schedule, does something with it, and removes it. No response may be an internal error. */
 async function withSchedule(
   { attacker }: Target,
   settings: object,
@@ -66,7 +66,7 @@ async function withSchedule(
   return answers.filter(({ status }) => status >= 500 || status === 0).map(({ what, status }) => `${what}: ${status}`)
 }
 
-/** Small requests that ask for much work: timings that are costly to search, and templates that multiply. */
+/** Small requests that demand much work: timings that are costly to search, and templates that multiply. */
 export const scheduleAttacks: Attack[] = [
   ...Object.entries(TIMINGS).map(
     ([name, timing]): Attack => ({
@@ -101,7 +101,7 @@ export const scheduleAttacks: Attack[] = [
     ['demo', 'ghost'].map(
       (project): Attack => ({
         name: `a firing of ${name}, ${project === 'demo' ? 'deployed' : 'of no project'}`,
-        // What is queued, or takes long to send, is left to the whole run.
+        // Only the full run includes what queues jobs or takes long to send.
         isLong: project === 'demo' || name.includes('braces'),
         door: 'rest',
         run: (target) =>
