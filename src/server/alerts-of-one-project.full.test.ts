@@ -18,7 +18,7 @@ async function operatorOf(t: Opened, project: string) {
 }
 
 describe('an operator of one project', () => {
-  it('cannot use up the silences of all, whatever it does at once, and ends its own together', async () => {
+  it('cannot use up all silences, even with concurrent requests, and can end its own together', async () => {
     const t = await openWithLimitedUser({ shop: 'operator' })
     const silence = () => t.limited.alertSilences.create({ ...SHOP, untilMs: untilOf(t) })
     const made = await Promise.allSettled(Array.from({ length: 110 }, silence))
@@ -39,7 +39,7 @@ describe('an operator of one project', () => {
     await silence()
   })
 
-  it('has a share of the rules, into which no rule moves either, and removes its own together', async () => {
+  it('has a share of the rules, which moving a rule cannot exceed either, and can remove its own together', async () => {
     const t = await openWithLimitedUser({ shop: 'operator', news: 'operator' })
     const rule = { ...ruleOf('spider_fails', {}), enabled: false }
     const make = (project: string) => t.limited.alertRules.create({ ...rule, project: branded(project) })
@@ -55,7 +55,7 @@ describe('an operator of one project', () => {
     expect((await t.client.alertRules.list()).rules).toEqual([])
   })
 
-  it('names only channels that its project may use; one for others is as if it were not there', async () => {
+  it('can name only channels that its project may use; any other is as if it did not exist', async () => {
     const t = await openWithLimitedUser({ shop: 'operator' })
     const channel = async (name: string, projects: string[]) =>
       (await t.client.alertChannels.create({ name, target: DESKTOP, projects: branded(projects) })).channel
@@ -81,7 +81,7 @@ describe('an operator of one project', () => {
     await expect(t.client.alertRules.create({ ...rule(news.id), project: null })).rejects.toMatchObject(refused)
   })
 
-  it('tells nothing through a channel that its project may not use any more', async () => {
+  it('sends nothing through a channel that its project may no longer use', async () => {
     const t = await openWithLimitedUser({ shop: 'operator' })
     const { channel } = await t.client.alertChannels.create({ name: 'desk', target: DESKTOP })
     const channels = [channel.id] as never

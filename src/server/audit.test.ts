@@ -20,7 +20,7 @@ async function open(options: Parameters<typeof openTestApp>[0] = {}) {
 }
 
 describe('the audit log of the server', () => {
-  it('has a login and a logout with their session, and the door of each request', async () => {
+  it('has a login and a logout with their session, and the endpoint of each request', async () => {
     const { logIn, askAnonymously, audited, anna } = await open()
     const cookie = cookieOf(await logIn(PASSWORD))
     const headers = { cookie, host: '127.0.0.1:6800', origin: 'http://127.0.0.1:6800' }
@@ -57,7 +57,7 @@ describe('the audit log of the server', () => {
     expect(JSON.stringify(audited)).not.toContain('a wrong password')
   })
 
-  it('has wrong passwords and revoked tokens of programs, but not those that sent none', async () => {
+  it('has wrong passwords and revoked tokens of programs, but not requests without credentials', async () => {
     const { askAnonymously, audited, engine, token, bearer } = await open()
     await askAnonymously({ url: '/api/v1/jobs' })
     await askAnonymously({ url: '/api/v1/jobs', headers: { authorization: basic('anna', 'wrong') } })
@@ -70,7 +70,7 @@ describe('the audit log of the server', () => {
     expect(JSON.stringify(audited)).not.toContain(bearer.slice(7))
   })
 
-  it('never has a token that is sent as a name or typed into the wrong field', async () => {
+  it('never contains a token that is sent as a name or typed into the wrong field', async () => {
     const { askAnonymously, audited, engine, token, bearer, logIn, logged } = await open()
     const secret = bearer.slice(7)
     const headers = { authorization: basic(secret, 'x'), 'x-request-id': secret }
@@ -109,7 +109,7 @@ describe('the audit log of the server', () => {
     expect(audited).toHaveLength(3)
   })
 
-  it('has what Scrapyd clients do, with secret settings masked, under the id that the answer has', async () => {
+  it('has the actions of Scrapyd clients, with secret settings masked, under the request id of the response', async () => {
     const { askAnonymously, audited, bearer, engine } = await open()
     await engine.scrapyd.addVersion(aProjectName('shop'), aVersionName('1'), Buffer.from('PK'))
     const payload = 'project=shop&spider=quotes&setting=AWS_SECRET_ACCESS_KEY=hunter2&setting=LOG_LEVEL=INFO&page=2'

@@ -47,7 +47,7 @@ async function entriesOf({ client }: Pick<EngineWithFakeNode, 'client'>): Promis
 }
 
 describe('the audit log', () => {
-  it('says who did what, from where, and what was different before', async () => {
+  it('says who did what, from where, and the values before', async () => {
     const { clientOf, client, entriesOf } = await open()
     const [{ id } = { id: '' }] = (await client.nodes.list()).nodes
     const origin = { door: 'ui', address: '10.0.0.7', requestId: 'r-1', session: '0a1b2c' }
@@ -70,7 +70,7 @@ describe('the audit log', () => {
     })
   })
 
-  it('has what was refused for lack of a role, what was invalid and what failed, and nothing that was only read', async () => {
+  it('has operations that were forbidden, invalid or failed, but no reads', async () => {
     const { clientOf, entriesOf } = await open()
     const before = (await entriesOf()).length
     const viewer = clientOf('viewer')
@@ -93,7 +93,7 @@ describe('the audit log', () => {
     ])
   })
 
-  it('counts what one sender repeats in a minute instead of filling the disk', async () => {
+  it('counts the repetitions of one sender in a minute instead of filling the disk', async () => {
     const { clientOf, entriesOf, clock } = await open()
     const before = (await entriesOf()).length
     const viewer = clientOf('viewer')
@@ -103,7 +103,7 @@ describe('the audit log', () => {
     expect((await entriesOf()).slice(before)).toMatchObject([{ count: 1 }, { operation: 'jobs.run', count: 49 }])
   })
 
-  it('counts what changes nothing, and keeps each entry of what changes something', async () => {
+  it('counts operations that change nothing, and keeps each entry of one that changes something', async () => {
     const { client, entriesOf, clock } = await open()
     const { jobs } = await client.jobs.run({ ...SHOP, notBeforeMs: clock.nowMs() + 90_000_000 })
     const ids = jobs.map(({ id }) => id)
@@ -118,7 +118,7 @@ describe('the audit log', () => {
     ])
   })
 
-  it('names the ids of a bulk request as they were sent, also those that are hidden from whoever sent it', async () => {
+  it('names the ids of a bulk request as they were sent, including those hidden from the sender', async () => {
     const { engine, client, entriesOf } = await open()
     const { keep } = (await engine.router()).jobs as unknown as { keep: unknown }
     const ids = Array.from({ length: 60 }, (_, at) => at.toString(16).padStart(32, 'f'))
@@ -168,7 +168,7 @@ describe('the audit log', () => {
     expect(await client.audit.verify({})).toMatchObject({ broken: null })
   })
 
-  it('never has a secret, whatever it was sent as', async () => {
+  it('never contains a secret, in whatever form it was sent', async () => {
     const { client, clientOf, entriesOf } = await open()
     const secrets = { args: { code: SECRET, API_TOKEN: SECRET }, env: { X: SECRET }, secretNames: ['code'] }
     const settings = { AWS_SECRET_ACCESS_KEY: SECRET, FEED_URI: `ftp://me:${SECRET}@ftp.example/x` }

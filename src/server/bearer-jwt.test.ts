@@ -41,7 +41,7 @@ async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
 }
 
 describe('a signed token of another issuer', () => {
-  it('is somebody with the role of its groups, and no user here', async () => {
+  it('gives the role of its groups, without a user here', async () => {
     const { sign, meWith, engine, askAnonymously } = await openWithIssuer()
     const token = await sign(ROBOT)
     expect(await meWith(token)).toMatchObject({ name: 'shop-pipeline', role: 'deployer' })
@@ -91,7 +91,7 @@ describe('a signed token of another issuer', () => {
     expect(await meWith(await sign({ ...ROBOT, ...changes }))).toMatch(/^401 UNAUTHORIZED/)
   })
 
-  it('of no group with a role is refused in words', async () => {
+  it('without a group that has a role is refused with an explanation', async () => {
     const { sign, meWith } = await openWithIssuer()
     for (const groups of [[], ['others'], 'pipelines,others', { pipelines: true }, undefined]) {
       expect(await meWith(await sign({ ...ROBOT, groups }))).toMatch(/^403 ROLE_REQUIRED: None of the groups of/)
@@ -99,7 +99,7 @@ describe('a signed token of another issuer', () => {
     expect(await meWith(await sign({ ...ROBOT, groups: 'pipelines' }))).toMatchObject({ role: 'deployer' })
   })
 
-  it('is refused without a signature, and with one whose secret anybody knows', async () => {
+  it('is refused without a signature, and with one by a public key used as a secret', async () => {
     const { issuer, sign, nowSeconds, meWith } = await openWithIssuer()
     const [, payload] = (await sign(ROBOT)).split('.')
     const header = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: 'first' })).toString('base64url')
@@ -113,7 +113,7 @@ describe('a signed token of another issuer', () => {
     expect(await meWith(`${whole.slice(0, -4)}AAAA`)).toMatch(/^401/)
   })
 
-  it('is not verified by a key that it brings along or points to', async () => {
+  it('is not verified with a key that it contains or points to', async () => {
     const { issuer, nowSeconds, meWith } = await openWithIssuer()
     const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
     const jwk = await exportJWK(publicKey)
@@ -136,7 +136,7 @@ describe('a signed token of another issuer', () => {
     expect(asked).toBe(0)
   })
 
-  it('by a key that nobody knows asks for keys once a minute, whoever sends how many', async () => {
+  it('with an unknown key fetches the keys once a minute, however many are sent', async () => {
     const { sign, meWith, keyRequests } = await openWithIssuer()
     await meWith(await sign(ROBOT))
     const strange = await Promise.all(Array.from({ length: 20 }, (_, at) => sign(ROBOT, { kid: `no ${at}` })))
@@ -148,7 +148,7 @@ describe('a signed token of another issuer', () => {
     expect(keyRequests()).toBe(2)
   })
 
-  it('of an issuer that is down is not said to be wrong, and an old one still counts', async () => {
+  it('of an issuer that is down is not reported as wrong, and an already verified one still counts', async () => {
     const { issuer, sign, meWith } = await openWithIssuer()
     const known = await sign(ROBOT)
     await meWith(known)

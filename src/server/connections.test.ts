@@ -50,7 +50,7 @@ async function open(connectionLimits: { total?: number } = {}) {
 
 const openOf = (some: { seen: { isClosed: boolean } }[]) => some.filter(({ seen }) => !seen.isClosed).length
 
-it('a login that is never sent to its end is closed after ten seconds, an upload with credentials is not', async () => {
+it('an incomplete login is closed after ten seconds, an upload with credentials is not', async () => {
   const { clock, port, logged, halfLogin, begin } = await open()
   const halves = await Promise.all(Array.from({ length: 20 }, () => halfLogin()))
   const upload = await begin([
@@ -81,7 +81,7 @@ it('a body that is rejected for its credentials is read for ten seconds more, so
   await expect.poll(() => seen.isClosed).toBe(true)
 })
 
-it('thousands of half-sent requests keep nobody out: the oldest strangers make room, clients with credentials stay', async () => {
+it('thousands of half-sent requests lock nobody out: the oldest unauthenticated ones are closed, clients with credentials stay', async () => {
   const { engine, request, halfLogin } = await open({ total: 20 })
   const poller = await request()
   await expect.poll(() => poller.seen.text).toContain('HTTP/1.1 200 ')
@@ -98,7 +98,7 @@ it('thousands of half-sent requests keep nobody out: the oldest strangers make r
   await expect.poll(() => poller.seen.text).toContain('shop')
 })
 
-it('when all connections have credentials, a new one is closed', async () => {
+it('if all connections have credentials, a new one is closed', async () => {
   const { request, begin } = await open({ total: 3 })
   const clients = [await request(), await request(), await request()]
   for (const { seen } of clients) await expect.poll(() => seen.text).toContain('HTTP/1.1 200 ')
@@ -137,7 +137,7 @@ it('one address has fewer connections than all, except this machine and trusted 
   expect(closedOf(many)).not.toContain(true)
 })
 
-it('bodies that are never sent to their end have 256 MB together: the oldest one goes, others are served', async () => {
+it('incomplete bodies share 256 MB: the oldest one is closed, others are served', async () => {
   const { port, begin, request } = await open()
   const head = (length: number) => [
     'POST /api/v1/jsonrpc HTTP/1.1',

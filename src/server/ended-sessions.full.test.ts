@@ -63,7 +63,7 @@ describe('a session', () => {
     expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
   })
 
-  it('that ends all others goes on, from the moment at which they are cut off', async () => {
+  it('that ends all others continues from the moment at which they end', async () => {
     const { access, secondFactors, logIn, post, me } = await openWithThief()
     const own = cookieOf(await logIn(OLD))
     secondFactors.removeAuthenticator = async () => true
@@ -73,7 +73,7 @@ describe('a session', () => {
     expect(await Promise.all(asked)).toEqual([[200, 401]])
   })
 
-  it('whose request removed nothing ends no others', async () => {
+  it('whose request changed nothing ends no others', async () => {
     const { logIn, post, me } = await openWithThief()
     const other = cookieOf(await logIn(OLD))
     expect((await post('users/me/authenticator/remove', { current: OLD }, other)).json()).toEqual({ removed: false })
@@ -81,7 +81,7 @@ describe('a session', () => {
   })
 })
 
-it('requests that wait while a new password is stored keep no session, set no password and make no token', async () => {
+it('requests that wait while a new password is stored keep no session, set no password and create no token', async () => {
   const { access, anna, logIn, post, me } = await openWithThief()
   const stored = access.updateUser(anna.id, { password: NEW })
   const requests = [1, 2, 3].flatMap(() => [

@@ -33,7 +33,7 @@ async function openWithGroup() {
 }
 
 describe('a member of a group', () => {
-  it('may do what the group may, in addition to its own, and alone by that can log in', async () => {
+  it('has the rights of the group in addition to its own, and can log in with them alone', async () => {
     const { access, group, anna, logIn, asName } = await openWithGroup()
     expect((await logIn('kim')).statusCode).toBe(303)
     expect(await asName('kim')).toMatchObject({
@@ -47,7 +47,7 @@ describe('a member of a group', () => {
     expect(await asName('kim')).toBe(401)
   })
 
-  it('loses what came from there with the next request, and keeps its session', async () => {
+  it('loses the rights of the group with the next request, and keeps its session', async () => {
     const { access, group, anna, logIn, meWith } = await openWithGroup()
     await access.groups.update(group.id, { addMembers: [anna.id] })
     const cookies = [cookieOf(await logIn('anna')), cookieOf(await logIn('kim'))]
@@ -59,7 +59,7 @@ describe('a member of a group', () => {
     expect(await meWith({ cookie: cookies[0]! })).toMatchObject({ everywhere: 'viewer', groups: [] })
   })
 
-  it('has tokens of at most that, which end with it', async () => {
+  it('has tokens with at most these rights, which end with them', async () => {
     const { access, group, kim, meWith } = await openWithGroup()
     const { secret } = await access.createToken(OWNER, {
       name: 't',
@@ -78,7 +78,7 @@ describe('a member of a group', () => {
     })
   })
 
-  it('is refused what it receives as soon as a group no longer allows it', async () => {
+  it('loses its live updates as soon as a group no longer allows them', async () => {
     const { access, group, anna, kim } = await openWithGroup()
     const principal = (await access.findByPassword('kim', PASSWORD))!
     const other = (await access.findByPassword('anna', PASSWORD))!
@@ -92,7 +92,7 @@ describe('a member of a group', () => {
     expect(anna.role).toBe('viewer')
   })
 
-  it('leaves it when removed, and a namesake is not in it', async () => {
+  it('leaves it when removed, and a new user of the same name is not in it', async () => {
     const { access, kim } = await openWithGroup()
     await access.removeUser(kim.id)
     expect(access.groups.list()[0]!.members).toEqual([])
@@ -155,7 +155,7 @@ describe('groups', () => {
     }
   })
 
-  it('are in the audit log, each change with what it was before, and members by their names', async () => {
+  it('are in the audit log, each change with the values before, and members by name', async () => {
     const opened = await openEngineWithFakeNode()
     onTestFinished(() => opened.remove())
     const { client } = opened

@@ -91,7 +91,7 @@ const echo: http.RequestListener = (request, response) => {
   })
 }
 
-describe('an engine that follows', () => {
+describe('a follower', () => {
   it('forwards method, path, query, body, cookies and the host that the client asked for', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
@@ -123,7 +123,7 @@ describe('an engine that follows', () => {
     }
   )
 
-  it('opens no endpoint of engines to its own clients, who could run any egg behind it', async () => {
+  it('does not forward the endpoints of engines, through which clients could run any egg', async () => {
     const node = {
       messages: () => import('../engine/nodes/peers/messages.ts'),
       projects: async () => ({ projects: [] })
@@ -150,7 +150,7 @@ describe('an engine that follows', () => {
     expect(await statusOf(address, path, { 'x-scrapdeck-forwarded': `${SECRET}x -`, 'x-forwarded-for': '-' })).toBe(404)
   })
 
-  it('says which requests came from the proxy that may name users, whatever their clients say', async () => {
+  it('marks the requests that came from the trusted proxy, whatever their clients claim', async () => {
     const leader = await listen(echo)
     const headers = { 'x-forwarded-for': '127.0.0.1', 'x-scrapdeck-forwarded': `${SECRET}x 127.0.0.1 proxy` }
     const passedBy = async (...proxies: string[]) => {
@@ -183,7 +183,7 @@ describe('an engine that follows', () => {
     expect(Object.keys(headers).filter((name) => name.startsWith(':'))).toEqual([])
   })
 
-  it('lets only the leader in whose certificate the database has, and shows its own where it is asked for', async () => {
+  it('accepts only the leader whose certificate is in the database, and presents its own on request', async () => {
     const [leaders, others, own] = ['leader', 'other', 'south'].map((name) => makeCertificate(name)) as [
       Files,
       Files,
@@ -224,7 +224,7 @@ describe('an engine that follows', () => {
     await closed.promise
   })
 
-  it('says within a second that nobody leads, in the form of each endpoint', async () => {
+  it('reports within a second that no engine leads, in the format of each endpoint', async () => {
     const address = await openFollower(() => null)
     const startedAtMs = performance.now()
     const [endpoint, api] = await Promise.all([fetch(`${address}/daemonstatus.json`), fetch(`${address}/api/v1/jobs`)])
@@ -234,14 +234,14 @@ describe('an engine that follows', () => {
     expect([api.status, await api.json()]).toMatchObject([503, { code: 'NO_LEADER' }])
   })
 
-  it('says the same if the leader has just gone', async () => {
+  it('reports the same if the leader has just gone', async () => {
     const leader = await listen(echo)
     await new Promise((resolve) => leader.server.close(resolve))
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     expect(await (await fetch(`${address}/api/v1/jobs`)).json()).toMatchObject({ code: 'NO_LEADER' })
   })
 
-  it('waits for a new leader before it says so', async () => {
+  it('waits for a new leader before it reports that', async () => {
     const leader = await listen(echo)
     let known: string | null = null
     setTimeout(() => (known = `http://127.0.0.1:${leader.port}`), 200)
@@ -262,7 +262,7 @@ describe('an engine that follows', () => {
     expect(await statusOf(address, { host: 'evil.example' })).toBe(403)
   })
 
-  it('answers another engine, which believes that this one leads, that it does not', async () => {
+  it('tells another engine that mistakes it for the leader that it does not lead', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     // The host that the client of the other engine asked for.
@@ -271,7 +271,7 @@ describe('an engine that follows', () => {
     expect(await statusOf(address, { host, 'x-scrapdeck-forwarded': 'guessed 10.0.0.1' })).toBe(403)
   })
 
-  it('does not pass on a header with which a client claims to be an engine', async () => {
+  it('does not forward a header with which a client claims to be an engine', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     const headers = { 'x-scrapdeck-forwarded': 'a guess 10.0.0.1' }

@@ -72,7 +72,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   )
 
 describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
-  it('may do to its nodes what the role allows, and to no other, which are as if they were not there', async () => {
+  it('may do on its nodes what the role allows; other nodes are as if they did not exist', async () => {
     const { client, own, other, inEu, engine } = await openTwoNodes()
     const app = openTestApp({
       engine: engine as unknown as FakeEngine,
@@ -144,7 +144,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
     expect(isLeft).toBe(role !== 'admin')
   })
 
-  it('gets nothing of projects, nor of what is of other nodes, whatever is asked for', async () => {
+  it('gets no data of projects or of other nodes, whatever it requests', async () => {
     const { inEu, own, client, directory } = await openTwoNodes()
     const limited = await inEu(role)
     const wrong: string[] = []
@@ -175,7 +175,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
   })
 })
 
-describe('nobody takes a node into or out of a node group of others', () => {
+describe('no user moves a node into or out of a node group of others', () => {
   it('by its tags, when it is added or changed', async () => {
     const { client, own, other, inEu, limitedTo } = await openTwoNodes()
     await client.nodes.update({ id: own.id, tags: ['eu', 'gpu'] })
@@ -201,7 +201,7 @@ describe('nobody takes a node into or out of a node group of others', () => {
     expect((await client.nodes.get({ id: own.id })).tags).toEqual(['gpu'])
   })
 
-  it('by a change that somebody else made a moment before', async () => {
+  it('by a change that another user made a moment before', async () => {
     const { client, own, inEu } = await openTwoNodes()
     const eva = await inEu('admin')
     const [, late] = await Promise.all([
@@ -231,7 +231,7 @@ describe('nobody takes a node into or out of a node group of others', () => {
     expect((await client.queue.limits()).limits).toHaveLength(1)
   })
 
-  it('nor uses the keys, files and accounts of the service, in a new address or a changed one', async () => {
+  it('or uses the keys, files and accounts of the service, in a new address or a changed one', async () => {
     const { client, own, inEu } = await openTwoNodes()
     const eva = await inEu('admin')
     const tokenFile = { kubernetes: { tokenFile: '/var/lib/scrapdeck/credentials' } }
@@ -261,7 +261,7 @@ describe('nobody takes a node into or out of a node group of others', () => {
     expect((await client.nodes.get({ id: cluster.id })).kubernetes?.projects).toEqual({ shop: { image: 'shop:1' } })
   })
 
-  it('nor learns which node has an address', async () => {
+  it('or learns which node has an address', async () => {
     const { other, own, inEu } = await openTwoNodes()
     const eva = await inEu('admin')
     expect((await eva.nodes.probe({ url: other.url })).duplicateOf).toBeNull()
@@ -280,7 +280,7 @@ it('a node password never follows a node to another address that its admin gives
   expect(moved.hasPassword).toBe(false)
 })
 
-it('whoever also has a role in a project sees all nodes, and changes those of the own groups', async () => {
+it('a user who also has a role in a project sees all nodes, and can change those of their own groups', async () => {
   const { limitedTo, own, other, client } = await openTwoNodes()
   const kim = await limitedTo({ role: null, projects: branded({ shop: 'viewer' }), nodeGroups: { eu: 'operator' } })
   expect((await kim.nodes.list()).nodes).toHaveLength(3)
@@ -335,7 +335,7 @@ it('the change feed of a node group has its nodes, those that leave it, and no o
   expect(resets.slice(1)).not.toContain(true)
 })
 
-it('the Scrapyd door, pages and files have no project for a node group', async () => {
+it('the Scrapyd API, pages and files show no project to a node group', async () => {
   const { client, engine } = await openTwoNodes()
   const app = openTestApp({ engine: engine as unknown as FakeEngine })
   const { user } = await client.users.create({

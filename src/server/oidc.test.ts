@@ -59,7 +59,7 @@ describe('signing in with OIDC', () => {
     expect(engine.access.listUsers()).toMatchObject([{ name: 'anna', origin: 'oidc', hasPassword: false }])
   })
 
-  it('is found again by who it is there, and has the role of today’s groups', async () => {
+  it('finds the user again by the subject id, and gives the role of the current groups', async () => {
     const { provider, engine, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     const first = await me()

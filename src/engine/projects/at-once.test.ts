@@ -79,7 +79,7 @@ test('on demand, nothing is sent before a job needs it', async () => {
   expect(t.clock.timerCount()).toBe(0)
 })
 
-test('at once, the latest version goes to all nodes that are up, and to others when they come back', async () => {
+test('if set to send at once, the latest version goes to all nodes that are up, and to others when they return', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
   await t.projects.upload(await anEgg(), { version: V1 })
@@ -92,7 +92,7 @@ test('at once, the latest version goes to all nodes that are up, and to others w
   expect(t.sent.slice(2)).toEqual(['2 to n3'])
 })
 
-test('what a node lost, or has by the name of an egg that was replaced, is mended by itself', async () => {
+test('an egg that a node lost, or has in an older form, is sent again automatically', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
   await t.projects.upload(await anEgg(), { version: V1 })
@@ -106,7 +106,7 @@ test('what a node lost, or has by the name of an egg that was replaced, is mende
   expect(t.sent.slice(3).sort()).toEqual(['1 to n1', '1 to n2'])
 })
 
-test('a node that takes no egg is tried again after its back-off, and the others are not kept waiting', async () => {
+test('a node that refuses an egg is tried again after its back-off, without delaying the others', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
   t.refusing.add('n1')

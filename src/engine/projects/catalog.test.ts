@@ -15,7 +15,7 @@ const seen = (version: string): StoredVersion => ({
   deployments: []
 })
 
-test('a version is found by its name before its spelling, and its namesake by the spelling once it is gone', () => {
+test('a version is found by its exact name first, and by another spelling only if that does not exist', () => {
   const catalog = new Catalog()
   for (const version of ['1.0', '1_0']) catalog.remember(seen(version))
   expect(['1.0', '1_0', '1-0', '1:0'].map((name) => catalog.find(SHOP, aVersionName(name))?.version)).toEqual([
@@ -32,7 +32,7 @@ test('a version is found by its name before its spelling, and its namesake by th
   expect(catalog.find(SHOP, aVersionName('1_0'))?.version).toBe('1.0')
 })
 
-test('looking up what is not there costs no walk through all that a node lists', () => {
+test('looking up an unknown version does not walk through the whole list of a node', () => {
   const catalog = new Catalog()
   const begun = process.cpuUsage()
   for (let index = 0; index < 10_000; index += 1) {

@@ -68,7 +68,7 @@ async function openRoom({ hasPython = true } = {}) {
   return Object.assign(room, { distribution })
 }
 
-test('an egg is sent once, however many ask for it, and is present then', async () => {
+test('an egg is sent once, however many jobs need it, and is then present', async () => {
   await using t = await openRoom()
   let accept = () => {}
   t.answer = () => new Promise((resolve) => (accept = resolve))
@@ -84,7 +84,7 @@ test('an egg is sent once, however many ask for it, and is present then', async 
   expect(t.sent).toHaveLength(1)
 })
 
-test('where there is no Python, the first node that gets an egg tells its spiders', async () => {
+test('without Python, the first node that gets an egg lists its spiders', async () => {
   await using t = await openRoom({ hasPython: false })
   expect(t.projects.catalog.find(aProjectName('shop'), aVersionName('1'))?.spiders).toBeNull()
   await t.distribution.ensure(aNodeId('n1'), aProjectName('shop'), aVersionName('1'))
@@ -92,7 +92,7 @@ test('where there is no Python, the first node that gets an egg tells its spider
   expect(t.projects.catalog.spidersOf(aProjectName('shop'), aVersionName('1'))).toEqual(['prices', 'only on n1'])
 })
 
-test('spiders that a node tells of an egg that was replaced meanwhile are not those of its successor', async () => {
+test('spiders that a node lists for an egg replaced meanwhile are not assigned to the new egg', async () => {
   await using t = await openRoom({ hasPython: false })
   const late = Promise.withResolvers<string[]>()
   t.listed = vi.fn(() => late.promise)
@@ -111,7 +111,7 @@ test('spiders that a node tells of an egg that was replaced meanwhile are not th
   expect(t.projects.catalog.find(SHOP, V1)?.spiders).toEqual(['new'])
 })
 
-test('after a failure a node is left alone for 30 s, then twice as long each time, up to 10 min', async () => {
+test('after a failure a node is left alone for 30 s, doubling each time up to 10 min', async () => {
   await using t = await openRoom()
   t.answer = async () => {
     throw new Error('n1 is full')
@@ -134,7 +134,7 @@ test('after a failure a node is left alone for 30 s, then twice as long each tim
   expect(failed).toMatchObject({ state: 'failed', error: 'n1 is full' })
 })
 
-test('every egg of ours is on the local node at once; a version that was only seen on nodes can be sent to none', async () => {
+test('every egg of ours is on the local node at once; a version that only nodes have cannot be sent', async () => {
   await using t = await openRoom()
   expect(t.distribution.isPresent(aNodeId('local'), SHOP, V1)).toBe(true)
   await t.projects.recordSeenOnNode(N1, OLD, [V3])
@@ -144,7 +144,7 @@ test('every egg of ours is on the local node at once; a version that was only se
   await expect(t.distribution.ensure(N2, OLD, V3)).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
 })
 
-test('a deployment to many nodes tells each step, tries failed nodes again, and ends whatever fails', async () => {
+test('a deployment to many nodes reports each step, retries failed nodes, and ends whatever fails', async () => {
   await using t = await openRoom()
   t.answer = async () => {
     throw new Error('no')
@@ -163,7 +163,7 @@ test('a deployment to many nodes tells each step, tries failed nodes again, and 
   expect(steps.find((step) => step.nodeId === 'gone' && step.state === 'failed')!.error).toBe('The node was removed.')
 })
 
-test('an egg that was replaced on its way is not present', async () => {
+test('an egg that was replaced during its upload is not present', async () => {
   await using t = await openRoom()
   let accept = () => {}
   t.answer = () => new Promise((resolve) => (accept = resolve))
@@ -175,14 +175,14 @@ test('an egg that was replaced on its way is not present', async () => {
   expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
 })
 
-test('a version that a node does not know after all is absent there', async () => {
+test('a version that a node turns out not to know is absent there', async () => {
   await using t = await openRoom()
   await t.distribution.ensure(N1, SHOP, V1)
   await t.distribution.forget(N1, SHOP, V1)
   expect(t.distribution.stateOf(N1, SHOP, V1)).toBe('absent')
 })
 
-test('a disk that is full is a failure too, which has its back-off', async () => {
+test('a full disk is a failure with a back-off, too', async () => {
   await using t = await openRoom()
   t.projects.recordDeployment = () => Promise.reject(new Error('the disk is full'))
   await expect(t.distribution.ensure(N1, SHOP, V1)).rejects.toThrow('the disk is full')
@@ -217,7 +217,7 @@ test('an egg that goes to many nodes at once is read from disk as it is sent', a
   expect(eggs).toHaveLength(3)
 })
 
-test('what a node said that cannot import an egg is known until it takes it, or there is another egg', async () => {
+test('the import error of a node is kept until it accepts the egg, or the egg is replaced', async () => {
   await using t = await openRoom()
   const errors = () =>
     Object.fromEntries([...t.distribution.importErrors(SHOP, V1)].map(([id, { output }]) => [id, output]))
@@ -242,7 +242,7 @@ test('what a node said that cannot import an egg is known until it takes it, or 
   expect(errors()).toEqual({})
 })
 
-test('what nodes said of an egg is forgotten with the egg and with the node, and of a long output the end is kept', async () => {
+test('import errors are deleted with the egg or the node, and only the end of a long one is kept', async () => {
   await using t = await openRoom()
   t.answer = async (nodeId) => {
     throw new Error(`cannot import ${'x'.repeat(5_000)} on ${nodeId}`)
@@ -266,7 +266,7 @@ test('what nodes said of an egg is forgotten with the egg and with the node, and
   expect([told(), t.distribution.stateOf(N2, SHOP, V1)]).toEqual([[], 'absent'])
 })
 
-test('what becomes of an egg that was replaced on its way says nothing about the new one', async () => {
+test('the result for an egg replaced during its upload does not apply to the new one', async () => {
   await using t = await openRoom()
   const old = { accept: () => {}, refuse: (_error: Error) => {} }
   t.answer = (nodeId) =>
@@ -291,7 +291,7 @@ test('what becomes of an egg that was replaced on its way says nothing about the
   expect([N1, N2, N3].map((nodeId) => t.distribution.stateOf(nodeId, SHOP, V1))).toEqual(['absent', 'absent', 'never'])
 })
 
-test('nodes disagree on the latest version only if releases that order differently have the versions', async () => {
+test('nodes disagree on the latest version only if Scrapyd releases with different orders have the versions', async () => {
   await using t = await openRoom()
   const [older, newer] = [aVersionName('1.9'), aVersionName('1.10')]
   for (const version of [older, newer])

@@ -50,7 +50,7 @@ async function openRoom() {
   return { projects, distribution, sent, states, later, clock, open, [Symbol.asyncDispose]: temporary.remove }
 }
 
-test('what we sent and a node lists no longer is missing there, and is sent again before the next job', async () => {
+test('a version that we sent and a node no longer lists is missing there, and is sent again before the next job', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1_0 })
   await t.distribution.ensure(N1, SHOP, V1_0)
@@ -69,7 +69,7 @@ test('what we sent and a node lists no longer is missing there, and is sent agai
   expect(t.sent).toHaveLength(2)
 })
 
-test('a project that a node lists no longer is missing with all of its versions', async () => {
+test('a project that a node no longer lists is missing with all of its versions', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1_0 })
   await t.distribution.ensure(N1, SHOP, V1_0)
@@ -78,7 +78,7 @@ test('a project that a node lists no longer is missing with all of its versions'
   expect(t.states()).toEqual([['missing', true]])
 })
 
-test('a name that a node lists and we did not send is foreign: it may be other code, so ours is sent before a job', async () => {
+test('a version that a node lists but we did not send is foreign and may be other code, so ours is sent before a job', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1_0 })
   await t.later()
@@ -89,7 +89,7 @@ test('a name that a node lists and we did not send is foreign: it may be other c
   expect(t.states()).toEqual([['present', true]])
 })
 
-test('a foreign version that is listed no longer is forgotten; a missing one that comes back is foreign', async () => {
+test('a foreign version that is no longer listed is forgotten; a missing one that returns is foreign', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1_0 })
   await t.later()
@@ -124,7 +124,7 @@ test('an egg that was replaced here since it was sent is sent again', async () =
   expect(new Set(t.sent).size).toBe(2)
 })
 
-test('an answer that was asked for before the egg arrived proves nothing about it', async () => {
+test('a list that was requested before the egg arrived proves nothing about it', async () => {
   await using t = await openRoom()
   const askedAtMs = t.clock.nowMs()
   await t.projects.upload(await anEgg(), { version: V1_0 })

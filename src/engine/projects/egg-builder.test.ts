@@ -79,7 +79,7 @@ test('a zip without scrapy.cfg, or with it two folders deep, is no project', asy
   expect(await buildEggFromArchive(await openZipArchive(zip))).toBeNull()
 })
 
-test('settings that are named but not there are told with the file that is missing', async () => {
+test('missing settings are reported with the name of the missing file', async () => {
   const files = filesOf({ 'scrapy.cfg': CONFIGURATION, 'shop/__init__.py': '' })
   await expect(buildEgg(files)).rejects.toThrow('no shop/settings.py beside it')
   await expect(buildEgg(filesOf({ 'scrapy.cfg': '[deploy]\n' }))).rejects.toThrow('[settings]')

@@ -141,7 +141,7 @@ test('an archive that unpacks to a hundred times its size is refused', async () 
   await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_UNSAFE', /100 times its size/))
 })
 
-test('each limit is named when it is passed', async () => {
+test('each limit is named when it is exceeded', async () => {
   const egg = await anEgg([{ name: 'shop/a' }, { name: 'shop/b', content: 'x'.repeat(5000) }])
   const open = (over: Partial<typeof EGG_LIMITS>) => openZipArchive(egg, { ...EGG_LIMITS, ...over })
   await expect(open({ archiveBytes: 100 })).rejects.toEqual(refusal('EGG_TOO_LARGE', /the limit is 0.0 MB/))

@@ -33,7 +33,7 @@ async function openRoom() {
   return { projects: await open(), open, directory, list, [Symbol.asyncDispose]: temporary.remove }
 }
 
-test('each egg stands where Scrapyd would look for it, and goes with its version', async () => {
+test('each egg is where Scrapyd would look for it, and is deleted with its version', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
   await t.projects.upload(egg, { project: aProjectName('my shop'), version: aVersionName('1.0') })
@@ -52,7 +52,7 @@ test('each egg stands where Scrapyd would look for it, and goes with its version
   expect(await t.list()).toEqual([])
 })
 
-test('what is missing or changed by hand is put back, what was changed is kept aside', async () => {
+test('an egg that was deleted or changed by hand is restored, and the changed file is kept aside', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
   await t.projects.upload(egg, { project: SHOP, version: aVersionName('1') })
@@ -68,7 +68,7 @@ test('what is missing or changed by hand is put back, what was changed is kept a
   expect(await readFile(path('shop/1.egg.set-aside'), 'utf8')).toBe('changed')
 })
 
-test('eggs that were copied in by hand are taken up in Scrapyd’s order; what is no egg is left alone', async () => {
+test('eggs that were copied in by hand are imported in Scrapyd’s order; other files are left alone', async () => {
   await using t = await openRoom()
   for (const name of ['r9', 'r10', 'a-hash']) {
     await mkdir(join(t.directory, 'shop'), { recursive: true })

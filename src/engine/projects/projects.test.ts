@@ -90,7 +90,7 @@ test('a zip of a project folder is taken as an egg', async () => {
   expect(await t.projects.upload(zip, {})).toMatchObject({ project: 'bot', spiders: ['prices', 'stock'] })
 })
 
-test('an egg with a name that tools give, or none, asks for the project and proposes one', async () => {
+test('an egg without a name, or with the default of a tool, requires the project and proposes one', async () => {
   await using t = await openRoom()
   const failure = { code: 'BAD_INPUT', data: { field: 'project', suggestion: 'shop' } }
   await expect(t.projects.upload(await anEgg([], { name: 'project' }), {})).rejects.toMatchObject(failure)
@@ -134,7 +134,7 @@ test('an egg that does not import is refused and nothing is kept of it', async (
   expect(await t.blobs.list('eggs/')).toEqual([])
 })
 
-test('without Python an egg is kept, any spider is right, and it is listed once there is Python', async () => {
+test('without Python an egg is kept, any spider name is accepted, and the spiders are listed once there is Python', async () => {
   await using t = await openRoom({
     async listSpiders() {
       throw new ScrapdeckError('PYTHON_MISSING', 'none')
@@ -150,7 +150,7 @@ test('without Python an egg is kept, any spider is right, and it is listed once 
   expect(t.projects.catalog.find(aProjectName('shop'), aVersionName('1'))!.deployments).toHaveLength(1)
 })
 
-test('a replaced version is on nodes as the egg it was, and the old egg is gone here', async () => {
+test('a replaced version stays on nodes as the old egg, which is deleted here', async () => {
   await using t = await openRoom()
   const first = await t.projects.upload(await anEgg(), { version: V1_0 })
   const sent = { nodeId: N1, state: 'present', sha256: first.sha256, error: null, changedAtMs: 1 } as const
@@ -234,7 +234,7 @@ test('the latest is the newest upload; two uploads in one second get two version
   expect(t.projects.catalog.versionToRun(aProjectName('shop'), aVersionName('9'))).toBeNull()
 })
 
-test('what is not there is told with what is near', async () => {
+test('an unknown name is reported with similar ones', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: aVersionName('1.0') })
   expect(() => t.projects.catalog.resolve(aProjectName('shpo'), null, 'prices')).toThrow(
@@ -279,7 +279,7 @@ test("versions seen on nodes are known in the node's order, run as its latest, a
   expect(await t.store.listVersions()).toEqual([])
 })
 
-test('names from a hostile node are not taken', async () => {
+test('invalid names from a hostile node are ignored', async () => {
   await using t = await openRoom()
   await t.projects.recordSeenOnNode(aNodeId('n1'), aProjectName('../..'), [aVersionName('1')])
   await t.projects.recordSeenOnNode(aNodeId('n1'), aProjectName('fine'), [
@@ -292,7 +292,7 @@ test('names from a hostile node are not taken', async () => {
   expect(t.projects.catalog.versionNames(aProjectName('fine'))).toEqual(['1'])
 })
 
-test('a sending that a killed engine left behind is absent after the next start', async () => {
+test('an upload that a killed engine left unfinished is absent after the next start', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1 })
   await t.projects.recordDeployment(SHOP, V1, {

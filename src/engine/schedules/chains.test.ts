@@ -106,7 +106,7 @@ describe('the runner of chains', () => {
     })
   })
 
-  test('answers at its start what came to an end while no engine ran, once, however many look at once', async () => {
+  test('handles ends from the time without an engine at its start, once, even with concurrent runs', async () => {
     await putChain()
     await endJob()
     await endJob()
@@ -116,7 +116,7 @@ describe('the runner of chains', () => {
     expect(await store.listChains()).toMatchObject([{ firedCount: 2, problem: null }])
   })
 
-  test('says why where nothing can be made, and goes on with the others', async () => {
+  test('records the reason if a chain cannot create a job, and continues with the others', async () => {
     await putChain()
     let calls = 0
     const runner = await startRunner({
@@ -158,7 +158,7 @@ describe('the runner of chains', () => {
     expect(await chained()).toHaveLength(2)
   })
 
-  test('an end that comes while it finds nothing more to answer is answered as well', async () => {
+  test('an end that arrives during its last empty query is handled as well', async () => {
     await putChain()
     const listDueChains = store.listDueChains.bind(store)
     let isLate = true
@@ -177,7 +177,7 @@ describe('the runner of chains', () => {
     expect(await chained()).toHaveLength(2)
   })
 
-  test('without chains nothing is asked of the store, and a stopped one asks nothing more', async () => {
+  test('without chains, or once stopped, it does not query the store', async () => {
     const runner = await startRunner()
     let asked = 0
     const listDueChains = store.listDueChains.bind(store)
@@ -196,7 +196,7 @@ describe('the runner of chains', () => {
     expect(clock.timerCount()).toBe(0)
   })
 
-  test('whatever dies between making and writing, each end is answered exactly once', async () => {
+  test('each end is handled exactly once, even after a crash between creating and writing its jobs', async () => {
     await putChain()
     let deaths = 0
     const answerChains = store.answerChains.bind(store)

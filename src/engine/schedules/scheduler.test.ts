@@ -84,7 +84,7 @@ describe('a schedule whose time comes', () => {
     })
   })
 
-  it('is paused, with the reason, where its next time takes too long to find', async ({ world }) => {
+  it('is paused, with the reason, if its next time takes too long to find', async ({ world }) => {
     const rules = [{ kind: 'interval' as const, everySeconds: 60, anchorMs: 30_000 }]
     // Only the 21st of a month has run times.
     const id = await world.add({
@@ -98,7 +98,7 @@ describe('a schedule whose time comes', () => {
     expect(world.scheduler.nextOf(aScheduleId(id))).toBeNull()
   })
 
-  it('knows the previous time at once, however often it fired', async ({ world }) => {
+  it('finds the previous time at once, however often it fired', async ({ world }) => {
     const id = await world.add(
       {
         ...{ rules: [{ kind: 'interval', everySeconds: 1, anchorMs: 0 }], endMs: START_MS - 10 * 24 * HOUR_MS },
@@ -113,7 +113,7 @@ describe('a schedule whose time comes', () => {
     expect(job!.args['since']).toBe(String(START_MS / 1_000 - 10 * 24 * 3_600))
   })
 
-  it('that can make no job has a row that says why, and goes on', async ({ world }) => {
+  it('that cannot create a job has a row that says why, and continues', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of shop has no spider prices')
     await world.clock.advanceBy(HOUR_MS)
@@ -166,7 +166,7 @@ describe('a schedule whose time comes', () => {
     expect(written).toEqual([4, 4, 4])
   })
 
-  it('waits, while the engine has just started, for what nodes have', async ({ world }) => {
+  it('waits just after the start of the engine for the lists of nodes', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), catchUp: 'last' })
     world.refusal = new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
     await world.restartAfter(1.5 * HOUR_MS)
@@ -182,7 +182,7 @@ describe('a schedule whose time comes', () => {
     expect((await world.lines(id)).at(-1)).toBe('14:00 failed refused')
   })
 
-  it('is written again a second later where the disk refused it, once', async ({ world }) => {
+  it('is written a second later, once, if the disk refused it', async ({ world }) => {
     let isBroken = true
     const id = await world.add({ rules: every(3_600) })
     await world.scheduler.stop()
@@ -217,7 +217,7 @@ describe('a schedule whose time comes', () => {
 })
 
 describe('what was missed', () => {
-  it('by a stopped engine is caught up as the schedule says, and told in the history', async ({ world }) => {
+  it('by a stopped engine is caught up as the schedule says, and recorded in the history', async ({ world }) => {
     const rules = every(1_800)
     const add = (catchUp: 'none' | 'last' | 'all') =>
       world.add({ rules, catchUp, catchUpWindowSeconds: 2 * 3_600, overlap: 'allow' })
@@ -261,7 +261,7 @@ describe('what was missed', () => {
     expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time', '15:00 fired on_time'])
   })
 
-  it('in years of a wrong clock silences nothing once the clock is right', async ({ world }) => {
+  it('during years of a wrong clock blocks nothing once the clock is right', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), catchUp: 'none', overlap: 'allow' })
     world.clock.jumpWallBy(400 * 24 * HOUR_MS)
     await world.clock.advanceBy(MINUTE_MS)

@@ -73,7 +73,7 @@ describe('an order outside the API', () => {
     expect(asked[0]).toMatchObject({ user_id: 'ann', spider: 'prices', start_urls: ['https://a.example/'], depth: 1 })
   })
 
-  it('arrives with the types that it was sent with: no text becomes a number, and no value another', async () => {
+  it('arrives with its original types: no string becomes a number, and no value changes', async () => {
     const { ask, asked } = open()
     const params = { zip: '04109', on: 'true', none: 'null', n: 1.5, deep: { a: ['1', null] } }
     await ask(order({ user_id: '042', spider: 'prices', params }))
@@ -83,7 +83,7 @@ describe('an order outside the API', () => {
     expect(asked[0]!.params).toEqual(params)
   })
 
-  it('is the same with null as without the field: many clients send what they leave out', async () => {
+  it('treats null like a missing field, because many clients send omitted fields as null', async () => {
     const { ask, asked } = open()
     const names = ['project', 'user_id', 'start_urls', 'depth', 'params', 'schedule_at', 'interval', 'zone']
     const nothing = Object.fromEntries(
@@ -106,7 +106,7 @@ describe('an order outside the API', () => {
     expect([statusCode, json().message]).toEqual([400, expect.stringContaining('spider: must be text')])
   })
 
-  it('takes a time with a space, as Python writes it, and a zone or none', async () => {
+  it('accepts a time with a space, as Python writes it, with or without a zone', async () => {
     const { ask, asked } = open()
     for (const schedule_at of ['2040-12-01 10:00:00', '2040-12-01 10:00:00.250+01:00', '2040-12-01T09:00:00Z'])
       expect((await ask(order({ spider: 'prices', schedule_at }))).statusCode).toBe(200)
@@ -126,7 +126,7 @@ describe('an order outside the API', () => {
     expect(asked).toEqual([])
   })
 
-  it('that is repeated is answered with 202 and a job_id, too: that of its schedule', async () => {
+  it('that is repeated is also answered with 202 and a job_id: that of its schedule', async () => {
     const answer = await open().ask(order({ spider: 'prices', interval: '0 9 * * *', zone: 'Europe/Berlin' }))
     expect([answer.statusCode, answer.json()]).toMatchObject([
       202,
@@ -191,7 +191,7 @@ describe('an order outside the API', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('is refused as the API refuses, with what is wrong', async () => {
+  it('is refused like in the API, with what is wrong', async () => {
     const { ask, asked } = open()
     const refused = await ask(order({ spider: 'prices', dpeth: 3 }))
     expect([refused.statusCode, refused.json()]).toMatchObject([400, { code: 'BAD_INPUT', data: { field: 'dpeth' } }])

@@ -141,7 +141,7 @@ describe('the log of a job as events', () => {
     await expect.poll(() => stream.readableEnded).toBe(true)
   })
 
-  it('resumes after any event the client received last', async () => {
+  it('resumes after the last event that the client received', async () => {
     const job = aJobThatRuns()
     job.run(Array.from({ length: 20 }, (_, index) => `${RECORD}line ${index} é\n`).join(''))
     job.end('failed')

@@ -21,7 +21,7 @@ describe('a long request', () => {
     expect(turns()).toBeGreaterThanOrEqual(3)
   })
 
-  it('shares no turn of the event loop with another long one: forty at once keep others waiting no longer', async () => {
+  it('shares no turn of the event loop with another long one: forty at once delay others no longer than one', async () => {
     const turns = countTurns()
     const givenIn = await Promise.all(Array.from({ length: 40 }, () => giveWay().then(turns)))
     expect(new Set(givenIn).size).toBe(40)
@@ -53,7 +53,7 @@ describe('a long request', () => {
     expect(Math.min(...readIn)).toBeGreaterThan(searchedIn!)
   })
 
-  it('has its items visited in slices, until nobody wants more', async () => {
+  it('has its items visited in slices, until the consumer stops', async () => {
     const turns = countTurns()
     let nowMs = 0
     const clock = { monotonicMs: () => (nowMs += 1) }
@@ -64,7 +64,7 @@ describe('a long request', () => {
     expect(new Set(visited.map(({ turn }) => turn)).size).toBeGreaterThanOrEqual(5)
   })
 
-  it('becomes what a short one would: with defaults, and without what is not known', async () => {
+  it('is parsed like a short one: with defaults, and without unknown parts', async () => {
     const { inputSchema } = procedure['~orpc'] as unknown as { inputSchema: z.ZodType }
     const input = { jobs: jobs(60).map((job) => ({ ...job, retry: { attempts: 2 }, unknown: 1 })), other: 1 }
     const read = await readLongLists({ procedure, input })
@@ -99,7 +99,7 @@ describe('a long request', () => {
     expect(rpc.json().json.message).toBe(rest.json().message)
   })
 
-  it('may send numbers as text over REST like a short one', async () => {
+  it('may send numbers as strings over REST like a short one', async () => {
     const { ask } = openTestApp()
     for (const count of [5, 60]) {
       const payload = { jobs: jobs(count).map((job) => ({ ...job, priority: '5' })) }

@@ -16,7 +16,7 @@ function openDoor() {
 }
 
 describe('guesses at one account from many addresses', () => {
-  it('make strangers wait, longer with each, half a minute at most', async () => {
+  it('delay unknown clients, longer with each guess, half a minute at most', async () => {
     const { ask, attack, guessFrom, clock } = openDoor()
     await attack(5)
     expect(await ask(RIGHT, '203.0.113.1')).toBe(200)
@@ -32,7 +32,7 @@ describe('guesses at one account from many addresses', () => {
     expect(await ask(RIGHT, '203.0.113.2')).toBe(200)
   })
 
-  it('never make somebody wait on this machine, or where the account’s owner logged in before', async () => {
+  it('never delay clients on this machine, or where the account’s owner logged in before', async () => {
     const { ask, attack } = openDoor()
     expect(await ask(RIGHT, '203.0.113.1')).toBe(200)
     await attack(50)
@@ -56,7 +56,7 @@ describe('guesses at one account from many addresses', () => {
     ]).toEqual([200, 200])
   })
 
-  it('are not what a program does that still sends an old password', async () => {
+  it('do not include a program that still sends an old password', async () => {
     const { ask } = openDoor()
     for (let client = 1; client < 100; client++) await ask(basic('scrapdeck', 'the old one'), `198.51.100.${client}`)
     expect(await ask(RIGHT, '203.0.113.1')).toBe(200)

@@ -13,7 +13,7 @@ import {
 } from '../../shared/roles.ts'
 import { claimIn, groupsIn, nameIn, rightsIn } from './group-roles.ts'
 
-describe('the roles of somebody', () => {
+describe('the roles of a user', () => {
   const CUSTOM = ['shop keeper', 'auditor', 'night shift']
   const setOf = (text: string) =>
     rolesIn(text).reduce((set, name) => unite(set, permissionsOfRole(name)), permissionsOf([]))
@@ -68,7 +68,7 @@ describe('the roles of somebody', () => {
 })
 
 describe('groups in claims', () => {
-  it('are texts, whatever is there', () => {
+  it('are strings, whatever the claim contains', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (claims, name) => {
         expect(groupsIn(claims as Record<string, unknown>, name).every((group) => typeof group === 'string')).toBe(true)
@@ -89,7 +89,7 @@ describe('groups in claims', () => {
     ])
   })
 
-  it('are an address of mail only if it was verified', () => {
+  it('are an e-mail address only if it is verified', () => {
     const email = 'anna@example.org'
     expect([
       groupsIn({ email }, 'email'),

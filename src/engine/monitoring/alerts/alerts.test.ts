@@ -62,7 +62,7 @@ async function told(): Promise<string[]> {
 
 const firing = () => temporary.store.listAlerts({ state: 'firing' }, { before: null, limit: 100 })
 
-test('what a signal leads to is on disk with its message a moment later', async () => {
+test('the alert of a signal and its message are on disk a moment later', async () => {
   await alerts.start()
   alerts.receive(north)
   await clock.advanceBy(100)

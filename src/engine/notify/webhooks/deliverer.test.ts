@@ -79,7 +79,7 @@ afterEach(async () => {
 })
 
 describe('the deliverer', () => {
-  it('tells what happens at once, each event once', async () => {
+  it('sends each event at once, exactly once', async () => {
     await putWebhook()
     await enqueue(20)
     await clock.advanceBy(1_000)
@@ -88,7 +88,7 @@ describe('the deliverer', () => {
     expect(await webhook()).toMatchObject({ waiting: 0, dead: 0, problem: null })
   })
 
-  it('tells no event again that was taken while it was read what is due', async () => {
+  it('does not repeat an event that was delivered during the query of due ones', async () => {
     await stop(deliverer)
     const { store } = temporary
     const answered: PromiseWithResolvers<SendResult>[] = []
@@ -126,7 +126,7 @@ describe('the deliverer', () => {
     expect(told).toHaveLength(1)
   })
 
-  it('tries again what failed, under the same id, until it is taken', async () => {
+  it('retries a failed delivery, under the same id, until it is accepted', async () => {
     await putWebhook()
     answer = () => (told.length < 3 ? BAD : GOOD)
     await enqueue(1)
@@ -138,7 +138,7 @@ describe('the deliverer', () => {
     expect(await webhook()).toMatchObject({ waiting: 0, problem: null })
   })
 
-  it('gives up after three days and some hours, and tells it again when it is replayed', async () => {
+  it('gives up after three days and some hours, and sends it again when it is replayed', async () => {
     await putWebhook()
     answer = () => BAD
     await enqueue(1)
@@ -153,7 +153,7 @@ describe('the deliverer', () => {
     expect(told.at(-1)!.id).toBe(told[0]!.id)
   })
 
-  it('asks a receiver that fails ever more seldom, however much waits, and tells all of it when it is back', async () => {
+  it('tries a failing receiver less and less often, however much waits, and sends everything when it is back', async () => {
     await putWebhook()
     answer = () => BAD
     await enqueue(200)
@@ -164,7 +164,7 @@ describe('the deliverer', () => {
     expect(await webhook()).toMatchObject({ waiting: 0, dead: 0 })
   })
 
-  it('one receiver that never answers does not keep another waiting', async () => {
+  it('a receiver that never answers does not delay another', async () => {
     await putWebhook(OURS)
     await putWebhook(OTHER)
     answer = ({ webhookId }) => (webhookId === OURS ? new Promise(() => undefined) : GOOD)
@@ -173,7 +173,7 @@ describe('the deliverer', () => {
     expect([toldOf(OURS).length, toldOf(OTHER).length]).toEqual([4, 30])
   })
 
-  it('tells a plugin one event after another, in their order', async () => {
+  it('sends events to a plugin one after another, in order', async () => {
     const plugin = 'plugin:ours'
     await putWebhook(plugin, { kind: 'plugin' })
     let atOnce = 0
@@ -194,7 +194,7 @@ describe('the deliverer', () => {
     expect(told.map(({ id }) => id)).toEqual(order.reverse())
   })
 
-  it('tells again, under the same id, what was on its way when the engine died', async () => {
+  it('repeats, under the same id, a delivery that was in flight when the engine died', async () => {
     await putWebhook()
     answer = () => new Promise(() => undefined)
     await enqueue(1)
@@ -209,7 +209,7 @@ describe('the deliverer', () => {
     await stop(died)
   })
 
-  it('what waits for a webhook that is turned off is told when it is turned on', async () => {
+  it('events for a disabled webhook are sent when it is enabled', async () => {
     await putWebhook()
     answer = () => BAD
     await enqueue(1)
@@ -223,7 +223,7 @@ describe('the deliverer', () => {
     expect(told.length).toBe(2)
   })
 
-  it('turns a receiver off that is gone, and lets go of its timers when it stops', async () => {
+  it('disables a receiver that is gone, and clears its timers when it stops', async () => {
     await putWebhook()
     answer = () => ({ isGood: false, answer: '410', isGone: true })
     await enqueue(3)

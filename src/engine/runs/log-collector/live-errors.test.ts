@@ -100,7 +100,7 @@ it('records again what could not be written', async () => {
   expect(recorded.map(counts)).toEqual([[['1', null, expect.arrayContaining([['no price', 1]])]]])
 })
 
-it('believes no log that says it is in the future', async () => {
+it('ignores log times in the future', async () => {
   const { clock, collector, recorded, run, say } = collect()
   collector.follow(run(1))
   say(1, 'now')
@@ -111,7 +111,7 @@ it('believes no log that says it is in the future', async () => {
   expect(far!.lastSeenMs).toBeLessThanOrEqual(clock.nowMs())
 })
 
-it('tells clients at most every two seconds that errors were recorded', async () => {
+it('notifies clients of recorded errors at most every two seconds', async () => {
   const clock = createFakeClock(START_MS)
   const groups = new ErrorGroups({ store: {} as never, clock })
   let told = 0

@@ -131,7 +131,7 @@ describe('the logs of running remote jobs', () => {
     expect(new Set(reads.slice(0, 2_500).map(({ jobid }) => jobid)).size).toBe(2_500)
   })
 
-  it('are asked for two at a time of one node, and a slow node keeps nobody else waiting', async () => {
+  it('are requested two at a time from one node, and a slow node delays no other', async () => {
     const { clock, collector, crawl, delay, most, pagesOf, run } = collect({ nodes: 2 })
     const isSlow = (jobid: string) => Number(jobid.slice(4)) < 20
     delay.of = async (jobid) => void (isSlow(jobid) && (await new Promise(() => {})))
@@ -172,7 +172,7 @@ describe('the logs of running remote jobs', () => {
     expect(Math.max(...gaps(timesOf(1)).slice(-5))).toBeLessThanOrEqual(1_500)
   })
 
-  it('stay known when their node deletes them', async () => {
+  it('keep their figures when their node deletes them', async () => {
     const { archive, clock, collector, crawl, jobIdOf, nodes, pagesOf, run } = collect()
     collector.follow(run(1))
     crawl(1, 3)
@@ -183,7 +183,7 @@ describe('the logs of running remote jobs', () => {
     expect(await archive.copies.sizeBytes(jobIdOf(1), anAttemptNumber(1))).toBe(PAGE.length * 3)
   })
 
-  it('are read on where a node broke off that did not answer for a while, each byte once', async () => {
+  it('continue after an outage of a node where they stopped, each byte once', async () => {
     const { clock, collector, crawl, jobIdOf, nodes, run } = collect()
     collector.follow(run(1))
     crawl(1, 30_000)
@@ -196,7 +196,7 @@ describe('the logs of running remote jobs', () => {
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ bytes: 30_000 * PAGE.length, pages: 30_000 })
   })
 
-  it('begin anew when another file has their name', async () => {
+  it('start over when another file has their name', async () => {
     const { clock, collector, crawl, jobIdOf, nodes, run } = collect()
     collector.follow(run(1))
     crawl(1, 100)
@@ -206,7 +206,7 @@ describe('the logs of running remote jobs', () => {
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ bytes: 5 * PAGE.length, pages: 5 })
   })
 
-  it('may be copied by somebody else meanwhile: each byte is still read once', async () => {
+  it('may be copied by another reader meanwhile: each byte is still read once', async () => {
     const { archive, clock, collector, crawl, jobIdOf, nodes, run } = collect()
     collector.follow(run(1))
     for (let round = 0; round < 10; round += 1) {
@@ -232,7 +232,7 @@ describe('the logs of running remote jobs', () => {
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ pages: 2_010 })
   })
 
-  it('that are gone before anybody read a line of them leave nothing in memory', async () => {
+  it('that are deleted before a line was read leave nothing in memory', async () => {
     const begun: string[] = []
     const begin = (name: string) => {
       begun.push(name)
@@ -245,7 +245,7 @@ describe('the logs of running remote jobs', () => {
     expect(begun).toEqual([])
   })
 
-  it('of whose middle too much is unread at the end keep their head, which tells whether they show the end', async () => {
+  it('with too much unread in the middle keep their head, which shows whether they have the end', async () => {
     const head = Buffer.from('2026-11-02 12:00:00 [scrapy.core.engine] INFO: Spider opened\n')
     const sizeBytes = 100_000_000
     const bytesAt = (offset: number, length: number) => {

@@ -65,7 +65,7 @@ function followed(
 }
 
 describe('a log that is followed', () => {
-  test('is given as it grows, in whole lines, and ends when the run has', async () => {
+  test('is returned as it grows, in whole lines, and ends with the run', async () => {
     const log = followed()
     log.write('one\ntwo\nthr')
     await log.start()
@@ -82,7 +82,7 @@ describe('a log that is followed', () => {
     expect(log.clock.timerCount()).toBe(0)
   })
 
-  test('that does not exist yet is waited for', async () => {
+  test('that does not exist yet is awaited', async () => {
     const log = followed({ from: { tailBytes: 100 } })
     await log.start()
     await log.clock.advanceBy(60_000)
@@ -92,7 +92,7 @@ describe('a log that is followed', () => {
     expect(log.texts()).toEqual(['first\n'])
   })
 
-  test('that never came to be ends with an empty chunk', async () => {
+  test('that never existed ends with an empty chunk', async () => {
     const log = followed({ from: { tailBytes: 100 } })
     log.state.live = false
     await log.start()
@@ -100,7 +100,7 @@ describe('a log that is followed', () => {
     expect(log.state.end).toBe('ended')
   })
 
-  test('whose last line stays unfinished is given at the next poll', async () => {
+  test('whose last line stays unfinished is returned at the next poll', async () => {
     const log = followed()
     log.write('progress 10%')
     await log.start()
@@ -109,7 +109,7 @@ describe('a log that is followed', () => {
     expect(log.texts()).toEqual(['progress 10%'])
   })
 
-  test('that was truncated is given again from its start', async () => {
+  test('that was truncated is returned again from its start', async () => {
     const log = followed()
     log.write('a long first log\n')
     await log.start()
@@ -149,7 +149,7 @@ describe('a log that is followed', () => {
 })
 
 describe('a log that grows faster than it is read', () => {
-  test('goes on near its end, and the gap between its chunks says how much was left out', async () => {
+  test('continues near its end, and the gap between its chunks shows how much was left out', async () => {
     const log = followed({ from: { tailBytes: 1_000 }, maxLagBytes: 5_000 })
     log.write('first\n')
     await log.start()
@@ -161,7 +161,7 @@ describe('a log that grows faster than it is read', () => {
     expect(second!.nextOffset - second!.offset).toBe(1_000)
   })
 
-  test('of which nothing may be left out is given whole', async () => {
+  test('of which nothing may be left out is returned whole', async () => {
     const log = followed({ from: { tailBytes: 1_000 } })
     log.write('first\n')
     await log.start()
@@ -171,7 +171,7 @@ describe('a log that grows faster than it is read', () => {
   })
 })
 
-test('a log that was replaced by a longer one is given from its start', async () => {
+test('a log that was replaced by a longer one is returned from its start', async () => {
   const log = followed()
   log.write('old\n')
   await log.start()
@@ -197,7 +197,7 @@ describe('where it begins', () => {
     expect(await from(9999, 'one\ntwo\nthree\n')).toEqual({ text: 'one\ntwo\nthree\n', offset: 0 })
   })
 
-  test('a tail of nothing waits for what comes', async () => {
+  test('an empty tail waits for new lines', async () => {
     const log = followed({ from: { tailBytes: 0 } })
     log.write('old\n')
     await log.start()
@@ -206,12 +206,12 @@ describe('where it begins', () => {
     expect(log.texts()).toEqual(['new\n'])
   })
 
-  test('a tail of megabytes comes in bounded chunks', async () => {
+  test('a tail of megabytes is split into bounded chunks', async () => {
     const text = `${'x'.repeat(99)}\n`.repeat(10_000)
     expect((await from(999_900, text)).text).toHaveLength(999_900)
   })
 
-  test('an offset goes on where a dropped connection stopped', async () => {
+  test('an offset continues where a dropped connection stopped', async () => {
     const log = followed({ from: { offset: 4 } })
     log.write('one\ntwo\n')
     await log.start()
@@ -220,7 +220,7 @@ describe('where it begins', () => {
 })
 
 describe('how it asks', () => {
-  test('only while somebody iterates, and a little less often while nothing comes', async () => {
+  test('only while a reader iterates, and a little less often while nothing arrives', async () => {
     const log = followed({ isLocal: false })
     await log.clock.advanceBy(10_000)
     expect(log.state.reads).toBe(0)
@@ -241,7 +241,7 @@ describe('how it asks', () => {
     expect(log.clock.timerCount()).toBe(0)
   })
 
-  test('a log that is followed by many is read once', async () => {
+  test('a log with many followers is read once', async () => {
     const clock = createFakeClock()
     let text = 'first\n'
     let reads = 0
@@ -266,7 +266,7 @@ describe('how it asks', () => {
     await Promise.all(followers)
   })
 
-  test('a file that tells of its changes is read at once', async () => {
+  test('a file with change notifications is read at once', async () => {
     const clock = createFakeClock()
     let tell = () => {}
     let text = 'first\n'
@@ -302,7 +302,7 @@ describe('how it asks', () => {
     await following
   })
 
-  test('a node that comes back is asked on; one that stays away ends it with its error', async () => {
+  test('a node that returns is polled again; one that stays away ends the tail with its error', async () => {
     const log = followed({ isLocal: false })
     log.state.failure = new Error('the node did not answer')
     await log.start()
@@ -359,7 +359,7 @@ test('whatever is written in whatever pieces comes out once, in order and whole'
   )
 })
 
-test('a log that a node calls another one at each look is not read again without end', async () => {
+test('a log that appears replaced at every poll is not reread endlessly', async () => {
   const clock = createFakeClock()
   const leaving = new AbortController()
   let reads = 0

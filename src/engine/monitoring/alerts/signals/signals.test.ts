@@ -39,7 +39,7 @@ it('the number of items of a lost run is unknown', () => {
   expect(signalsOfRuns([lost], nodes)).toHaveLength(1)
 })
 
-it('tells problems of schedules and of the service itself apart from those that have a watch of their own', () => {
+it('distinguishes problems of schedules and of the service from those with a watch of their own', () => {
   const of = { severity: 'error', text: 'why', sinceMs: 7, nodeId: null, project: null, spider: null, mend: null }
   const problems = [
     {
