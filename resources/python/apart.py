@@ -38,7 +38,7 @@ def prepare(apart, directory):
     """Makes what the run may write, and copies what only its user may read. As the supervisor, before the spider."""
     user = apart["user"]
     if user is not None:
-        # The user passes through, and neither lists nor writes.
+        # The user may pass through, but neither list nor write.
         os.chown(directory, -1, user)
         os.chmod(directory, 0o710)
     for path in apart["passable"]:
@@ -102,7 +102,7 @@ def clear(apart):
             finally:
                 os.close(descriptor)
     if apart["temporary"] is not None:
-        # Never follows a link, nor is led elsewhere by a directory that is replaced meanwhile.
+        # Never follows a link, even if a directory is replaced meanwhile.
         shutil.rmtree(apart["temporary"], ignore_errors=True)
 
 
@@ -139,7 +139,7 @@ class Sandbox:
         if not is_ready:
             reason = self.process.stderr.read(4096).decode("utf-8", "replace").strip()
             raise OSError("The sandbox could not be made (%s)" % (reason or "bwrap ended without a message"))
-        # bwrap, its process 1 in the namespaces, and there the one that waits.
+        # bwrap, its process 1 in the namespaces, and in there the process that waits.
         self.inner = only_child(only_child(self.process.pid))
         return self.inner
 
@@ -220,7 +220,7 @@ def gate():
         os._exit(status)
     import resource
 
-    # The core of the spider is its own, if anything.
+    # A core dump belongs to the spider, if there is one.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if -status not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(-status, signal.SIG_DFL)
@@ -242,7 +242,7 @@ def demand(result, failure):
 
 
 def start_cold(run, script):
-    """Starts a spider in its own Python, apart. Returns its pid and the descriptor on which it is let go."""
+    """Starts an isolated spider in its own Python. Returns its pid and the descriptor that releases it."""
     import json
 
     launch, apart = run.launch, run.launch["apart"]

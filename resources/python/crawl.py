@@ -15,10 +15,10 @@ import os
 import sys
 
 LISTING_LIMIT_SECONDS = 60
-# Address space, which is far more than memory used: stops code that takes all it can get.
+# Address space, which is far more than used memory: stops code that allocates without end.
 LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
-# Of a project. Scrapy deletes no page; one that is deleted is fetched again.
+# Per project. Scrapy deletes no page; a deleted one is fetched again.
 HTTP_CACHE_BYTES = 2 * 1000**3
 LONGEST_REASON = 200
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -87,7 +87,7 @@ def report_finish_reason():
     from scrapy.crawler import Crawler
 
     def write_reason(reason):
-        # Not cut: what is left of a secret value would not be recognised.
+        # Not truncated: the rest of a secret value would not be recognised.
         if len(str(reason)) <= LONGEST_REASON:
             text = json.dumps(str(reason), ensure_ascii=False).encode("utf-8", "replace")
             os.write(2, b"\nScrapdeck: the spider closed: %s\n" % text)
@@ -106,7 +106,7 @@ def take_away(are_files=False):
     users who may not choose code, what reads the files of this machine, or elsewhere with its credentials."""
     from scrapy.settings import default_settings
 
-    # A project that wants it names the extension and switches it on.
+    # A project that wants the extension names it and enables it.
     default_settings.REMOTE_CONTROL_ENABLED = False
     default_settings.EXTENSIONS_BASE.pop("scrapy.extensions.remote_control.RemoteControl", None)
     if are_files:
@@ -124,7 +124,7 @@ def add_feed(url, asked, log_file):
     default_settings.FEEDS = {url: {"format": "jsonlines"}}
     at = next(at for at, word in enumerate(sys.argv) if word.startswith("FEEDS={") and sys.argv[at - 1] == "-s")
     sys.argv[at] = Shown(sys.argv[at])
-    # Without a setting of the job, the same as another word.
+    # If the job sets no FEEDS, this repeats LOG_FILE, which changes nothing.
     sys.argv[at].meant = ["LOG_FILE", log_file] if asked is None else ["FEEDS", asked]
     begin = feedexport.FeedExporter.__init__
 
@@ -135,7 +135,7 @@ def add_feed(url, asked, log_file):
             ours["batch_item_count"] = 0
         own = settings.getdict("FEEDS")
         own.pop(url, None)
-        # Ours first: Scrapy goes no further where one cannot be opened.
+        # Ours first: Scrapy stops at a feed that it cannot open.
         set_finally(settings, FEEDS={url: ours, **own})
         try:
             begin(self, crawler)
@@ -153,7 +153,7 @@ def add_feed(url, asked, log_file):
 
 
 def set_finally(settings, **values):
-    """Sets them although the crawl has begun."""
+    """Sets them even though the crawl has begun."""
     settings.frozen, before = False, settings.frozen
     for name, value in values.items():
         settings.set(name, value, priority=max(40, settings.getpriority(name) or 0))
@@ -171,7 +171,7 @@ def give_data_a_place():
         try:
             return find(name)
         except NotConfigured:
-            # Below the project's working directory: the same one for all of its runs.
+            # Below the project's working directory, which all of its runs share.
             directory = os.path.abspath(".scrapy")
             os.makedirs(directory, mode=0o700, exist_ok=True)
             try:
@@ -184,7 +184,7 @@ def give_data_a_place():
 
 
 def forget_pages(cache, most_bytes=HTTP_CACHE_BYTES):
-    """Deletes the oldest pages beyond that. They are in SPIDER/FI/FINGERPRINT, and never behind links."""
+    """Deletes the oldest pages beyond that size. They are in SPIDER/FI/FINGERPRINT, and never behind links."""
     import shutil
 
     pages = []
@@ -284,7 +284,7 @@ class Plain(str):
 
 
 class Shown(str):
-    """A NAME=VALUE of the command line that is shown as with Scrapyd, and says something else to Scrapy."""
+    """A NAME=VALUE that the command line shows as with Scrapyd, but that has another value for Scrapy."""
 
     def split(self, *_):
         return self.meant

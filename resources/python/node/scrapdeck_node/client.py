@@ -22,7 +22,7 @@ from scrapdeck_node.eggs import BadEgg
 from scrapdeck_node.transport import Refused, Transport, Unreachable, hostname
 
 POLL_SECONDS = 10
-# A poll that is so late was lost: an engine that stands still keeps its connections, and another one leads by now.
+# A poll this late was lost: a stalled engine keeps its connections, and another one leads by now.
 POLL_LATE_SECONDS = 8
 REQUEST_SECONDS = 20
 FILE_BYTES_MAX = 1024 * 1024
@@ -103,7 +103,7 @@ class Client:
         for jobid in jobids:
             self._work.put(("remove", project, jobid))
 
-    # The start: what did the runs become that an earlier Scrapyd had begun?
+    # The start: what became of the runs that an earlier Scrapyd had begun?
 
     def _recover(self):
         for row in self._journal.list(journal.STARTING, journal.RUNNING):
@@ -186,7 +186,7 @@ class Client:
         self._is_superseded = False
         self._log(f"pulls jobs from {self._settings.url} as {answer['node']['name']} (epoch {session.epoch})")
         for row in self._journal.list(journal.OFFERED):
-            # Perhaps granted, and the answer was lost. What was claimed has its egg here.
+            # Perhaps it was granted, and the answer was lost. A claimed run has its egg here.
             offer = json.loads(row["offer"])
             if self._eggs.path_of(offer["project"], offer["version"], row["sha256"]):
                 self._fetched.add((row["project"], row["jobid"]))
@@ -381,7 +381,7 @@ class Client:
                 delay = next_delay(delay)
 
     def _send_everything(self, transport, session):
-        """Returns after how many seconds there is more to send; 0: when something happens."""
+        """Returns the seconds until there is more to send; 0: when something happens."""
         delay = 0
         for kind, body in self._send.each_message():
             try:
@@ -544,7 +544,7 @@ class Client:
         return transport
 
     def _guarded(self, loop):
-        """A thread that ends by a mistake of ours would leave the node silent: say so, and go on."""
+        """A bug that ended the thread would leave the node silent: log it, and continue."""
         while not self._stopped.is_set():
             try:
                 loop()
@@ -556,7 +556,7 @@ class Client:
 
 
 class SendState:
-    """What is to be sent. Counted and kept until it was answered."""
+    """What to send. Counted, and kept until it is answered."""
 
     def __init__(self):
         self._condition = threading.Condition()
@@ -585,7 +585,7 @@ class SendState:
             self._condition.notify()
 
     def wait(self, seconds):
-        """Until there is something to send; with `seconds`, for that long whatever there is."""
+        """Waits until there is something to send; with `seconds`, for that long in any case."""
         with self._condition:
             if seconds is not None:
                 self._condition.wait_for(lambda: bool(self._messages), seconds)
@@ -616,7 +616,7 @@ class SendState:
 
     def _add(self, kind, body):
         with self._condition:
-            # More answers than anybody can wait for: Scrapdeck asks again.
+            # More answers than Scrapdeck can wait for: it asks again.
             if len(self._messages) < 1000:
                 self._messages.append((kind, body))
             self._condition.notify()

@@ -12,7 +12,7 @@ EGG_BYTES_MAX = 512 * 1024 * 1024
 
 
 class BadEgg(Exception):
-    """What arrived is not what was announced."""
+    """The received egg is not the announced one."""
 
 
 class EggCache:
@@ -22,7 +22,7 @@ class EggCache:
         self._root = os.path.join(state_directory, "eggs")
 
     def path_of(self, project, version, sha256):
-        """None: it is not here."""
+        """None: the egg is not here."""
         path = self._place(project, version, sha256)
         return path if os.path.exists(path) else None
 
@@ -62,7 +62,7 @@ class EggCache:
         return sorted(name_of(name) for name in names_in(self._root))
 
     def versions(self, project):
-        """The one that was used last is the last."""
+        """The most recently used egg comes last."""
         parent = os.path.join(self._root, folder_of(project))
         dated = [(modified(os.path.join(parent, name)), name_of(name)) for name in names_in(parent)]
         return [name for _, name in sorted(dated)]
@@ -96,7 +96,7 @@ class EggCache:
 
 
 def folder_of(name):
-    """Never `..`, whatever the name is."""
+    """Never `..`, for any name."""
     return "=" + quote(name, safe="")
 
 

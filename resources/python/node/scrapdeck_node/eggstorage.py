@@ -20,7 +20,7 @@ class PullEggStorage:
         raise PermissionError(READ_ONLY)
 
     def get(self, project, version=None):
-        # Set for the runner of a spider: exactly the egg that its job was offered with.
+        # Set for the runner of a spider: exactly the egg of its job's offer.
         path = os.environ.get("SCRAPDECK_EGG")
         if path is not None:
             return os.environ.get("SCRAPDECK_EGG_VERSION", version), open(path, "rb")

@@ -9,7 +9,7 @@ from zope.interface import implementer
 NEVER = 10**9
 # The key under which the host passes the job's variables in the launcher's message.
 VARIABLES = "__scrapdeck_variables"
-# Spiders have no business with them.
+# Spiders must not see them.
 OWN_SECRETS = ("SCRAPDECK_NODE_TOKEN",)
 
 
@@ -23,7 +23,7 @@ class PullEnvironment:
         inner.jobs_to_keep = NEVER
 
     def get_settings(self, message):
-        # Called first. What stays in the message becomes an argument of the spider.
+        # Called first. Whatever stays in the message becomes an argument of the spider.
         self._variables = message.pop(VARIABLES, {})
         return self._inner.get_settings(message)
 

@@ -22,7 +22,7 @@ class RunFiles:
         return os.path.join(directory, project, spider, f"{jobid}.{extension}")
 
     def open(self, kind, project, spider, jobid):
-        """Raises FileNotFoundError also for what a spider put in the place of its file: a link, or a pipe."""
+        """Raises FileNotFoundError also if a spider has replaced its file with a link or a pipe."""
         path = self.path_of(kind, project, spider, jobid)
         if path is None:
             raise FileNotFoundError

@@ -26,7 +26,7 @@ class ScrapydHost:
         self._journal = journal_
         self._log = log
         self._lock = threading.Lock()
-        # Runs on their way to the reactor, which take a slot already.
+        # Runs on their way to the reactor, which already take a slot.
         self._on_their_way = 0
         self.slots = launcher.max_proc
 
@@ -72,7 +72,7 @@ class ScrapydHost:
         return self._files.open(kind, project, spider, jobid)
 
     def write_log(self, project, spider, jobid, text):
-        """For a run that wrote none itself, so that the reason is where everybody looks."""
+        """For a run that wrote none itself, so that the reason is where users look."""
         path = self.path_of("log", project, spider, jobid)
         try:
             if path is not None:

@@ -11,7 +11,7 @@ from scrapdeck_node import current
 class PullJobStorage(SqliteJobStorage):
     def add(self, job):
         exit_code, exit_signal = exit_of(job)
-        # First: should Scrapyd's own table fail, the end is not lost.
+        # First, so that the end is not lost if Scrapyd's own table fails.
         if current.client is not None:
             current.client.ended(job.project, job.job, exit_code, exit_signal)
         super().add(job)

@@ -80,7 +80,7 @@ class Journal:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES ('epoch', ?)", (str(value),))
 
     def offer(self, offer):
-        """Records what was offered. False: it is known already."""
+        """Records an offer. False: it is already known."""
         with self._lock:
             self._place += 1
             egg = offer.get("egg") or {}
@@ -95,7 +95,7 @@ class Journal:
             return done.rowcount > 0
 
     def forget(self, project, jobid):
-        """Only what was not granted can be forgotten."""
+        """Only a run that was not granted can be forgotten."""
         with self._lock:
             done = self._db.execute(
                 "DELETE FROM runs WHERE project = ? AND jobid = ? AND state = ?", (project, jobid, OFFERED)
@@ -109,7 +109,7 @@ class Journal:
         return self._move(project, jobid, (GRANTED,), "state = ?, boot = ?", (STARTING, boot))
 
     def unstart(self, project, jobid):
-        """It is proved that its process never existed."""
+        """Its process provably never existed."""
         return self._move(project, jobid, (STARTING,), "state = ?", (GRANTED,))
 
     def running(self, project, jobid, pid, pid_start, start_time):
@@ -201,7 +201,7 @@ class Transaction:
 
 
 def lock_directory(directory):
-    """Released by the system when the process ends, however it ends."""
+    """Takes a lock that the system releases when the process ends, however it ends."""
     descriptor = os.open(os.path.join(directory, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
         import fcntl

@@ -19,7 +19,7 @@ class PullPoller:
         self.waiting = []
 
     def poll(self):
-        """Nothing: a job starts the moment that it is granted and a slot is free."""
+        """Does nothing: a job starts as soon as it is granted and a slot is free."""
 
     def next(self):
         deferred = Deferred()

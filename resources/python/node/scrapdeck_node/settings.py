@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 class Settings:
-    """Where Scrapdeck is, and where this node keeps what it must not forget."""
+    """The connection to Scrapdeck, and the directory in which this node keeps its state."""
 
     def __init__(self, url, token, state_directory, proxy=None, ca_file=None, insecure_http=False):
         self.url = checked_url(url, insecure_http)

@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from scrapdeck_node import __version__
 
-# More than any answer has, so that a broken proxy cannot fill the memory.
+# More than any answer needs, so that a broken proxy cannot fill the memory.
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 CONNECT_SECONDS = 15
 # OpenSSL's numbers for a certificate that no known authority has signed.
@@ -20,7 +20,7 @@ UNKNOWN_ISSUER = (18, 19, 20, 21)
 
 
 class Unreachable(Exception):
-    """No complete answer: whether the request arrived is unknown."""
+    """No complete answer: it is unknown whether the request arrived."""
 
 
 class Refused(Exception):
@@ -44,7 +44,7 @@ class Transport:
         self._context = None
 
     def post(self, path, body, timeout):
-        """Sends an object or bytes, returns the object that was answered."""
+        """Sends an object or bytes, and returns the object of the answer."""
         is_raw = isinstance(body, bytes)
         content_type = "application/octet-stream" if is_raw else "application/json"
         data = body if is_raw else json.dumps(body).encode()
@@ -80,7 +80,7 @@ class Transport:
             response.close()
 
     def close(self):
-        """May be called by another thread: what waits for an answer then fails."""
+        """May be called by another thread: a request that waits for its answer then fails."""
         with self._lock:
             connection, self._connection = self._connection, None
         if connection is None:
