@@ -102,7 +102,7 @@ describe('signing in with OIDC', () => {
     expect(await nodeGroups()).toEqual([{}, {}])
   })
 
-  it('refuses whoever is in no group with a role, in words, and ends what the person still had', async () => {
+  it('refuses a user without a group that has a role, says why, and ends their other sessions', async () => {
     const { provider, engine, signIn, me, browser } = await openWithProvider()
     await signIn('anna-7')
     const { userId } = (await me()) as { userId: string }
@@ -139,7 +139,7 @@ describe('signing in with OIDC', () => {
     expect(JSON.parse(engine.audited[2]!.input)).toMatchObject({ name: 'anna', isVouchedFor: false })
   })
 
-  it('never gives anybody the account of a namesake', async () => {
+  it('never gives a user the account of another of the same name', async () => {
     const { deck, provider, engine, signIn, me } = await openWithProvider()
     const password = 'kestrel amber drawbridge'
     await engine.access.createUser({ name: 'anna', kind: 'person', role: 'owner', password })
@@ -155,7 +155,7 @@ describe('signing in with OIDC', () => {
     expect(await me(local)).toMatchObject({ name: 'anna', role: 'owner' })
   })
 
-  it('does not bring back whom an owner has disabled, and has no password and no role to set here', async () => {
+  it('does not admit a user whom an owner has disabled; password and role cannot be set here', async () => {
     const { engine, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     const { id } = engine.access.listUsers()[0]!
@@ -402,7 +402,7 @@ describe('a provider', () => {
     expect(await me()).toEqual(status === 200 ? 401 : expect.objectContaining({ name: 'anna' }))
   })
 
-  it('is not flooded by one client: its oldest logins are forgotten, not those of others', async () => {
+  it('cannot be flooded by one client: its own oldest logins are discarded, not those of others', async () => {
     const { deck, provider, begin, me } = await openWithProvider()
     const patient = new Browser()
     const page = await begin(patient)

@@ -36,7 +36,7 @@ const named = [...FOUND].filter(([, { '~orpc': of }]) => {
   return typeof about === 'object' && !Object.values(about).some((noun) => noun === 'node' || noun === 'newNode')
 })
 
-it.each(ROLES_THERE)('a %s of one project gets nothing of another, whatever is asked for', async (role) => {
+it.each(ROLES_THERE)('a %s of one project gets no data of another, whatever it requests', async (role) => {
   const { engine, client, own, other } = await openTwoProjects()
   const rights = rightsThere(null, role)
   const context = { principal: principalWith(rights, role), source: 'api' as const }
@@ -78,7 +78,7 @@ it.each(ROLES_THERE)('a %s of one project gets nothing of another, whatever is a
   expect(Object.keys(own)).toHaveLength(9)
 })
 
-it('an owner does see it: what is hidden above is there', async () => {
+it('an owner sees the data that is hidden above', async () => {
   const { client, other } = await openTwoProjects()
   const lists = `jobs.list jobs.facets queue.lanes queue.limits projects.list schedules.list schedules.firings
     schedules.calendar chains.list errors.list crawlOrders.list alerts.list alertRules.list alertSilences.list`
@@ -204,7 +204,7 @@ async function openDoors(role: string) {
   return { ...opened, ...app, ask }
 }
 
-it('the Scrapyd door, its pages and its files show one project, and act on no other', async () => {
+it('the Scrapyd API, its pages and its files show one project, and act on no other', async () => {
   const { ask, own, other, client } = await openDoors('deployer')
   const text = async (url: string) => (await ask({ url })).body
   expect(JSON.parse(await text('/listprojects.json'))).toMatchObject({ status: 'ok', projects: ['shop'] })
@@ -298,7 +298,7 @@ it('the audit log has the ids that were sent, also those that were left out', as
   expect(entry).toMatchObject({ operation: 'jobs.keep', input: expect.stringContaining(other.job) })
 })
 
-it('with all rights, nothing is looked up', async () => {
+it('with all rights, no project is looked up', async () => {
   const { engine, client } = await openTwoProjects()
   const context = { principal: principalWith(builtInRights('viewer'), 'viewer'), source: 'api' as const }
   const limited = createRouterClient(await engine.router(), { context })

@@ -25,7 +25,7 @@ async function open(rateLimits?: Partial<RateLimits>) {
   return { engine, send }
 }
 
-it('requests sent ahead are all answered, one after the other and in turns of the event loop', async () => {
+it('pipelined requests are all answered in order, in separate turns of the event loop', async () => {
   const { engine, send } = await open()
   let now = 0
   let mostAtOnce = 0
@@ -57,14 +57,14 @@ it('a connection on which too many wait is closed after their answers, and nothi
   expect(seen.text).toContain('send at most 64 ahead')
 })
 
-it('a stranger over the limit gets a 429, and the connection is closed: what was sent ahead is not answered', async () => {
+it('an unauthenticated client over the limit gets a 429, and its other pipelined requests are dropped with the connection', async () => {
   const { send } = await open({ open: { requests: 1, windowSeconds: 10, burst: 3 } })
   const { codes, seen } = send(30, { authorization: null })
   await expect.poll(() => seen.isClosed).toBe(true)
   expect(codes()).toEqual([401, 401, 401, 429])
 })
 
-it('a request behind one that takes long is handled after it, and not if the client has left', async () => {
+it('a request behind a slow one is handled after it, unless the client has disconnected', async () => {
   const { engine, send } = await open()
   const asked: (() => void)[] = []
   engine.scrapyd.listProjects = () => new Promise((resolve) => asked.push(() => resolve(['shop'])))

@@ -72,7 +72,7 @@ describe('a user whose password a plugin checks', () => {
     expect(await me('anna', PASSWORD)).toMatchObject({ everywhere: null, projects: { shop: 'viewer' } })
   })
 
-  it('is asked about once a minute, whether the password is right or wrong', async () => {
+  it('is checked by the plugin once a minute, whether the password is right or wrong', async () => {
     const { me, asked, clock } = openWithPlugin({ anna })
     for (let times = 0; times < 3; times += 1) await me('anna', PASSWORD)
     for (let times = 0; times < 3; times += 1) expect(await me('anna', 'old password')).toBe(401)
@@ -83,7 +83,7 @@ describe('a user whose password a plugin checks', () => {
     expect(asked).toHaveLength(4)
   })
 
-  it('loses the role and its sessions when the groups have none any more', async () => {
+  it('loses the role and the sessions when its groups no longer have a role', async () => {
     const { me, state, logIn, askAnonymously, clock } = openWithPlugin({ anna })
     const cookie = cookieOf(await logIn('anna', PASSWORD))
     const inSession = async () => (await askAnonymously({ url: '/api/v1/users/me', headers: { cookie } })).statusCode
@@ -144,7 +144,7 @@ describe('a plugin that checks passwords', () => {
     expect(asked).toEqual([])
   })
 
-  it('that calls somebody like a local user makes a namesake, and not that user', async () => {
+  it('that returns the name of a local user creates another user of that name', async () => {
     const engine = {
       ...createFakeEngine(),
       authenticate: async () => ({ subject: 'plugin ldap x', name: 'scrapdeck', groups: ['staff'] })
@@ -165,7 +165,7 @@ describe('a plugin that checks passwords', () => {
     expect(logged.join('\n')).toContain('Login failed')
   })
 
-  it('that is down is a refusal with a code, counts like a wrong password, and never locks out the owner', async () => {
+  it('that is down causes a refusal with a code, which counts like a wrong password, and never locks out the owner', async () => {
     const { logIn, ask, askAnonymously, state, logged } = openWithPlugin({ anna })
     state.isDown = true
     const headers = { authorization: basic('anna', PASSWORD) }

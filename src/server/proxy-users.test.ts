@@ -42,7 +42,7 @@ function openBehindProxy(over: Partial<ProxyOptions> = {}) {
 }
 
 describe('a user whom the proxy names', () => {
-  it('has the role of the groups that it names, as of this request', async () => {
+  it('has the role of the groups that the proxy names in this request', async () => {
     const { me, engine } = openBehindProxy()
     expect(await me(ANNA)).toMatchObject({ name: 'anna', role: 'operator' })
     expect(await me({ ...ANNA, 'x-groups': 'admins' })).toMatchObject({ name: 'anna', role: 'owner' })
@@ -94,14 +94,14 @@ describe('a user whom the proxy names', () => {
     expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', projects: {} })
   })
 
-  it('is nobody if somebody else than the proxy says so, whatever that says of itself', async () => {
+  it('is ignored if the header comes from another client than the proxy, whatever that claims to be', async () => {
     const { me } = openBehindProxy()
     for (const from of ['192.0.2.2', '10.0.0.7', '127.0.0.1', '::1']) expect(await me(ANNA, from)).toBe(401)
     expect(await me({ ...ANNA, 'x-forwarded-for': PROXY }, '10.0.0.7')).toBe(401)
     expect(await me({ ...ANNA, [PEER_HEADER]: `wrong ${PROXY} proxy` }, '192.0.2.2')).toBe(401)
   })
 
-  it('is who another engine got from the proxy, and not whom its clients name', async () => {
+  it('is taken from another engine that got it from the proxy, but not from the clients of that engine', async () => {
     const meOver = await openService()
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9 proxy' })).toMatchObject({ name: 'anna' })
     // The other engine may have the address of the proxy: it has looked itself.

@@ -24,7 +24,7 @@ function open(rateLimits: Partial<RateLimits>) {
   return { ...app, send, batch }
 }
 
-describe('the rate limit of the doors', () => {
+describe('the rate limit of the endpoints', () => {
   it.each(['/daemonstatus.json', '/jobs', '/logs/', '/items/', '/metrics', '/docs', '/ui/', '/', '/nothing'])(
     'applies to %s: answers say what is left, a 429 how long to wait',
     async (url) => {
@@ -91,7 +91,7 @@ describe('the rate limit of the doors', () => {
     expect((await logIn()).statusCode).toBe(303)
   })
 
-  it('leaves a login link as it is', async () => {
+  it('does not use up a login link', async () => {
     const { askAnonymously, createLoginPath, clock } = open({ endpoints: { ...TWO, burst: 1 } })
     const login = async (url: string) => (await askAnonymously({ url })).statusCode
     const [first, second] = [createLoginPath(), createLoginPath()]
@@ -100,7 +100,7 @@ describe('the rate limit of the doors', () => {
     expect([await login(second), await login(second)]).toEqual([303, 403])
   })
 
-  it('answers a Scrapyd client as Scrapyd would say it', async () => {
+  it('answers a Scrapyd client in the format of Scrapyd', async () => {
     const { ask } = open({ endpoints: { ...TWO, burst: 1 } })
     await ask({ url: '/daemonstatus.json' })
     const { statusCode, json } = await ask({ url: '/daemonstatus.json' })
@@ -160,7 +160,7 @@ describe('a batch', () => {
     expect((await ask({ url: '/api/v1/nodes' })).headers['ratelimit-remaining']).toBe('2')
   })
 
-  it('that costs more than the burst is owed for a minute at most', async () => {
+  it('that costs more than the burst blocks its client for a minute at most', async () => {
     const { batch, ask, clock } = open({ api: { requests: 1, windowSeconds: 1, burst: 4 } })
     const calls = Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
     expect((await batch(calls)).json()).toHaveLength(1_000)

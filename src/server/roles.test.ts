@@ -334,7 +334,7 @@ describe('the role of every other route', () => {
   })
 })
 
-describe('the answer to somebody', () => {
+describe('the response to a user', () => {
   it('depends on the permissions alone, not on the role that they come from', async () => {
     const { askAs } = await openWithRoles()
     for (const [name, { '~orpc': of }] of FOUND) {
@@ -352,10 +352,10 @@ describe('the answer to somebody', () => {
   })
 })
 
-describe('every answer', () => {
+describe('every response', () => {
   const PAGES = [...ROUTES.map(([method, url]) => ({ method, url })), ...listGets()]
 
-  it('tells browsers what they may do with it, whoever asks, over TLS as without', async () => {
+  it('has the security headers for browsers, for every client, with and without TLS', async () => {
     const files = makeCertificate('deck.example.org')
     const certificate = await CertificateFiles.open(files, { clock: createFakeClock(), logger: silentLogger })
     onTestFinished(() => certificate.stop())

@@ -109,14 +109,14 @@ describe('a login with an authenticator app', () => {
     expect(JSON.stringify(lastAudited())).toContain('authenticator')
   })
 
-  it('says of a wrong password what it says of a user who is not there', async () => {
+  it('responds to a wrong password as to an unknown user', async () => {
     const { browser, turnOn } = await openWithAnna()
     await turnOn()
     const [wrong, unknown] = [await browser().password('x'), await browser().post({ username: 'ben', password: 'x' })]
     expect([wrong.statusCode, wrong.body]).toEqual([unknown.statusCode, unknown.body])
   })
 
-  it('takes no code twice, and a recovery code once', async () => {
+  it('accepts no code twice, and a recovery code once', async () => {
     const { browser, turnOn, codeNow } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     const logIn = async (code: string) => {
@@ -169,7 +169,7 @@ describe('a login with an authenticator app', () => {
     startAgain(await page.code(later, codeNow(secret)))
   })
 
-  it('ends after five wrong codes, and then the account is slow for strangers', async () => {
+  it('ends after five wrong codes, and then the account is slow for unknown clients', async () => {
     const { browser, turnOn, codeNow, advance } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     const page = browser('198.51.100.9')
@@ -199,7 +199,7 @@ describe('a login with an authenticator app', () => {
 })
 
 describe('a program', () => {
-  it('is told to use a token in place of the password, which works as before', async () => {
+  it('is told to use a token instead of the password, which works as before', async () => {
     const { access, anna, turnOn, askAnonymously, lastAudited } = await openWithAnna()
     const me = (authorization: string) => askAnonymously({ url: '/api/v1/users/me', headers: { authorization } })
     const { secret: token } = await access.createToken(OWNER, { name: 'ci', userId: anna.id, expiresInDays: null })

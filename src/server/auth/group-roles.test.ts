@@ -98,7 +98,7 @@ describe('groups in claims', () => {
     ]).toEqual([[], [], [email]])
   })
 
-  it('name a person as far as there is a name', () => {
+  it('include the name of the person if there is one', () => {
     expect(nameIn({ sub: '7', email: 'a@b', nick: 'anna' }, 'nick')).toBe('anna')
     expect([nameIn({ sub: '7', email: 'a@b' }, 'nick'), nameIn({ sub: '7', nick: ' ' }, 'nick')]).toEqual(['a@b', '7'])
   })
