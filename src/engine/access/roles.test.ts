@@ -208,7 +208,7 @@ describe('a permission that only owners have', () => {
 })
 
 describe('a role of external groups', () => {
-  it('that does not exist gives nothing: nobody can log in, and a problem names the role', async () => {
+  it('that does not exist gives no rights: no user can sign in with it, and a problem names the role', async () => {
     const { access, roles, programWith } = await openAccess()
     roles.setConfigured(
       new Map([

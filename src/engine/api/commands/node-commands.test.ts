@@ -90,7 +90,7 @@ describe('concurrent commands about nodes', () => {
     expect(moved).toEqual([stored.id])
   })
 
-  it('an address added twice is one node, and the second request is told so', async () => {
+  it('an address added twice is one node, and the second response says so', async () => {
     const [first, second] = await Promise.allSettled([add('http://eu-1:6800/'), add('http://eu-1:6800/')])
     expect([first.status, second.status]).toEqual(['fulfilled', 'rejected'])
     expect(second).toMatchObject({ reason: { code: 'NODE_DUPLICATE' } })
