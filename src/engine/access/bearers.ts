@@ -5,6 +5,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Principal } from './principal.ts'
 import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
+import { BoundedMap } from '../runtime/bounded.ts'
 
 /** More than an issuer's programs use at once; with more, the oldest are verified again. */
 const BEARERS_MAX = 2_000
@@ -28,7 +29,7 @@ export interface Bearer {
  */
 export class Bearers {
   readonly #clock: Clock
-  readonly #byId = new Map<AccessTokenId, { principal: Principal; bearer: Bearer }>()
+  readonly #byId = new BoundedMap<AccessTokenId, { principal: Principal; bearer: Bearer }>(BEARERS_MAX)
 
   readonly #setOf: SetOfRole
 
@@ -40,16 +41,13 @@ export class Bearers {
   add(text: string, bearer: Bearer): Principal {
     const tokenId = idOf(text) as AccessTokenId
     const principal = this.#principalOf(tokenId, bearer)
-    this.#byId.delete(tokenId)
-    const oldest = this.#byId.keys().next().value
-    if (this.#byId.size >= BEARERS_MAX && oldest !== undefined) this.#byId.delete(oldest)
     this.#byId.set(tokenId, { principal, bearer })
     return principal
   }
 
   /** The permissions of roles are different now. */
   recompute(): void {
-    for (const [id, { bearer }] of this.#byId) this.#byId.set(id, { principal: this.#principalOf(id, bearer), bearer })
+    for (const [id, kept] of this.#byId) kept.principal = this.#principalOf(id, kept.bearer)
   }
 
   /** null: it was not verified here, or has expired. */

@@ -3,6 +3,7 @@ import type { AccessTokenId, GroupId, UserId } from '../../shared/contract/index
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { StoredAccessToken, StoredGroup, StoredUser } from '../model/records.ts'
 import type { AccessStore, SettingStore } from '../storage/store.ts'
+import { Mutex } from '../runtime/mutex.ts'
 
 /** See Access.inTurn. */
 export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<T>
@@ -31,8 +32,7 @@ export class Directory {
   readonly #groups = new Map<GroupId, StoredGroup>()
   readonly #groupsByUser = new Map<UserId, StoredGroup[]>()
   #allSessionsSinceMs: number
-  /** Changes one after the other. */
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
   /** `changed`: rights of users have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
@@ -62,9 +62,7 @@ export class Directory {
 
   /** Performs `work` when all earlier changes are done: what it reads stays true until it has written. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
+    return this.#mutex.run(work)
   }
 
   get users(): readonly StoredUser[] {

@@ -6,6 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Access } from './access.ts'
 import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
+import { BoundedMap } from '../runtime/bounded.ts'
 
 /** A code in the address of the browser, until the program at that address has exchanged it. */
 const CODE_MS = 60_000
@@ -50,9 +51,9 @@ export class SignIns {
   readonly #access: Access
   readonly #clock: Clock
   readonly #guesses: UserAttemptLimiter
-  readonly #codes = new Map<string, Code>()
+  readonly #codes = new BoundedMap<string, Code>(CODES_MAX)
   /** By the hash of the code that only the program knows. */
-  readonly #devices = new Map<string, Device>()
+  readonly #devices = new BoundedMap<string, Device>(DEVICES_MAX)
 
   constructor({ access, clock }: { access: Access; clock: Clock }) {
     this.#access = access
@@ -76,7 +77,6 @@ export class SignIns {
     }
     const { challenge, redirectUri } = to as Extract<SignInApproval['to'], { kind: 'redirect' }>
     const code = secret()
-    dropOldest(this.#codes, CODES_MAX)
     this.#codes.set(hashOf(code), { grant, challenge, redirectUri, untilMs: this.#clock.monotonicMs() + CODE_MS })
     return code
   }
@@ -105,7 +105,6 @@ export class SignIns {
     this.#forgetExpired()
     const own = [...this.#devices].filter(([, device]) => device.address === address)
     if (own.length >= DEVICES_OF_ADDRESS_MAX) this.#devices.delete(own[0]![0])
-    dropOldest(this.#devices, DEVICES_MAX)
     const deviceCode = secret()
     const taken = new Set([...this.#devices.values()].map(({ userCode }) => userCode))
     let userCode
@@ -184,8 +183,3 @@ const secret = (): string => randomBytes(32).toString('base64url')
 const hashOf = (text: string): string => hash('sha256', text)
 const makeUserCode = (): string =>
   Array.from({ length: 8 }, () => USER_CODE_LETTERS[randomInt(USER_CODE_LETTERS.length)]).join('')
-
-function dropOldest(map: Map<string, unknown>, most: number): void {
-  const oldest = map.keys().next().value
-  if (map.size >= most && oldest !== undefined) map.delete(oldest)
-}

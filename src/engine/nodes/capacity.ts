@@ -1,4 +1,5 @@
 import type { DaemonStatus } from './node-client.ts'
+import { backoffMs } from '../runtime/backoff.ts'
 
 /** What daemonstatus.json returned at one moment. */
 export interface CountersSeen {
@@ -116,7 +117,7 @@ export function planCapacity(evidence: {
 
 function isDoubtful(proof: NonNullable<SlotsBelief['proof']>, still: SlotsBelief['still'], nowMs: number): boolean {
   if (still === null || still.isWaiting || !isLongEnough(still, nowMs)) return false
-  return nowMs - proof.atMs > Math.min(FIRST_DOUBT_MS * 2 ** Math.min(proof.times - 1, 20), LONGEST_DOUBT_MS)
+  return nowMs - proof.atMs > backoffMs(proof.times, FIRST_DOUBT_MS, LONGEST_DOUBT_MS)
 }
 
 function isLongEnough(still: NonNullable<SlotsBelief['still']>, nowMs: number, spanMs = MIN_SPAN_MS): boolean {

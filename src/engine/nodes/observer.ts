@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import { NodeError, type DaemonStatus, type NodeClient, type Snapshot } from './node-client.ts'
+import { backoffMs } from '../runtime/backoff.ts'
 
 export interface Observation {
   status: DaemonStatus
@@ -167,7 +168,7 @@ export class Observer {
   #untilNextMs(): number {
     const { isBusy, random, clock } = this.#options
     const usualMs = isBusy() || this.#failures > 0 ? BUSY_INTERVAL_MS : IDLE_INTERVAL_MS
-    const backedOffMs = Math.min(DOWN_INTERVAL_MAX_MS, BUSY_INTERVAL_MS * 2 ** Math.min(this.#failures - 1, 10))
+    const backedOffMs = backoffMs(this.#failures, BUSY_INTERVAL_MS, DOWN_INTERVAL_MAX_MS)
     const jitter = 0.9 + random.next() * 0.2
     const intervalMs = (this.#failures > 1 ? backedOffMs : usualMs) * jitter
     const leftMs = intervalMs - (clock.monotonicMs() - this.#heardAtMs)

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { BlobStore } from '../storage/blobs/blob-store.ts'
+import { KeyedSingleFlight } from '../runtime/single-flight.ts'
 
 export interface EggIdentity {
   sha256: string
@@ -19,7 +20,7 @@ export interface EggIdentity {
 export class EggFiles {
   readonly #directory: string
   readonly #blobs: BlobStore
-  readonly #writing = new Map<string, Promise<string>>()
+  readonly #writing = new KeyedSingleFlight<string, string>()
 
   constructor(options: { directory: string; blobs: BlobStore }) {
     this.#directory = options.directory
@@ -47,9 +48,7 @@ export class EggFiles {
   }
 
   #writeOnce(path: string, read: () => Promise<Readable>): Promise<string> {
-    const written = this.#writing.get(path) ?? write(path, read).finally(() => this.#writing.delete(path))
-    this.#writing.set(path, written)
-    return written
+    return this.#writing.run(path, () => write(path, read))
   }
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion } from '../model/records.ts'
 import type { Distribution, EggReceiver } from './distribution.ts'
 import type { Projects } from './projects.ts'
+import { KeyedSingleFlight } from '../runtime/single-flight.ts'
 
 /** A node that responds. */
 export interface ListingNode {
@@ -36,7 +37,7 @@ const WAIT_MS = 60_000
  */
 export class SpiderLookup {
   readonly #options: SpiderLookupOptions
-  readonly #running = new Map<string, Promise<string[]>>()
+  readonly #searches = new KeyedSingleFlight<string, string[]>()
 
   constructor(options: SpiderLookupOptions) {
     this.#options = options
@@ -50,9 +51,8 @@ export class SpiderLookup {
     const stored = this.#options.projects.catalog.requireVersion(project, version)
     if (stored.spiders !== null) return stored.spiders
     const key = JSON.stringify([project, stored.version, stored.sha256])
-    const running = this.#running.get(key) ?? this.#search(stored).finally(() => this.#running.delete(key))
-    this.#running.set(key, running)
-    return this.#withinLimit(running, stored)
+    const search = this.#searches.run(key, () => this.#search(stored))
+    return this.#withinLimit(search, stored)
   }
 
   async #withinLimit(search: Promise<string[]>, stored: StoredVersion): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { type Clock, sleep } from './clock.ts'
 import type { Logger } from './logger.ts'
+import { SingleFlight } from './single-flight.ts'
 
 interface SweepParts<Item> {
   list(): AsyncIterable<Item> | Promise<Iterable<Item>>
@@ -22,7 +23,7 @@ const MOST_AT_ONCE = 2_000
 export class Sweep<Item> {
   readonly #parts: SweepParts<Item>
   readonly #stopping = new AbortController()
-  #running: Promise<number> | null = null
+  readonly #flight = new SingleFlight<number>()
 
   constructor(parts: SweepParts<Item>) {
     this.#parts = parts
@@ -30,9 +31,7 @@ export class Sweep<Item> {
 
   /** Resolves with how many things there were to do; never rejects. While a sweep is in progress, returns that one. */
   run(): Promise<number> {
-    return (this.#running ??= this.#run().finally(() => {
-      this.#running = null
-    }))
+    return this.#flight.run(() => this.#run())
   }
 
   stop(): void {

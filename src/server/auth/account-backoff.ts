@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
 /** Addresses that may send a wrong password of one account before it is slowed down: each has a limit of its own. */
 const FREE_CLIENTS = 5
@@ -27,7 +28,7 @@ interface Account {
 export class AccountBackoff {
   readonly #clock: Clock
   readonly #key = randomBytes(32)
-  readonly #byName = new Map<string, Account>()
+  readonly #byName = new BoundedMap<string, Account>(MAX_ACCOUNTS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -46,27 +47,17 @@ export class AccountBackoff {
     const key = fold(name)
     const before = this.#byName.get(key)
     const isRecent = before !== undefined && nowMs - before.lastMs < FORGOTTEN_AFTER_MS
-    const account = isRecent
-      ? before
-      : { lastMs: nowMs, clients: new Set<string>(), guesses: new Set<string>(), spread: 0 }
+    const account = isRecent ? before : { lastMs: nowMs, clients: remembered(), guesses: remembered(), spread: 0 }
     const guess = createHmac('sha256', this.#key).update(password).digest('base64url').slice(0, 12)
     if (account.guesses.has(guess)) return
-    addBounded(account.guesses, guess)
-    addBounded(account.clients, client)
+    account.guesses.add(guess)
+    account.clients.add(client)
     account.lastMs = nowMs
     if (account.clients.size > FREE_CLIENTS) account.spread += 1
-    // In the order of the last failures.
-    this.#byName.delete(key)
-    const oldest = this.#byName.keys().next().value
-    if (this.#byName.size >= MAX_ACCOUNTS && oldest !== undefined) this.#byName.delete(oldest)
     this.#byName.set(key, account)
   }
 }
 
-function addBounded(set: Set<string>, text: string): void {
-  const oldest = set.values().next().value
-  if (set.size >= REMEMBERED && oldest !== undefined) set.delete(oldest)
-  set.add(text)
-}
+const remembered = () => new BoundedSet<string>(REMEMBERED)
 
 const fold = (name: string): string => name.slice(0, 64).normalize('NFKC').toLowerCase()

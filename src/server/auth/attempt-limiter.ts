@@ -1,5 +1,6 @@
 import type { SharedCache } from '../../engine/cluster/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const WINDOW_MS = 60_000
 /** Bounds memory use: with more clients, those with the oldest first failure are forgotten. */
@@ -14,7 +15,7 @@ export class AttemptLimiter {
   readonly #cache: SharedCache | null
   readonly #clock: Clock
   readonly #maxFailures: number
-  readonly #windows = new Map<string, { startedAtMs: number; failures: number }>()
+  readonly #windows = new BoundedMap<string, { startedAtMs: number; failures: number }>(MAX_CLIENTS)
 
   constructor(options: { name: string; clock: Clock; maxFailuresPerMinute: number; cache: SharedCache | null }) {
     this.#name = options.name
@@ -68,10 +69,6 @@ export class AttemptLimiter {
       window.failures += 1
       return window.failures === this.#maxFailures
     }
-    // Deleted first, so that the map stays in the order of the windows.
-    this.#windows.delete(client)
-    const oldest = this.#windows.keys().next().value
-    if (this.#windows.size >= MAX_CLIENTS && oldest !== undefined) this.#windows.delete(oldest)
     this.#windows.set(client, { startedAtMs: nowMs, failures: 1 })
     return this.#maxFailures === 1
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { createToken, hashToken } from './secrets.ts'
 import type { SharedCache } from '../../engine/cluster/cache/shared-cache.ts'
+import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const VALID_MS = 10 * 60_000
 const MAX_OPEN_LINKS = 100
@@ -10,7 +11,7 @@ export class OneTimeLinks {
   readonly #clock: Clock
   readonly #cache: SharedCache | null
   /** Links that only this engine knows. Keyed by hash, so that lookup timing reveals nothing about other tokens. */
-  readonly #expiryByHash = new Map<string, number>()
+  readonly #expiryByHash = new BoundedMap<string, number>(MAX_OPEN_LINKS)
 
   constructor(options: { clock: Clock; cache: SharedCache | null }) {
     this.#clock = options.clock
@@ -19,8 +20,6 @@ export class OneTimeLinks {
 
   /** Creates a link for this engine alone, and returns its token. */
   createHere(): string {
-    const oldest = this.#expiryByHash.keys().next().value
-    if (this.#expiryByHash.size >= MAX_OPEN_LINKS && oldest !== undefined) this.#expiryByHash.delete(oldest)
     const token = createToken()
     this.#expiryByHash.set(hashToken(token), this.#clock.monotonicMs() + VALID_MS)
     return token
@@ -75,7 +74,7 @@ export class BegunLogins<T> {
   readonly #clock: Clock
   readonly #validMs: number
   /** By the hash of the browser's cookie, in the order in which they began. */
-  readonly #byHash = new Map<string, Kept<T>>()
+  readonly #byHash = new BoundedMap<string, Kept<T>>(ALL_MAX)
 
   constructor(clock: Clock, validMs: number) {
     this.#clock = clock
@@ -88,8 +87,6 @@ export class BegunLogins<T> {
     for (const [hash, { untilMs }] of this.#byHash) if (untilMs <= nowMs) this.#byHash.delete(hash)
     const own = [...this.#byHash].filter(([, kept]) => kept.client === client)
     if (own.length >= OF_CLIENT_MAX) this.#byHash.delete(own[0]![0])
-    const oldest = this.#byHash.keys().next().value
-    if (this.#byHash.size >= ALL_MAX && oldest !== undefined) this.#byHash.delete(oldest)
     const cookie = createToken()
     this.#byHash.set(hashToken(cookie), { value, client, untilMs: nowMs + this.#validMs })
     return cookie

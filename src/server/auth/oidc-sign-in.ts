@@ -8,6 +8,7 @@ import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
 import { BegunLogins } from './begun-logins.ts'
 import type { OidcOptions } from './sign-in-options.ts'
+import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 /** Where a browser begins. */
 export const SIGN_IN_PATH = '/ui/login/oidc'
@@ -57,7 +58,7 @@ export class OidcSignIn {
   readonly #logger: Logger
   readonly #begun: BegunLogins<Begun>
   /** By session. They are lost with the process: then the provider asks whether to log out, and ends all of a user. */
-  readonly #there = new Map<string, SessionThere>()
+  readonly #there = new BoundedMap<string, SessionThere>(SESSIONS_THERE_MAX)
   #client: Promise<OidcClient> | null = null
   #logoutTokens: Promise<JwtVerifier> | null = null
 
@@ -115,8 +116,6 @@ export class OidcSignIn {
 
   /** For the end of this session, here or there. */
   keep(session: string, there: SessionThere): void {
-    const oldest = this.#there.keys().next().value
-    if (this.#there.size >= SESSIONS_THERE_MAX && oldest !== undefined) this.#there.delete(oldest)
     if (there.idToken.length <= ID_TOKEN_LENGTH_MAX) this.#there.set(session, there)
   }
 

@@ -12,6 +12,7 @@ import { addressOf, clientOf } from './client-address.ts'
 import type { FailureLog } from './failure-log.ts'
 import { isLoopback } from './host-rule.ts'
 import type { PluginUsers } from './vouched-users.ts'
+import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
 /** A client that sends the password with every request is recorded only once a minute. */
@@ -21,7 +22,7 @@ const MAX_KNOWN = 10_000
 /** Clients that sent the right password of a user in the last 24 hours: its own, not a token, not that of another. */
 export class KnownClients {
   readonly #clock: Clock
-  readonly #lastMs = new Map<string, number>()
+  readonly #lastMs = new BoundedMap<string, number>(MAX_KNOWN)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -41,9 +42,6 @@ export class KnownClients {
   #add(key: string): void {
     const nowMs = this.#clock.monotonicMs()
     if (nowMs - (this.#lastMs.get(key) ?? Number.NEGATIVE_INFINITY) < RECORD_EVERY_MS) return
-    this.#lastMs.delete(key)
-    const oldest = this.#lastMs.keys().next().value
-    if (this.#lastMs.size >= MAX_KNOWN && oldest !== undefined) this.#lastMs.delete(oldest)
     this.#lastMs.set(key, nowMs)
   }
 }

@@ -3,6 +3,8 @@ import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { SessionToken } from './session-token.ts'
 import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
+import { BoundedSet } from '../../engine/runtime/bounded.ts'
+import { KeyedSingleFlight } from '../../engine/runtime/single-flight.ts'
 
 /** How old the cache's word on a session may be. An end on another engine is known here after that, and one call. */
 const TRUSTED_MS = 1_000
@@ -31,14 +33,14 @@ export class SharedSessions {
   readonly #words = new Map<string, { isValid: boolean; untilMs: number }>()
   /** When the cache last received an extension, in wall time. */
   readonly #extendedAtMs = new Map<string, number>()
-  readonly #asking = new Map<string, Promise<boolean | null>>()
+  readonly #asking = new KeyedSingleFlight<string, boolean | null>()
   /** Created while the cache was away. */
-  readonly #toAdd = new Set<string>()
+  readonly #toAdd = new BoundedSet<string>(REMEMBERED_MAX)
   /** Ended while it was away. */
-  readonly #toEnd = new Set<string>()
+  readonly #toEnd = new BoundedSet<string>(REMEMBERED_MAX)
   #allToEnd = false
   /** The last ones that ended here: an answer that was under way meanwhile must not bring them back. */
-  readonly #ended = new Set<string>()
+  readonly #ended = new BoundedSet<string>(REMEMBERED_MAX)
   #endedAllCount = 0
 
   constructor(options: SharedSessionsOptions) {
@@ -51,7 +53,7 @@ export class SharedSessions {
     const { own, cache } = this.#options
     own.add(token, browser)
     const { id } = token
-    if ((await cache.addSession(id, this.#keptForMs(token))) === null) addBounded(this.#toAdd, id)
+    if ((await cache.addSession(id, this.#keptForMs(token))) === null) this.#toAdd.add(id)
     else this.#hear(id, true)
   }
 
@@ -67,9 +69,9 @@ export class SharedSessions {
   async end(id: string): Promise<void> {
     this.#options.own.end(id)
     this.#toAdd.delete(id)
-    addBounded(this.#ended, id)
+    this.#ended.add(id)
     this.#hear(id, false)
-    if ((await this.#options.cache.endSession(id)) === null) addBounded(this.#toEnd, id)
+    if ((await this.#options.cache.endSession(id)) === null) this.#toEnd.add(id)
   }
 
   /** Returns how many valid sessions ended, as far as is known. */
@@ -91,10 +93,8 @@ export class SharedSessions {
   async #ask(token: SessionToken, browser: Browser): Promise<string | null> {
     const { own } = this.#options
     const { id } = token
-    const asking = this.#asking.get(id) ?? this.#askCache(id).finally(() => this.#asking.delete(id))
-    this.#asking.set(id, asking)
     const endedBefore = this.#endedAllCount
-    const isValid = await asking
+    const isValid = await this.#asking.run(id, () => this.#askCache(id))
     if (isValid === false) return null
     // It ended meanwhile: nothing here may bring it back.
     if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) return own.find(token)
@@ -133,7 +133,7 @@ export class SharedSessions {
       const isAdded = (await cache.addSession(id, this.#keptForMs(kept))) !== null
       // It ended meanwhile.
       if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) {
-        if ((await cache.endSession(id)) === null) addBounded(this.#toEnd, id)
+        if ((await cache.endSession(id)) === null) this.#toEnd.add(id)
         return false
       }
       if (isAdded) this.#toAdd.delete(id)
@@ -184,11 +184,4 @@ export class SharedSessions {
     if (this.#allToEnd && (await cache.endSessions()) !== null) this.#allToEnd = false
     for (const id of [...this.#toEnd]) if ((await cache.endSession(id)) !== null) this.#toEnd.delete(id)
   }
-}
-
-/** Forgets the oldest. */
-function addBounded(set: Set<string>, id: string): void {
-  const oldest = set.values().next().value
-  if (set.size >= REMEMBERED_MAX && oldest !== undefined) set.delete(oldest)
-  set.add(id)
 }

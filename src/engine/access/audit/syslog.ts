@@ -5,6 +5,7 @@ import type { SyslogAddress } from '../../runtime/syslog-address.ts'
 import type { AuditStore, SettingStore } from '../../storage/store.ts'
 import { toEntry } from './audit.ts'
 import { openSyslog, type SyslogConnection, formatSyslog } from './syslog-connection.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 
 export interface SyslogParts {
   store: AuditStore & SettingStore
@@ -51,7 +52,7 @@ export class SyslogStream {
   /** `changed`: the server is away, or back. */
   readonly events = new EventEmitter<{ changed: [] }>()
   #isDue = false
-  #running: Promise<void> | null = null
+  readonly #sending = new SingleFlight()
   #isStopped = false
 
   constructor(parts: SyslogParts) {
@@ -75,9 +76,7 @@ export class SyslogStream {
     this.#isDue = true
     this.#timers.set(this.#away !== null ? this.#retryMs : SEND_AFTER_MS, () => {
       this.#isDue = false
-      this.#running ??= this.#send().finally(() => {
-        this.#running = null
-      })
+      void this.#sending.run(() => this.#send())
     })
   }
 
@@ -86,7 +85,7 @@ export class SyslogStream {
     this.#timers.stop()
     // It ends what waits for the network.
     this.#connection?.close()
-    await this.#running
+    await this.#sending.running
     this.#connection?.close()
   }
 

@@ -2,6 +2,8 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { hash, randomBytes } from 'node:crypto'
 import type { UserId } from '../../../shared/contract/index.ts'
+import { BoundedMap } from '../../runtime/bounded.ts'
+import { backoffMs } from '../../runtime/backoff.ts'
 
 const FREE = 5
 const FIRST_WAIT_MS = 2_000
@@ -18,7 +20,7 @@ const MAX_ACCOUNTS = 10_000
  */
 export class CodeGuesses {
   readonly #clock: Clock
-  readonly #byAccount = new Map<string, { count: number; lastMs: number }>()
+  readonly #byAccount = new BoundedMap<string, { count: number; lastMs: number }>(MAX_ACCOUNTS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -31,17 +33,13 @@ export class CodeGuesses {
     const before = this.#byAccount.get(key)
     const isRecent = before !== undefined && nowMs - before.lastMs < FORGOTTEN_AFTER_MS
     const count = isRecent ? before.count : 0
-    const waitMs = count < FREE ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (count - FREE))
+    const waitMs = count < FREE ? 0 : backoffMs(count - FREE + 1, FIRST_WAIT_MS, MAX_WAIT_MS)
     const leftMs = isRecent ? before.lastMs + waitMs - nowMs : 0
     if (leftMs > 0) {
       const retryAfterSeconds = Math.ceil(leftMs / 1_000)
       const text = `Too many wrong codes. Wait ${retryAfterSeconds} s and try again, or use a recovery code or a passkey.`
       throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
     }
-    // In the order of the last guesses.
-    this.#byAccount.delete(key)
-    const oldest = this.#byAccount.keys().next().value
-    if (this.#byAccount.size >= MAX_ACCOUNTS && oldest !== undefined) this.#byAccount.delete(oldest)
     this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })
   }
 

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { EngineSelf, Lease, LeaseTable, SeenLease } from '../../storage/lease-table.ts'
 import { HANDOVER_MS, LEASE_MS, nextStep } from './next-step.ts'
+import { Mutex } from '../../runtime/mutex.ts'
 
 /** How often a leader renews its lease, and a follower sends a heartbeat. */
 const BEAT_MS = 1_000
@@ -50,7 +51,7 @@ export class Election {
   #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null
   #isStopped = false
-  #turn: Promise<void> = Promise.resolve()
+  readonly #mutex = new Mutex()
   #waiting: (() => void)[] = []
 
   constructor(options: ElectionOptions) {
@@ -117,7 +118,7 @@ export class Election {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#timer?.cancel()
-    await this.#turn
+    await this.#mutex.run(async () => {})
     try {
       const lease = this.#lease
       if (lease !== null) {
@@ -134,7 +135,7 @@ export class Election {
 
   /** Looks run one after the other, each followed by a timer for the next. */
   #next(): Promise<void> {
-    this.#turn = this.#turn.then(async () => {
+    return this.#mutex.run(async () => {
       this.#timer?.cancel()
       if (this.#isStopped) return
       try {
@@ -150,7 +151,6 @@ export class Election {
       const delayMs = this.#lease === null || !this.#isConnected ? LOOK_MS : BEAT_MS
       this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#next())
     })
-    return this.#turn
   }
 
   async #look(): Promise<void> {

@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { listBackfilled } from '../../schedules/backfills.ts'
 import type { AlertFactStore, AlertStore, AuditStore, BackfillStore, RetentionStore } from '../../storage/store.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 
 const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
@@ -44,7 +45,7 @@ export interface ForgettingParts {
 export class Forgetting {
   readonly #parts: ForgettingParts
   readonly #stopping = new AbortController()
-  #running: Promise<void> | null = null
+  readonly #flight = new SingleFlight()
 
   constructor(parts: ForgettingParts) {
     this.#parts = parts
@@ -52,7 +53,7 @@ export class Forgetting {
 
   /** While a run is in progress, returns that one. */
   run(): Promise<void> {
-    return (this.#running ??= this.#work())
+    return this.#flight.run(() => this.#work())
   }
 
   stop(): void {
@@ -66,8 +67,6 @@ export class Forgetting {
       while (!signal.aborted && (await this.#step()) >= ROWS_AT_ONCE) await sleep(clock, PAUSE_MS, signal)
     } catch (error) {
       if (!signal.aborted) logger.error({ error }, 'deleting old records failed; retrying later')
-    } finally {
-      this.#running = null
     }
   }
 

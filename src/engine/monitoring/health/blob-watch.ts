@@ -4,6 +4,7 @@ import type { Leadership } from '../../cluster/leadership/leadership.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { howLow } from './storage-problems.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 
 /** State of the storage of eggs, archived logs and items outside the data directory. */
 export interface BlobsState {
@@ -39,7 +40,7 @@ export class BlobWatch {
   readonly #parts: BlobWatchParts
   #state: BlobsState
   #apartReadAtMs = Number.NEGATIVE_INFINITY
-  #checking: Promise<unknown> | null = null
+  readonly #checking = new SingleFlight<unknown>()
   #timer: Timer | null = null
   #isStopped = false
 
@@ -81,10 +82,7 @@ export class BlobWatch {
     if (blobs === null) return null
     const { promise: isLate, resolve } = Promise.withResolvers<'late'>()
     const timer = clock.setTimer(LIMIT_MS, () => resolve('late'))
-    this.#checking ??= blobs.check().finally(() => {
-      this.#checking = null
-    })
-    const found = await Promise.race([this.#checking, isLate])
+    const found = await Promise.race([this.#checking.run(() => blobs.check()), isLate])
     timer.cancel()
     if (found === 'late') return `The blobs at ${blobs.name} do not respond`
     return blobs.state().problem?.message ?? null

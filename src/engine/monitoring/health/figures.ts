@@ -6,6 +6,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { OnlyProjects } from '../../model/records.ts'
 import type { JobReader } from '../../storage/store.ts'
+import { BoundedMap } from '../../runtime/bounded.ts'
 
 export interface FiguresParts {
   store: JobReader
@@ -47,7 +48,10 @@ export class FiguresSampler {
   #current: Figures
   #lastHour: EndsOfHour | null = null
   /** By the set of projects: however many ask between two samples, their jobs are counted once. `of`: the sample. */
-  readonly #counted = new Map<string, { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }>()
+  readonly #counted = new BoundedMap<
+    string,
+    { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }
+  >(COUNTED_SETS_MAX)
   #timer: Timer | null = null
   #stopped = false
 
@@ -79,9 +83,7 @@ export class FiguresSampler {
     if (before?.of === sample) return { ...sample, ...(await before.counting).figures }
     const counting = this.#countJobs(before?.lastHour ?? null, { onlyProjects: names })
     const counted = { of: sample, counting, lastHour: before?.lastHour ?? null }
-    this.#counted.delete(key)
     this.#counted.set(key, counted)
-    if (this.#counted.size > COUNTED_SETS_MAX) this.#counted.delete(this.#counted.keys().next().value!)
     try {
       const { figures, lastHour } = await counting
       counted.lastHour = lastHour

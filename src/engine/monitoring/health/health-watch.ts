@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { ChangeLog } from '../../storage/store.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 
 export interface Health {
   /** false: restart the process. */
@@ -40,9 +41,9 @@ export class HealthWatch {
   /** Named, but no reason to send requests elsewhere: other engines use the same storage, and most work needs none. */
   #blobProblem: string | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
-  #checking: Promise<void> | null = null
+  readonly #checking = new SingleFlight()
   #writing: Promise<string | null> | null = null
-  #asking: Promise<string | null> | null = null
+  readonly #asking = new SingleFlight<string | null>()
 
   constructor(parts: HealthWatchParts) {
     this.#parts = parts
@@ -63,7 +64,7 @@ export class HealthWatch {
   /** Checks the disk first, at most once in five seconds however often it is called. */
   async check(): Promise<Health> {
     if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
-      await (this.#checking ??= this.#checkDisk())
+      await this.#checking.run(() => this.#checkDisk())
     }
     return this.now()
   }
@@ -86,9 +87,7 @@ export class HealthWatch {
     const timer = clock.setTimer(CHECK_LIMIT_MS, () =>
       resolve('The disk of the data directory or the database does not respond')
     )
-    const blobs = (this.#asking ??= checkBlobs().finally(() => {
-      this.#asking = null
-    }))
+    const blobs = this.#asking.run(checkBlobs)
     const [found, blobProblem] = await Promise.all([
       Promise.race([this.#writing, isLate]),
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
@@ -103,7 +102,6 @@ export class HealthWatch {
       )
     this.#problem = found
     this.#checkedAtMs = clock.monotonicMs()
-    this.#checking = null
   }
 }
 

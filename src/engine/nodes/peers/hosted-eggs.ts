@@ -7,6 +7,7 @@ import type { ProjectName, VersionName } from '../../../shared/contract/index.ts
 import { placeOfEgg } from '../../projects/egg-files.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { EggUpload } from './messages.ts'
+import { Mutex } from '../../runtime/mutex.ts'
 
 const INDEX = 'eggs.json'
 const PART = '.part'
@@ -19,7 +20,7 @@ const Index = z.array(EggUpload)
 export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
   /** Of files that no version has any more: the runs that may still import from them. */
   #usedBy: ReadonlyMap<string, readonly string[]> = new Map()
 
@@ -59,7 +60,7 @@ export class HostedEggs {
     const part = join(this.#directory, `${randomUUID()}${PART}`)
     try {
       await receive(part, egg.sha256, content)
-      return await this.#exclusively(async () => this.#adopt(egg, part, check))
+      return await this.#mutex.run(async () => this.#adopt(egg, part, check))
     } finally {
       await rm(part, { force: true })
     }
@@ -79,7 +80,7 @@ export class HostedEggs {
 
   /** Resolves to false if there is no such version. */
   remove(project: ProjectName, version: VersionName): Promise<boolean> {
-    return this.#exclusively(async () => {
+    return this.#mutex.run(async () => {
       if (this.#find(project, version) === undefined) return false
       await this.#save(this.#without({ project, version }))
       return true
@@ -91,7 +92,7 @@ export class HostedEggs {
    * spider may import from its egg at any time. `live`: those that run now, each by a name that no other has.
    */
   sweep(live: readonly string[]): Promise<void> {
-    return this.#exclusively(async () => {
+    return this.#mutex.run(async () => {
       const kept = new Set([INDEX, ...this.#eggs.map(({ sha256 }) => sha256)])
       const unused = (await readdir(this.#directory)).filter((name) => !kept.has(name) && !name.endsWith(PART))
       const before = this.#usedBy
@@ -119,12 +120,6 @@ export class HostedEggs {
     }
     await rename(`${path}.new`, path)
     this.#eggs = eggs
-  }
-
-  #exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
   }
 }
 

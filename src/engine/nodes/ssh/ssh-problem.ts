@@ -1,6 +1,7 @@
 import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { commandFor } from './ssh-arguments.ts'
+import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface SshProblem {
   /** `by hand`: it stays until a user changes something. */
@@ -189,6 +190,5 @@ const BOUNDS_MS: Record<SshProblem['ends'], { first: number; most: number }> = {
  */
 export function retryDelayMs(ends: SshProblem['ends'], failures: number, chance: number): number {
   const { first, most } = BOUNDS_MS[ends]
-  const waitMs = Math.min(most, first * 2 ** Math.min(Math.max(failures - 1, 0), 20))
-  return Math.round(waitMs * (1 - chance / 2))
+  return Math.round(backoffMs(failures, first, most) * (1 - chance / 2))
 }

@@ -5,6 +5,8 @@ import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
+import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface PluginSettings {
   /** Unique; used in messages and in the outbox. */
@@ -49,7 +51,7 @@ export class PluginThread {
   readonly #logger: Logger
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | null = null
-  #starting: Promise<void> | null = null
+  readonly #starting = new SingleFlight()
   #hooks = new Set<string>()
   #lastId = 0
   #failuresInARow = 0
@@ -68,10 +70,7 @@ export class PluginThread {
 
   /** Rejects with PluginError if the module cannot be loaded or creates no plugin. */
   start(): Promise<void> {
-    this.#starting ??= this.#start().finally(() => {
-      this.#starting = null
-    })
-    return this.#starting
+    return this.#starting.run(() => this.#start())
   }
 
   /** `timeoutMs: null`: no time limit. Rejects with PluginError. */
@@ -119,7 +118,7 @@ export class PluginThread {
   async #restart(): Promise<void> {
     const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
     if (this.#stopped) throw this.#error('was stopped')
-    if (waitMs > 0 && this.#starting === null) {
+    if (waitMs > 0 && this.#starting.running === null) {
       throw this.#error(`failed and restarts in ${Math.ceil(waitMs / 1000)} s`)
     }
     await this.start()
@@ -183,8 +182,7 @@ export class PluginThread {
     void worker.terminate()
     if (!this.#stopped) {
       this.#logger.error({ plugin: this.settings.name }, `A plugin ${problem}`)
-      const waitMs = Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** Math.min(10, this.#failuresInARow))
-      this.#failuresInARow += 1
+      const waitMs = backoffMs(++this.#failuresInARow, RESTART_FIRST_MS, RESTART_MAX_MS)
       this.#notBeforeMs = this.#clock.monotonicMs() + waitMs
     }
     if (this.#worker !== worker) return

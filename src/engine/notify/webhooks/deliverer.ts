@@ -6,6 +6,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { DeliveryTry, StoredDelivery, StoredWebhook } from '../../model/records.ts'
 import type { ChangeNotifier, DueDeliveryStore, WebhookReader } from '../../storage/store.ts'
 import { BACK_OFF_MS, planTry, type SendResult } from './plan-try.ts'
+import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface DelivererParts {
   store: WebhookReader & DueDeliveryStore & ChangeNotifier
@@ -184,7 +185,7 @@ export class Deliverer {
   #setPause(pace: Pace, isGood: boolean): void {
     if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
     pace.failuresInARow += 1
-    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, pace.failuresInARow - 1))
+    const pauseMs = backoffMs(pace.failuresInARow, PAUSE_FIRST_MS, PAUSE_MAX_MS)
     pace.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
   }
 

@@ -3,6 +3,7 @@ import type { Attempt } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ItemsCache } from './items-cache.ts'
+import { KeyedSingleFlight } from '../../runtime/single-flight.ts'
 
 /** A piece of a file on a node; null: it has none. The same as NodeClient.readItems. */
 export type ReadRange = (
@@ -50,7 +51,7 @@ export class RemoteCopies {
   readonly #clock: Clock
   readonly #readRange: ReadRange
   readonly #copies = new Map<string, State>()
-  readonly #opening = new Map<string, Promise<State | null>>()
+  readonly #opening = new KeyedSingleFlight<string, State | null>()
   readonly #stopping = new AbortController()
   #made = 0
 
@@ -127,9 +128,7 @@ export class RemoteCopies {
   }
 
   #openOnce(key: string, attempt: Attempt): Promise<State | null> {
-    const opening = this.#opening.get(key) ?? this.#open(key, attempt).finally(() => this.#opening.delete(key))
-    this.#opening.set(key, opening)
-    return opening
+    return this.#opening.run(key, () => this.#open(key, attempt))
   }
 
   async #open(key: string, attempt: Attempt): Promise<State | null> {

@@ -5,6 +5,7 @@ import { requireJob } from '../../storage/require-job.ts'
 import type { AttemptReader, JobReader, ReadingStore } from '../../storage/store.ts'
 import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.ts'
 import type { LogCollector } from './log-collector.ts'
+import { BoundedMap } from '../../runtime/bounded.ts'
 
 /** Needed for each piece of a log that is shown. */
 const FORMATS_KEPT = 200
@@ -14,7 +15,7 @@ export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
   readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
   /** Formats of ended attempts, the longest unused first. */
-  readonly #formats = new Map<string, HeadFormat>()
+  readonly #formats = new BoundedMap<string, HeadFormat>(FORMATS_KEPT)
 
   constructor(parts: {
     store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
@@ -34,9 +35,7 @@ export class JobFigures {
       if (figures.bytes === undefined) return null
       format = figures.format ?? { kind: 'scrapy' }
     }
-    this.#formats.delete(key)
     this.#formats.set(key, format)
-    if (this.#formats.size > FORMATS_KEPT) this.#formats.delete(this.#formats.keys().next().value!)
     return format
   }
 

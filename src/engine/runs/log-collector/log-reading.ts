@@ -7,6 +7,7 @@ import { createLogParser, type LogParser } from '../log-parser/log-parser.ts'
 import { RunErrors } from './run-errors.ts'
 import type { RunErrorRow, RunReading } from '../../model/records.ts'
 import { timesAheadMs, toStoredFigures } from '../log-parser/stored-figures.ts'
+import { Mutex } from '../../runtime/mutex.ts'
 
 /** The run whose log is read. */
 export interface RunOfLog extends RunNames {
@@ -33,7 +34,7 @@ export class LogReading {
   #parsedBytes = 0
   #isCopied = false
   #isCapped = false
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
 
   constructor(run: RunOfLog, copies: LogArchivePort['copies']) {
     this.run = run
@@ -67,19 +68,12 @@ export class LogReading {
    * there is no log.
    */
   readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
-    return this.#inTurn(() => this.#readOn(node, maxBytes, signal))
+    return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
 
   /** The run has ended, and `tail` is the end of its log: reads what is left. null: of the log only a copy is left. */
   finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
-    return this.#inTurn(() => this.#finish(node, tail, signal))
-  }
-
-  /** One after the other: each byte is parsed once. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const mine = this.#turn.then(work)
-    this.#turn = mine.catch(() => {})
-    return mine
+    return this.#mutex.run(() => this.#finish(node, tail, signal))
   }
 
   async #readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
+import { SingleFlight } from '../../runtime/single-flight.ts'
 
 /** The source of an attempt's log while it may grow. */
 export interface LogSource {
@@ -41,7 +42,7 @@ export class GrowingLog {
   /** Up to where it was read; the log may be longer. */
   #endBytes = 0
   #sizeBytes = 0
-  #reading: Promise<void> | null = null
+  readonly #reading = new SingleFlight()
   #lookedAtMs = Number.NEGATIVE_INFINITY
   #pollMs: number
   #timer: Timer | null = null
@@ -117,7 +118,7 @@ export class GrowingLog {
     // A read is due already: a file that is written to all the time must not postpone it.
     if (this.#hasNews) return
     this.#hasNews = true
-    if (this.#waiters.size > 0 && this.#reading === null) this.#schedule(EVENT_GAP_MS)
+    if (this.#waiters.size > 0 && this.#reading.running === null) this.#schedule(EVENT_GAP_MS)
   }
 
   #schedule(delayMs: number): void {
@@ -138,9 +139,7 @@ export class GrowingLog {
 
   /** Concurrent requests for the next bytes share one read. */
   #readOn(): Promise<void> {
-    return (this.#reading ??= this.#readNext().finally(() => {
-      this.#reading = null
-    }))
+    return this.#reading.run(() => this.#readNext())
   }
 
   async #readNext(): Promise<void> {

@@ -1,3 +1,4 @@
+import { backoffMs } from '../../../runtime/backoff.ts'
 /** Three of Scrapyd's 5 s poll intervals. Scrapyd starts an accepted job at its next poll. */
 const PATIENCE_MS = 15_000
 /** A node that has jobs and starts none for longer than this is stuck, however rarely it polls. */
@@ -70,8 +71,8 @@ export function judgeLists(before: StartWatch | null, seen: Lists): StartWatch {
     // If the node has fewer slots than it was seen using, it has lost them since.
     mostRunning: Math.max(1, running.size),
     idleSinceMs: null,
-    patienceMs: Math.min(PATIENCE_MAX_MS, PATIENCE_MS * 2 ** strikes),
-    stuck: { strikes, tryAgainAtMs: seen.atMs + Math.min(PROBATION_MAX_MS, PROBATION_FIRST_MS * 2 ** (strikes - 1)) }
+    patienceMs: backoffMs(strikes + 1, PATIENCE_MS, PATIENCE_MAX_MS),
+    stuck: { strikes, tryAgainAtMs: seen.atMs + backoffMs(strikes, PROBATION_FIRST_MS, PROBATION_MAX_MS) }
   }
 }
 

@@ -15,6 +15,7 @@ import { say } from '../../../../shared/texts/message.ts'
 import { endRun } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
+import { backoffMs } from '../../../runtime/backoff.ts'
 
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
@@ -186,7 +187,7 @@ export class Finisher {
 
   #retryAfter(error: unknown, one: LiveAttempt, failures: Failures): void {
     if (this.#stopping.signal.aborted) return
-    const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures.all, 20))
+    const delayMs = backoffMs(failures.all + 1, RETRY_FIRST_MS, RETRY_MAX_MS)
     const facts = { error, jobId: one.jobId, delayMs }
     this.#context.logger.warn(facts, 'what an ended run left could not be read yet; retrying')
     failures.all += 1

@@ -7,6 +7,7 @@ import { NodeError, type Snapshot } from '../../../nodes/node-client.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
+import { backoffMs } from '../../../runtime/backoff.ts'
 
 /** Removes a pending job and leaves a running one alone: 1.6 only checks that the process exists, others refuse. */
 const NO_SIGNAL = 0
@@ -156,7 +157,7 @@ export class StuckNodes {
       for (const one of leaving) {
         this.#takenBackAtMs.set(one, Number.POSITIVE_INFINITY)
         const count = (this.#tries.get(one)?.count ?? 0) + 1
-        const delayMs = Math.min(WITHDRAW_AGAIN_MAX_MS, WITHDRAW_AGAIN_FIRST_MS * 2 ** (count - 1))
+        const delayMs = backoffMs(count, WITHDRAW_AGAIN_FIRST_MS, WITHDRAW_AGAIN_MAX_MS)
         this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
       }
       const atOnce = pLimit(WITHDRAW_AT_ONCE)

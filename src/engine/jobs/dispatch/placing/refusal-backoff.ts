@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { JobId, NodeId } from '../../../../shared/contract/index.ts'
 import { type Clock, Timers } from '../../../runtime/clock.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
+import { backoffMs } from '../../../runtime/backoff.ts'
 
 const FIRST_MS = 5_000
 const MAX_MS = 300_000
@@ -29,7 +30,7 @@ export class RefusalBackoff {
   add({ jobId, nodeId }: LiveAttempt): void {
     const key = `${jobId}/${nodeId}`
     const count = (this.#waits.get(key)?.count ?? 0) + 1
-    const delayMs = Math.min(MAX_MS, FIRST_MS * 2 ** (count - 1))
+    const delayMs = backoffMs(count, FIRST_MS, MAX_MS)
     this.#waits.set(key, { untilMs: this.#clock.monotonicMs() + delayMs, count })
     this.#timers.set(delayMs, () => this.events.emit('over'))
     if (this.#waits.size > this.#forgetAbove) this.#forgetOld()

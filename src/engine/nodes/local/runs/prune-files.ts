@@ -2,6 +2,7 @@ import { lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProjectName } from '../../../../shared/contract/index.ts'
 import type { Logger } from '../../../runtime/logger.ts'
+import { SingleFlight } from '../../../runtime/single-flight.ts'
 
 interface PrunerOptions {
   directories: string[]
@@ -20,7 +21,7 @@ interface PrunerOptions {
 export class Pruner {
   readonly #options: PrunerOptions
   readonly #waiting = new Map<string, [project: ProjectName, spider: string]>()
-  #working: Promise<void> | null = null
+  readonly #flight = new SingleFlight()
 
   constructor(options: PrunerOptions) {
     this.#options = options
@@ -29,14 +30,12 @@ export class Pruner {
   /** Call when a job of this spider starts: deletes old files in the background, without delaying the job. */
   prune(project: ProjectName, spider: string): void {
     this.#waiting.set(JSON.stringify([project, spider]), [project, spider])
-    this.#working ??= this.#work().finally(() => {
-      this.#working = null
-    })
+    void this.#flight.run(() => this.#work())
   }
 
   /** Resolves when no deletion is running. */
   async settled(): Promise<void> {
-    await this.#working
+    await this.#flight.running
   }
 
   async #work(): Promise<void> {

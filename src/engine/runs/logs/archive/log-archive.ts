@@ -18,6 +18,7 @@ import type { SealedLog, SealSource } from './seal.ts'
 import { packSmallLog, SMALL_LOG_MAX_BYTES, unpackSmallLog } from './small-log.ts'
 import { LogCopies, type ReadLog } from './log-copies.ts'
 import { spoolsIn } from './spool.ts'
+import { BoundedMap } from '../../../runtime/bounded.ts'
 
 interface ArchiveParts {
   blobs: BlobStore
@@ -58,7 +59,7 @@ export class LogArchive {
   /** Leftovers of a crash are deleted first; from then on, all drafts are in progress. */
   #areDraftsOurs = false
   /** By blob, least recently used first. */
-  readonly #maps = new Map<string, Promise<FrameMap>>()
+  readonly #maps = new BoundedMap<string, Promise<FrameMap>>(MAPS_KEPT)
 
   constructor(parts: ArchiveParts) {
     this.#parts = parts
@@ -188,10 +189,8 @@ export class LogArchive {
     const key = `${name} ${storedBytes}`
     const known = this.#maps.get(key)
     const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))
-    this.#maps.delete(key)
     this.#maps.set(key, map)
     if (known === undefined) map.catch(() => this.#maps.delete(key))
-    if (this.#maps.size > MAPS_KEPT) this.#maps.delete(this.#maps.keys().next().value!)
     return map
   }
 }

@@ -4,6 +4,7 @@ import type { LogBytes, WantedBytes } from '../../../runtime/byte-window.ts'
 import type { LogFile } from '../scan/log-file.ts'
 import type { SealSource } from './seal.ts'
 import type { SpoolPort, Spools } from './spool.ts'
+import { Mutex } from '../../../runtime/mutex.ts'
 
 export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
 
@@ -23,8 +24,8 @@ interface AdvanceOptions {
 
 interface Copy {
   spool: SpoolPort
-  /** The last request: nothing is copied twice. */
-  turn: Promise<unknown>
+  /** Requests follow each other, so that nothing is copied twice. */
+  mutex: Mutex
   /** It was removed, and another copy may have begun: remaining holders must not copy into this one. */
   isGone: boolean
 }
@@ -61,13 +62,11 @@ export class LogCopies {
   ): Promise<CopyProgress> {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
-    const mine = copy.turn.then(() => advance(copy.spool, jobId, read, { ...options, mostBytes: this.#mostBytes }))
-    const turn = (copy.turn = mine.catch(() => {}))
     try {
-      return await mine
+      return await copy.mutex.run(() => advance(copy.spool, jobId, read, { ...options, mostBytes: this.#mostBytes }))
     } finally {
       // Nothing stays of a log that never appeared.
-      if (copy.spool.sizeBytes === 0 && copy.turn === turn) this.#drop(jobId, number, copy)
+      if (copy.spool.sizeBytes === 0 && copy.mutex.isIdle) this.#drop(jobId, number, copy)
     }
   }
 
@@ -110,10 +109,8 @@ export class LogCopies {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
     // After the copy in progress; later copies start afresh.
-    const mine = copy.turn.then(() => copy.spool.clear())
-    const turn = (copy.turn = mine.catch(() => {}))
-    await mine
-    if (copy.turn === turn) this.#drop(jobId, number, copy)
+    await copy.mutex.run(() => copy.spool.clear())
+    if (copy.mutex.isIdle) this.#drop(jobId, number, copy)
   }
 
   /** null: nothing was copied. Begins none. */
@@ -134,7 +131,7 @@ export class LogCopies {
     const name = nameOf(jobId, number)
     const known = this.#copies.get(name)
     if (known !== undefined) return known
-    const opening = this.#openSpool(name).then((spool) => ({ spool, turn: Promise.resolve(), isGone: false }))
+    const opening = this.#openSpool(name).then((spool) => ({ spool, mutex: new Mutex(), isGone: false }))
     this.#copies.set(name, opening)
     opening.catch(() => this.#copies.delete(name))
     return opening

@@ -12,6 +12,7 @@ import {
   rawSizeOf,
   readFrames
 } from './frames.ts'
+import { Mutex } from '../../../runtime/mutex.ts'
 
 const FRAMES = '.frames'
 const REST = '.rest'
@@ -42,7 +43,8 @@ export class Spool {
   /** It may have files: most are begun and removed without any. */
   #hasFrames = false
   #hasRest = false
-  #turn: Promise<unknown> = Promise.resolve()
+  /** A frame and the rest change together. */
+  readonly #mutex = new Mutex()
 
   /** A new spool in an existing directory; no file of this name may exist. */
   constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
@@ -86,7 +88,7 @@ export class Spool {
 
   /** Adds bytes at the end of the log. Resolves when they survive the end of this process. */
   append(bytes: Uint8Array): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#mutex.run(async () => {
       let left = bytes
       while (left.length > 0) {
         const piece = left.subarray(0, FRAME_RAW_BYTES - this.#restBytes)
@@ -99,7 +101,7 @@ export class Spool {
   }
 
   async read(wanted: WantedBytes): Promise<LogBytes> {
-    return this.#inTurn(async () => {
+    return this.#mutex.run(async () => {
       const { sizeBytes } = this
       const restAt = this.#restAt
       const { start: offset, end } = placeRange(wanted, sizeBytes)
@@ -121,7 +123,7 @@ export class Spool {
 
   /** Deletes its files and starts afresh: the log is complete in the archive, or was replaced. */
   clear(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#mutex.run(async () => {
       if (this.#hasFrames) await removeFile(this.#framesPath)
       this.#frames.length = 0
       this.#map = mapFrames([])
@@ -130,13 +132,6 @@ export class Spool {
       this.#restBytes = 0
       this.#hasRest = false
     })
-  }
-
-  /** One write or read after the other: a frame and the rest change together. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const mine = this.#turn.then(work)
-    this.#turn = mine.catch(() => {})
-    return mine
   }
 
   async #readFrames(wanted: WantedBytes): Promise<LogBytes> {

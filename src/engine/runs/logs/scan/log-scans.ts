@@ -7,6 +7,7 @@ import type { LogFile } from './log-file.ts'
 import type { CountOrder, SearchedPart, SearchOrder } from './log-worker.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { threadFile } from '../../../runtime/thread-task.ts'
+import { BoundedMap } from '../../../runtime/bounded.ts'
 
 /** One task. Small enough that the first results come soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
@@ -27,7 +28,7 @@ interface LineIndex {
 export class LogScans {
   readonly #threads: ThreadPool
   /** By key, least recently used first. */
-  readonly #indexes = new Map<string, LineIndex>()
+  readonly #indexes = new BoundedMap<string, LineIndex>(INDEXES_KEPT)
 
   constructor(threads: ThreadPool) {
     this.#threads = threads
@@ -93,9 +94,7 @@ export class LogScans {
     }
     for (const counts of await Promise.all(parts)) for (const count of counts) before.push(before.at(-1)! + count)
     const index = { countedBytes: sizeBytes, before }
-    this.#indexes.delete(key)
     this.#indexes.set(key, index)
-    if (this.#indexes.size > INDEXES_KEPT) this.#indexes.delete(this.#indexes.keys().next().value!)
     return index
   }
 }

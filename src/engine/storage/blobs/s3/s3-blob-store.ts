@@ -26,6 +26,8 @@ import {
   SHA256_HEADER,
   upload
 } from './upload.ts'
+import { BoundedMap } from '../../../runtime/bounded.ts'
+import { KeyedSingleFlight } from '../../../runtime/single-flight.ts'
 
 export interface S3BlobStoreParts {
   client: S3Client
@@ -61,8 +63,8 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
   readonly #graceMs: number
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
-  readonly #downloading = new Map<string, Promise<string>>()
-  readonly #lookedUp = new Map<string, { object: S3Object; atMs: number }>()
+  readonly #downloading = new KeyedSingleFlight<string, string>()
+  readonly #lookedUp = new BoundedMap<string, { object: S3Object; atMs: number }>(LOOKED_UP_MAX)
   /** Conditional writes: until a server says that it does not know them. */
   #isConditional: boolean
 
@@ -388,10 +390,7 @@ export class S3BlobStore implements SharedBlobStore {
         await rm(path, { force: true })
       }
     }
-    const fetching =
-      this.#downloading.get(key) ?? this.#downloads(fetchNow).finally(() => this.#downloading.delete(key))
-    this.#downloading.set(key, fetching)
-    return fetching
+    return this.#downloading.run(key, () => this.#downloads(fetchNow))
   }
 
   /** null: the storage does not respond, and what is on this machine is better than nothing. */
@@ -415,9 +414,7 @@ export class S3BlobStore implements SharedBlobStore {
       await this.#parts.files.remove(name)
       throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
     }
-    this.#lookedUp.delete(name)
     this.#lookedUp.set(name, { object, atMs: clock.monotonicMs() })
-    if (this.#lookedUp.size > LOOKED_UP_MAX) this.#lookedUp.delete(this.#lookedUp.keys().next().value!)
     return object
   }
 

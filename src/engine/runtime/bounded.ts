@@ -1,0 +1,32 @@
+/** A map that keeps the `max` entries that were set last. Setting a key again makes it the newest. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  readonly max: number
+
+  constructor(max: number) {
+    super()
+    this.max = max
+  }
+
+  override set(key: K, value: V): this {
+    this.delete(key)
+    super.set(key, value)
+    if (this.size > this.max) this.delete(this.keys().next().value!)
+    return this
+  }
+}
+
+/** A set that keeps the `max` values that were added last. */
+export class BoundedSet<T> extends Set<T> {
+  readonly max: number
+
+  constructor(max: number) {
+    super()
+    this.max = max
+  }
+
+  override add(value: T): this {
+    super.add(value)
+    if (this.size > this.max) this.delete(this.values().next().value!)
+    return this
+  }
+}

@@ -1,0 +1,19 @@
+/** Runs work one after the other, in the order of the calls. Failed work does not hold up the rest. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve()
+  #count = 0
+
+  /** Nothing runs or waits. */
+  get isIdle(): boolean {
+    return this.#count === 0
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    this.#count += 1
+    const done = this.#last.then(work).finally(() => {
+      this.#count -= 1
+    })
+    this.#last = done.catch(() => {})
+    return done
+  }
+}

@@ -1,0 +1,30 @@
+/** Work that runs once at a time: calls during a run share its result. */
+export class SingleFlight<T = void> {
+  #running: Promise<T> | null = null
+
+  /** The run in progress. */
+  get running(): Promise<T> | null {
+    return this.#running
+  }
+
+  run(work: () => Promise<T>): Promise<T> {
+    return (this.#running ??= work().finally(() => {
+      this.#running = null
+    }))
+  }
+}
+
+/** The same for each key. */
+export class KeyedSingleFlight<K, T> {
+  readonly #running = new Map<K, Promise<T>>()
+
+  get(key: K): Promise<T> | undefined {
+    return this.#running.get(key)
+  }
+
+  run(key: K, work: () => Promise<T>): Promise<T> {
+    const running = this.#running.get(key) ?? work().finally(() => this.#running.delete(key))
+    this.#running.set(key, running)
+    return running
+  }
+}
