@@ -36,9 +36,9 @@ import { ScrapydCommands } from './scrapyd-commands/scrapyd-commands.ts'
 export interface ApiOptions {
   host: 'desktop' | 'service'
   scrapdeckVersion: string
-  /** Other engines that the UI links to. Default: none. */
+  /** Other engines that the UI links to. */
   trustedEngines?: { name: string; url: string }[]
-  /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */
+  /** How long an identical crawl order returns the existing job by default; 0: never. */
   crawlCacheSeconds?: number
 }
 
@@ -57,14 +57,14 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
   commands: Commands
   maintenance: Maintenance
   monitoring: Monitoring
-  /** null: this engine is alone. */
+  /** null: this is the only engine. */
   leadership: Leadership | null
   hasLocalNode: boolean
   layout: LocalLayout
   startedAtMs: number
 }
 
-/** What src/server serves, and the commands that only clients give. */
+/** What src/server serves, and the commands that only clients send. */
 export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts: ApiParts) {
   const { store, secretBox, incoming, projects, nodes, archives, runs, jobs, webhooks, commands } = parts
   const { distribution, schedules, maintenance, monitoring, hasLocalNode, layout, startedAtMs } = parts
@@ -148,7 +148,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // The contract, items and the search are a fifth of what a start loads, and no other endpoint needs them.
+  // Loaded on first use: the contract, items and the search are a fifth of what a start would load.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

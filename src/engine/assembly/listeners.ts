@@ -15,7 +15,7 @@ export function connectListeners(wings: Wings): void {
   const { collector, errorGroups } = wings.runs
   const { dispatch } = wings.jobs
   const { deliverer } = wings.webhooks
-  const { news, nodeCommands, queueCommands } = wings.commands
+  const { eventRecorder, nodeCommands, queueCommands } = wings.commands
   const { inventories, discovery } = wings.discovery
   const { scheduleEvents, chainEvents, watchdog } = wings.schedules
   const { retention } = wings.maintenance
@@ -54,7 +54,7 @@ export function connectListeners(wings: Wings): void {
     })
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
-    .on('changed', (node, healthWas) => void (healthWas !== undefined && news.recordHealth(node, healthWas)))
+    .on('changed', (node, healthWas) => void (healthWas !== undefined && eventRecorder.recordHealth(node, healthWas)))
     // Up or down: the waiting reasons of jobs change.
     .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
@@ -128,7 +128,7 @@ export function connectListeners(wings: Wings): void {
 
   auditStream?.events.on('changed', checkProblems)
   audit.events.on('recorded', deliver).on('recorded', () => auditStream?.wake())
-  news.events.on('recorded', deliver)
+  eventRecorder.events.on('recorded', deliver)
   deliverer.events
     .on('changed', touch('webhooks'))
     .on('changed', () => problems.refreshChannels())

@@ -3,17 +3,16 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ChangedThing } from '../../model/records.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 
-/** Kinds of changes that say only that something changed: clients load it again. `jobs` comes from the change log. */
+/** Changes that carry no data: clients reload what changed. `jobs` comes from the change log. */
 export type BareKind = Exclude<
   { [One in Change as One['kind']]: keyof One extends 'kind' ? One['kind'] : never }[Change['kind']],
   'jobs'
 >
 
-/** What the change log does not cover: state in memory, and small tables. Code that changes one calls `touch`. */
+/** Changes that are not in the change log: state in memory, and small tables. Code that changes them calls `touch`. */
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
-  /** How far a running job is. */
   | `progress:${string}`
   | 'figures'
   | 'problems'
@@ -24,24 +23,22 @@ export type TouchedThing =
 export interface ChangeFeedOptions {
   store: ChangeLog
   clock: Clock
-  /** Identifies this run of the engine: cursors of other runs are invalid for state in memory. */
+  /** Identifies this run of the engine. In cursors of other runs, the counter of state in memory is invalid. */
   runId: string
-  /** Reads the current state; a removed item becomes its `…_removed`. */
+  /** Reads the current state. A removed item becomes its `…_removed`. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
 
 const BATCH_INTERVAL_MS = 100
 const BATCH_SIZE_MAX = 500
-/** Schedules are sent with their last runs: over a thousand at once would block the event loop. */
+/** Schedules include their last runs, so more than a hundred at once would block the event loop. */
 const SCHEDULES_A_BATCH_MAX = 100
 
 /**
- * A resumable stream of changes. Nothing is buffered per subscriber: the store's change log says *what* changed after a
- * position, and the current state is read when it is sent. So a slow subscriber gets fewer, larger batches and never
- * outdated state, and a lost connection costs only what changed in the meantime.
- *
- * A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
+ * A resumable stream of changes. It buffers nothing per subscriber: the store's change log says what changed after a
+ * position, and the feed reads the current state when it sends. So a slow subscriber gets fewer, larger batches and
+ * never outdated state. A cursor is `<position in the change log>.<run>.<counter of state in memory>`.
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions
@@ -56,7 +53,6 @@ export class ChangeFeed {
     this.#stopListening = options.store.onChange(() => this.#wakeAll())
   }
 
-  /** Call when state in memory has changed. */
   touch(thing: TouchedThing): void {
     this.#volatileCounter += 1
     this.#volatile.set(thing, this.#volatileCounter)
@@ -67,7 +63,7 @@ export class ChangeFeed {
     this.#volatile.delete(thing)
   }
 
-  /** Without `after`, starts from now; the first batch is empty and comes at once. */
+  /** Without `after`, starts from now. The first batch is empty and comes at once. */
   async *subscribe(after: string | undefined, signal?: AbortSignal): AsyncGenerator<ChangeBatch, void> {
     const { store, clock, runId } = this.#options
     let position = await store.changeCursor()
@@ -129,7 +125,7 @@ export class ChangeFeed {
   }
 }
 
-/** Limits the schedules per batch; the rest follows in the next one. */
+/** Limits the schedules per batch. The rest follows in the next batch. */
 function cutOff<List extends { changes: ChangedThing[]; cursor: number }>(list: List): List {
   let schedules = 0
   const end = list.changes.findIndex(({ noun }) => noun === 'schedule' && (schedules += 1) > SCHEDULES_A_BATCH_MAX)

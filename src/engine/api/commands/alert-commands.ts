@@ -44,26 +44,25 @@ export interface AlertCommandsParts {
   onChange: () => void
 }
 
-const RULES: Countable = {
+const RULES: Quota = {
   ...{ most: 5_000, what: 'alert rules' },
   remedy: 'remove some, several at once under Alerts › Rules (filter them first)'
 }
-const CHANNELS: Countable = { most: 200, what: 'alert channels', remedy: 'remove some' }
-const SILENCES: Countable = {
+const CHANNELS: Quota = { most: 200, what: 'alert channels', remedy: 'remove some' }
+const SILENCES: Quota = {
   ...{ most: 1_000, what: 'silences' },
   remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
 }
-/** The noise of a rule is judged by this time. */
-const JUDGED_MS = 30 * 86_400_000
+/** The period over which a rule's noise is measured. */
+const NOISE_WINDOW_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
 const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
 const NOTICES_MAX = 50
 const FROM_THE_FIRST = '0'
 
-/** Rules, silences and channels of alerts. */
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** No other call may add one between the count and the write. */
+  /** Serializes the check of a quota and the write that follows. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -78,10 +77,9 @@ export class AlertCommands {
     return new Map((await this.#stored()).map(({ id, name }) => [id, name]))
   }
 
-  /** With how each does. */
   async listRules(): Promise<AlertRuleState[]> {
     const { store, alerts, clock } = this.#parts
-    const figures = new Map((await store.sumAlerts(clock.nowMs() - JUDGED_MS)).map((one) => [one.ruleId, one]))
+    const figures = new Map((await store.sumAlerts(clock.nowMs() - NOISE_WINDOW_MS)).map((one) => [one.ruleId, one]))
     const firing = alerts.firingByRule()
     return alerts.rules().map((rule) => ({
       ...rule,
@@ -108,7 +106,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** What such a rule would have sent in the last days. Rejects as createRule does. */
+  /** What the rule would have sent in the last days. Rejects as createRule does. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -117,7 +115,7 @@ export class AlertCommands {
     return previews.preview(settings, days)
   }
 
-  /** `revision`: of the rule that was edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
+  /** `revision`: the one that the client edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
   async updateRule({
     id,
     revision,
@@ -144,7 +142,7 @@ export class AlertCommands {
     return (await this.removeRules([id])).length > 0
   }
 
-  /** Returns those that there were. */
+  /** Returns the ids that existed. */
   removeRules(ids: readonly AlertRuleId[]): Promise<AlertRuleId[]> {
     return this.#removeEach(ids, this.#parts.store.deleteAlertRule)
   }
@@ -168,7 +166,7 @@ export class AlertCommands {
     const isNamable = ({ id, project }: AlertRule) => id === of.ruleId && (project === null || actorSees([project]))
     if (of.ruleId !== null && !alerts.rules().some(isNamable)) throw noAlertRule(of.ruleId)
     const nowMs = clock.nowMs()
-    // One that repeats keeps its beginning: later times have that of the first.
+    // A repeating silence keeps its first start time, because later windows are computed from it.
     const from = of.repeats === null ? Math.max(fromMs ?? nowMs, nowMs) : (fromMs ?? nowMs)
     const id = random.hex(16) as AlertSilenceId
     const silence: AlertSilence = { ...of, id, fromMs: from, by: actorName() ?? 'the owner' }
@@ -186,7 +184,7 @@ export class AlertCommands {
     return (await this.endSilences([id])).length > 0
   }
 
-  /** Returns those that there were. */
+  /** Returns the ids that existed. */
   endSilences(ids: readonly AlertSilenceId[]): Promise<AlertSilenceId[]> {
     return this.#removeEach(ids, this.#parts.store.deleteSilence)
   }
@@ -205,7 +203,7 @@ export class AlertCommands {
       CHANNELS
     )
     this.#checkChannel(settings, secret ?? null)
-    // As of any webhook, its secret is ours to make.
+    // Scrapdeck generates the secret of a webhook.
     const made = settings.target.kind === 'webhook' ? makeSecret(random) : null
     const sealedSecret = made ?? secret ?? null
     const channel = await this.#put({
@@ -216,7 +214,7 @@ export class AlertCommands {
     return { channel, ...(made !== null && { secret: made }) }
   }
 
-  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for another kind. */
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for a change of the kind. */
   async updateChannel({
     id,
     secret,
@@ -224,11 +222,11 @@ export class AlertCommands {
   }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
     const before = await this.#require(id)
     const { target } = before.channel!
-    // A webhook signs with the secret: the password of a mail server could be guessed from what it signed.
+    // A webhook signs with its secret. If that were the password of a mail server, a receiver could guess it offline.
     if (target.kind !== settings.target.kind)
       throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // A secret stays with the address it was entered for: another one would leak it.
+    // A secret stays with the address that it was entered for; another address could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
@@ -244,7 +242,7 @@ export class AlertCommands {
     return isRemoved
   }
 
-  /** Sends an example now. Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  /** Sends an example message. Rejects with ALERT_CHANNEL_NOT_FOUND. */
   async testChannel(id: AlertChannelId): Promise<TestResult> {
     const channel = await this.#require(id)
     if (channel.channel!.target.kind === 'desktop') return this.#testDesktop(channel)
@@ -253,7 +251,7 @@ export class AlertCommands {
     return result
   }
 
-  /** Who shows it asks for it, so it goes the way of all messages. */
+  /** Clients poll for desktop notices, so the example takes the same way as all messages. */
   async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
     const { alerts, clock } = this.#parts
     if (!enabled)
@@ -268,8 +266,8 @@ export class AlertCommands {
   }
 
   /**
-   * Notices sent to desktop channels after this message, oldest first, and where to continue. null: only where to
-   * begin. `isShown`: whether the caller may see data of such a project.
+   * Notices sent to desktop channels after this message, oldest first, and the cursor for the next call. `after` null
+   * returns only the cursor. `isShown`: whether the caller may see data of that project.
    */
   async notices(
     after: string | null,
@@ -282,11 +280,11 @@ export class AlertCommands {
     if (after === null) return { notices: [], after: newest }
     const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
     const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
-    // A restored backup, or a removed channel, may have taken the message that the caller knows.
+    // The message that the client knows may be gone after a restore from backup or with its channel.
     return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
-  /** Throws BAD_INPUT for a rule that its watch cannot have, or that could never fire. */
+  /** Throws BAD_INPUT for a comparison that its watch does not support, or for a rule that could never fire. */
   checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
     const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
@@ -308,7 +306,7 @@ export class AlertCommands {
     for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
       const stored = known.get(id)
       const seen = projectsOf(stored).filter((project) => actorSees([project]))
-      // One of other projects alone is as if it were not there.
+      // A channel of other projects only is treated as missing.
       if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
       if (!mayTell(stored.channel!, settings.project))
         throw new ScrapdeckError(
@@ -354,7 +352,7 @@ export class AlertCommands {
 
 type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number | null }
 
-/** Throws BAD_INPUT for one that could never hold, or that has times which are not times. */
+/** Throws BAD_INPUT for a silence that could never apply, or whose times are invalid. */
 function checkSilence(silence: AlertSilence, nowMs: number): void {
   const { fromMs, untilMs, repeats } = silence
   const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
@@ -378,7 +376,7 @@ const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour, projects
   ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour, projects } }
 })
 
-/** Who receives the secret of a channel. */
+/** Where a channel's secret is sent. */
 const placeOf = (target: AlertChannelSettings['target']): string =>
   JSON.stringify([
     'host' in target ? [target.host, target.port, target.security] : null,
@@ -414,9 +412,9 @@ function requireRoom(
   there: readonly { project: ProjectName | null }[],
   project: ProjectName | null,
   needed: Permission,
-  countable: Countable
+  quota: Quota
 ): void {
-  const why = whyNoRoom(there, { project, isOfAll: actorMayEverywhere(needed) }, countable)
+  const why = whyNoRoom(there, { project, isOfAll: actorMayEverywhere(needed) }, quota)
   if (why !== null) throw new ScrapdeckError('BAD_INPUT', why)
 }
 
@@ -432,25 +430,25 @@ const noChannel = (id: AlertChannelId): ScrapdeckError =>
     `There is no alert channel ${id}; it may have been removed. Reload the list`
   )
 
-/** Rules or silences. */
-interface Countable {
+/** A limit on the number of rules, channels or silences. */
+interface Quota {
   most: number
   what: string
   /** How to make room. */
   remedy: string
 }
 
-/** One project may have a tenth of all; a tenth is reserved for those who may add some in all projects. */
+/** One project may have a tenth of the total. Another tenth is reserved for users with the right in all projects. */
 const SHARES = 10
 
 /**
- * Why there is no room for one more of this project; null: there is. The fuller it is, the less one project may have,
- * so that room is left for those that have few. `isOfAll`: who adds it has the right in all projects. Pure.
+ * Why one more item does not fit; null if it does. The fuller the total, the fewer items one project may have, which
+ * leaves room for projects that have few. `isOfAll`: the caller has the right in all projects. Pure.
  */
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],
   { project, isOfAll }: { project: ProjectName | null; isOfAll: boolean },
-  { most, what, remedy }: Countable
+  { most, what, remedy }: Quota
 ): string | null {
   if (there.length >= most) return `There are already ${most} ${what}, the most there can be: ${remedy}.`
   if (isOfAll) return null

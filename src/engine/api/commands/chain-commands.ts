@@ -14,12 +14,12 @@ export interface ChainCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random
-  /** As checkTemplate; rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
+  /** Like checkTemplate. Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
   checkTemplate: (template: ChainSettings['run'], name: string) => Promise<ChainSettings['run']>
   onChange: () => Promise<void>
 }
 
-/** Commands for chains. Spiders may be deployed later; a chain whose spider is missing when it fires reports it. */
+/** Commands for chains. A spider may be deployed later; a chain whose spider is missing when it fires reports that. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 
@@ -36,7 +36,7 @@ export class ChainCommands {
     return this.#put(random.hex(16) as ChainId, settings, null, clock.nowMs())
   }
 
-  /** Rejects with CHAIN_NOT_FOUND. Secret values that are sent back masked are kept. */
+  /** Rejects with CHAIN_NOT_FOUND. Masked secret values keep their stored value. */
   async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
     if (before === undefined) throw noChain(id)
@@ -53,7 +53,7 @@ export class ChainCommands {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     const allowed = await checkTemplate(settings.run, name)
-    // Secrets stay in their project: a user who may run spiders of another project must not get them there.
+    // Secrets stay in their project: a user with rights only in another project must not get them there.
     const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
     const run = await sealTemplate(allowed, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })

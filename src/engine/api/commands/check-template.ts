@@ -8,9 +8,9 @@ import { problemOfShownName, showUnseen } from '../../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode, refuseUnrunnable } from './prepare-jobs.ts'
 
 /**
- * Returns the template as the actor may store it. Checks it independently of what is deployed: throws BAD_INPUT,
- * ARGUMENT_RESERVED, NODE_NOT_FOUND, or ROLE_REQUIRED if the actor may not run other code, or before the jobs of
- * others. Project and spiders may be missing, because a fleet file is applied before the first egg is deployed.
+ * Returns the template as the actor may store it. The check does not depend on what is deployed, because a fleet file
+ * may come before the first egg. Throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or ROLE_REQUIRED if the actor may
+ * not run other code or raise the priority.
  */
 export function checkTemplate(
   template: RunTemplate,
@@ -29,7 +29,7 @@ export function checkTemplate(
   checkNames(settings, 'settings')
   for (const values of lists) checkArguments(values)
   for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
-    // Placeholders are not expanded in secret values.
+    // Placeholders in secret values stay as they are.
     if (secretNames.includes(name)) continue
     for (const text of [value].flat()) {
       const problem = problemOfText(text, place === 'chain' ? 'chain' : 'schedule')

@@ -8,12 +8,11 @@ import type { StoredNode } from '../../model/records.ts'
 const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconfigContext'] as const
 
 /**
- * Throws ROLE_REQUIRED if the actor may change only the nodes of some groups, and gives a node an address that uses
- * more than what is sent with it: the SSH keys of this machine, or what a cluster can name, which is files with
- * credentials here, the service account of the pod, and settings of all projects. `before`: the node that has it
- * already.
+ * An address can use more than what the client sends: SSH keys of this machine, credential files, the pod's service
+ * account. Throws ROLE_REQUIRED if the actor then lacks the right on all nodes. `before`: the node that has the
+ * address.
  */
-export function requireOwnMeans(
+export function requireRightsForAddress(
   address: Partial<NodeAddress>,
   before: Pick<StoredNode, 'kind' | 'url'> | null = null
 ): void {
@@ -31,15 +30,15 @@ export function requireOwnMeans(
 const CLUSTERS = 'The connection of a cluster can name files and accounts of the service'
 
 /**
- * A password or key belongs to the machine it was entered for, so it is never carried over to another address, and not
- * to a new proxy, which reads what is sent to an http node.
+ * Whether passwords and keys must be dropped: they belong to the machine that they were entered for. A new proxy counts
+ * as another machine, because it can read requests to an http node.
  */
 export function isElsewhere(node: FleetNode, address: NodeUrl | null, proxyUrl: string | null | undefined): boolean {
   const isMoved = address !== null && originOf(address.url) !== originOf(node.stored.url)
   return isMoved || hasNewProxy(node, proxyUrl)
 }
 
-/** Whether requests would go through a proxy that they did not go through before. `shown`: as clients see it. */
+/** Whether requests would newly go through this proxy. `shown`: the URL without credentials, as clients see it. */
 function hasNewProxy({ proxyUrl: before }: FleetNode, shown: string | null | undefined): boolean {
   if (!shown || shown === before) return false
   const proxyUrl = parseProxyUrl(shown)

@@ -37,22 +37,22 @@ export interface CrawlCommandsParts {
     Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
-  /** How long an order that does not say it is remembered; 0: not at all. */
+  /** How long an order without its own setting is remembered; 0: not at all. */
   cacheSeconds: number
   clock: Clock
   random: Random
 }
 
-/** Delay before the first run of a repeated order: a schedule only fires for moments after its creation. */
+/** Delay before a repeated order first runs: a schedule fires only for times after its creation. */
 const FIRST_RUN_AFTER_MS = 1_000
 
 /**
- * Orders in the format of `POST /crawl`: now, later, or repeatedly. A repeated order by the same user returns the
- * existing job or schedule, found by the job's dedupe key (unique in the store) or the schedule's key.
+ * Orders in the format of `POST /crawl`: now, later, or repeatedly. The same order by the same user returns the
+ * existing job (found by its dedupe key, unique in the store) or schedule (found by its key).
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Schedule orders in progress, by key: a concurrent identical order waits for the first. */
+  /** Schedule orders in progress, by key. A concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {
@@ -94,7 +94,7 @@ export class CrawlCommands {
     return run satisfies RunInput
   }
 
-  /** A page: repeated orders by name, then single ones that wait for their time. */
+  /** Lists repeated orders by name, then single orders that wait for their start time. */
   async list({ limit, ...filter }: ListFilter) {
     const [, atMs, id] = LATER.exec(filter.after ?? '') ?? []
     const repeated = id === undefined ? await this.#listRepeated({ limit, ...filter }) : NO_ORDERS
@@ -118,14 +118,14 @@ export class CrawlCommands {
     const stored = await this.#parts.store.getSchedules(page.schedules.map(({ id }) => id))
     const origins = new Map(stored.map(({ id, crawl }) => [id, crawl]))
     const described = page.schedules.flatMap((schedule) => {
-      // One that was removed meanwhile has none.
+      // A schedule that was removed meanwhile has no origin.
       const origin = origins.get(schedule.id) ?? null
       return origin === null ? [] : [orders.describeOrder(schedule, origin)]
     })
     return { orders: described, next_after: page.nextAfter }
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, also for schedules that no order created. */
+  /** Rejects with SCHEDULE_NOT_FOUND, also for schedules that were not created by an order. */
   async get(id: OrderId): Promise<CrawlOrder> {
     const job = await this.#single(id)
     if (job !== null) return this.#describe(job)
@@ -133,7 +133,6 @@ export class CrawlCommands {
     return orders.describeOrder(await this.#parts.scheduleReads.get(id), crawl)
   }
 
-  /** Rejects as get and schedules.update do. */
   async update({ id, paused, ...change }: CrawlChange): Promise<CrawlOrder> {
     const { jobCommands, scheduleCommands, cacheSeconds, clock } = this.#parts
     const job = await this.#single(id)
@@ -146,7 +145,7 @@ export class CrawlCommands {
       const cache_seconds = job.dedupeKey === null ? 0 : ownSeconds
       const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
-      // Limits of its first client remain, whichever user changes the rest.
+      // Restrictions of the client that created the job remain, whichever user changes the order.
       const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
       await jobCommands.reorderAs(id, { ...run, settings }, origin)
       return this.get(id)
@@ -167,7 +166,6 @@ export class CrawlCommands {
     return orders.describeJobOrder(job, await this.#parts.store.listTimeline(job.id))
   }
 
-  /** Removes a repeated order, or cancels a job that was ordered. Rejects with SCHEDULE_NOT_FOUND. */
   async cancel(id: OrderId): Promise<{ cancelled: boolean }> {
     const { jobCommands, scheduleCommands } = this.#parts
     if ((await this.#single(id)) !== null) {
@@ -241,7 +239,7 @@ export class CrawlCommands {
     return { schedule, cached: false }
   }
 
-  /** The newest, if an order ignored the one before. */
+  /** There are several if an order ignored the previous ones; returns the newest. */
   async #findByKey(crawlKey: string): Promise<Schedule | null> {
     const { schedules } = await this.#parts.store.pageSchedules({ crawlKey }, { after: null, limit: SAME_KEY_MAX })
     const newest = schedules.reduce<StoredSchedule | null>(
@@ -251,7 +249,9 @@ export class CrawlCommands {
     return newest === null ? null : this.#parts.scheduleReads.get(newest.id)
   }
 
-  /** The job of a single order. Rejects with SCHEDULE_NOT_FOUND what can be no id of ours. */
+  /**
+   * The job of a single order; null if the id is not of such a job. Rejects with SCHEDULE_NOT_FOUND for an invalid id.
+   */
   async #single(id: OrderId): Promise<StoredJob | null> {
     if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
     const job = await this.#parts.store.getJob(id)
@@ -288,11 +288,11 @@ const NOT_REPEATED = 'A single crawl cannot be paused or repeated. Cancel it, an
 
 type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }
 const NO_ORDERS = { orders: [], next_after: null }
-/** `next_after` among single orders. */
+/** `next_after` within the single orders. */
 const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
-/** Limits pages with large rows: an order may have megabytes of addresses. */
+/** Limits pages with large rows: an order may contain megabytes of URLs. */
 const PAGE_MAX_BYTES = 4_000_000
 const CRAWL = { source: 'crawl' } satisfies Origin
 
-/** Each more is an order that ignored the ones before. */
+/** Each order with `ignore_cache` adds one. */
 const SAME_KEY_MAX = 1_000

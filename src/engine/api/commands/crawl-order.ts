@@ -19,25 +19,23 @@ import { statusOfJob } from '../../../shared/order-status.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
 import type { CrawlOrigin, StoredJob } from '../../model/records.ts'
 
-/** The translation between crawl orders and what the engine runs. Pure. */
+/** Translates between crawl orders and what the engine runs. Pure. */
 
-/** An order whose project and times are known. */
 export interface Order
   extends Pick<CrawlInput, 'spider' | 'start_urls' | 'depth' | 'params' | 'interval' | 'http_cache'> {
   project: ProjectName
   user_id: string | null
   zone: string
-  /** When it is first to run; null: now. */
+  /** When it first runs; null: now. */
   atMs: number | null
 }
 
-/** What to run for an order. */
 export interface Work {
   args: Record<string, string>
   settings: Record<string, string>
 }
 
-/** Throws BAD_INPUT for a zone that does not exist, or a time in a gap of centuries. */
+/** Throws BAD_INPUT for an unknown time zone. */
 export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | string | undefined; zone: string }) {
   if (!isZone(zone)) {
     throw new ScrapdeckError('BAD_INPUT', `"${zone}" is not a time zone. Use a name such as Europe/Berlin or UTC`)
@@ -45,7 +43,7 @@ export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | stri
   return typeof schedule_at === 'string' ? momentOfWall(zone, Date.parse(`${schedule_at}Z`)) : (schedule_at ?? null)
 }
 
-/** Throws BAD_INPUT if the addresses are given twice. */
+/** Throws BAD_INPUT if the order has its start URLs twice. */
 export function workOf({ start_urls, depth, params = {} }: Order): Work {
   if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
     throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
@@ -55,14 +53,13 @@ export function workOf({ start_urls, depth, params = {} }: Order): Work {
   return { args, settings: depth === undefined ? {} : { DEPTH_LIMIT: String(depth) } }
 }
 
-/** Text as it is; all else as JSON. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
 }
 
 /**
- * Scrapy's own cache of pages. One that is bypassed is turned off in any case: the project's settings may turn it on.
- * Scrapy takes an expiry of 0 for "never".
+ * Settings of Scrapy's HTTP cache. A bypass turns it off explicitly, because the project's settings may turn it on.
+ * Scrapy reads an expiry of 0 as "never".
  */
 export function cacheSettings(
   http_cache: boolean | undefined,
@@ -75,8 +72,8 @@ export function cacheSettings(
 }
 
 /**
- * Equal for equal orders of the same user: whatever the order of parameters, of their own fields and of addresses, and
- * however long the order is remembered. Changing what is hashed makes repeated orders of before new ones.
+ * Equal for equal orders of the same user, whatever the order of parameters, fields and URLs, and whatever the cache
+ * time. Changing what is hashed makes orders that already exist look new.
  */
 export function keyOf(order: Order): string {
   const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
@@ -89,7 +86,7 @@ export function keyOf(order: Order): string {
   return createHash('sha256').update(JSON.stringify(what)).digest('hex')
 }
 
-/** The same JSON with the fields of all objects in one order. */
+/** The same JSON with the fields of every object sorted. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -97,12 +94,11 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]))
 }
 
-/** The origin by which a repeated order is found. */
 export function originOf(order: Order): CrawlOrigin {
   return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
 }
 
-/** When a repeated order fires. `firstMs`: one in steps without a time starts then. */
+/** `firstMs`: the start of an interval without a time of its own. */
 export function timingOf(
   { interval, zone, atMs }: Order,
   firstMs: number
@@ -113,8 +109,8 @@ export function timingOf(
 }
 
 /**
- * When a changed order fires: from its new time on, else in the steps that it has been in, else a whole interval after
- * `nowMs`. Only a new order runs at once.
+ * When a changed order fires: at its new time if it has one, else in its existing rhythm, else after one whole
+ * interval. Only a new order runs at once.
  */
 function changedTiming(
   { rules: [rule], startMs }: ScheduleSettings,
@@ -132,14 +128,14 @@ function changedTiming(
   }
 }
 
-/** Braces are placeholders in templates but literal in orders. */
+/** Templates read braces as placeholders; orders take them literally. */
 export function templateArgs(args: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replace(/\{/g, '{{')]))
 }
 
 const plainText = (text: string): string => text.replace(/\{\{/g, '{')
 
-/** The order after a change. Throws BAD_INPUT as timeOfOrder. */
+/** Throws BAD_INPUT like timeOfOrder. */
 export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'paused'>): Order {
   const { schedule_at, ...fields } = change
   const cleared = Object.entries(fields).map(([name, value]) => [name, value ?? undefined])
@@ -147,7 +143,9 @@ export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'pa
   return schedule_at === undefined ? after : { ...after, atMs: timeOfOrder({ schedule_at, zone: after.zone }) }
 }
 
-/** The settings of a schedule whose order was changed; what is the same stays as an operator may have written it. */
+/**
+ * Settings of the schedule after its order changed. Parts that did not change keep what an operator may have edited.
+ */
 export function changedSettings(
   schedule: ScheduleSettings,
   { before, after }: { before: Order; after: Order },
@@ -172,7 +170,7 @@ export function changedSettings(
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-/** A schedule as the order that it would be now. */
+/** The order that would create this schedule. */
 export function orderOf(
   schedule: Pick<ScheduleSettings, 'zone' | 'rules'> & {
     jobs: Pick<RunTemplate, 'project' | 'spiders' | 'settings' | 'args' | 'userId'>[]
@@ -186,7 +184,7 @@ export function orderOf(
   )
   const urls = addressesOf(start_urls)
   if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
-  // Arguments are text: what was ordered as something else still is, unless it was changed since.
+  // Arguments are text. A parameter that was ordered as another type keeps it, unless its text changed since.
   const params = Object.fromEntries(
     Object.entries(args).map(([name, text]) => {
       const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
@@ -209,7 +207,7 @@ function addressesOf(text: string | undefined): string[] | null {
   return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
 }
 
-/** Undefined: an operator wrote something else into the schedule, or it is secret, and so masked. */
+/** Undefined: an operator wrote other text into the schedule, or the value is a masked secret. */
 function parsed(text: string | undefined): unknown {
   try {
     return JSON.parse(text ?? '')
@@ -228,7 +226,6 @@ function fieldsOf({ atMs: _atMs, ...order }: Order) {
   return { ...same, start_urls, depth, params, interval, http_cache }
 }
 
-/** As clients see it. */
 export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrder {
   const { id, paused, nextAtMs, createdAtMs, changedAtMs, recent } = schedule
   const isRunning = recent[0]?.outcome === 'live'
@@ -243,11 +240,11 @@ export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrd
   }
 }
 
-/** The names of parameters that are not text: as arguments, they are. */
+/** The names of parameters that are not text. As arguments, all values are text. */
 export const jsonParamsOf = ({ params = {} }: Order): string[] =>
   Object.keys(params).filter((name) => typeof params[name] !== 'string')
 
-/** A single order as its job is now. Without a time zone: only its moment is kept. */
+/** The order that would create this job. It has no time zone, because only its start time is kept. */
 export function orderOfJob(job: StoredJob, timeline: readonly Transition[]): Order {
   const { args = {}, settings = {} } = ownParts({ job: maskSecrets(job), timeline })
   const names = (orderEntry(timeline)?.evidence['jsonParams'] ?? []) as string[]

@@ -21,7 +21,7 @@ export interface ExternalJobsParts {
 }
 
 /**
- * Sends one signal to an external job, or removes it from the node's queue. One of our runs that was given up but is
+ * Sends one signal to an external job, or removes it from the node's queue. A job of ours that was given up but is
  * still on the node counts as external. Rejects with JOB_IS_OURS or NODE_….
  */
 export async function cancelExternal(
@@ -46,9 +46,9 @@ export async function cancelExternal(
 }
 
 /**
- * Adopts an external job in the state that its node last reported; from then on it is followed, judged and archived
- * like our own jobs. Its version stays unknown: Scrapyd does not report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE
- * or BAD_INPUT.
+ * Adopts an external job in the state that its node last reported. From then on it is followed, judged and archived
+ * like our own jobs. Its version stays unknown, because Scrapyd does not report it. Rejects with JOB_IS_OURS,
+ * EXTERNAL_JOB_GONE or BAD_INPUT.
  */
 export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
   const { store, fleet, live, clock, newJobId } = parts
@@ -102,7 +102,7 @@ function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'run
   return null
 }
 
-/** A node may list arbitrary names, but those of our jobs become paths of logs and items, here and on the node. */
+/** A node may list any names, but names of our jobs become paths of logs and items, here and on the node. */
 function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {
     const problem = problemOfPathPart(name)

@@ -12,7 +12,7 @@ import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-/** A retry of ten thousand jobs reads as many timelines; one after the other, each would wait for the thread. */
+/** A retry of ten thousand jobs reads as many timelines; read one by one, each would wait for the store's thread. */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
@@ -21,7 +21,7 @@ export interface JobCommandsParts extends PrepareJobsParts {
   waiting: WaitingReasons
 }
 
-/** Commands for jobs: each is fully validated, then written in one transaction, then acknowledged. */
+/** Commands for jobs. Each validates everything, writes in one transaction, then acknowledges. */
 export class JobCommands {
   readonly #parts: JobCommandsParts
 
@@ -30,14 +30,14 @@ export class JobCommands {
   }
 
   /**
-   * Queues one job per spider, all or none; a repeated order with the same dedupe key returns the existing job. Rejects
-   * as `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
+   * Queues one job per spider, all or none. A repeated order with the same dedupe key returns the existing job. Rejects
+   * like `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
    */
   async run(input: RunInput, origin: Origin): Promise<Job[]> {
     return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
   }
 
-  /** Like `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
+  /** Like `run`, but does not read the jobs back: a client that queues thousands waits only for the disk. */
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
@@ -53,13 +53,15 @@ export class JobCommands {
     return jobs.map(({ jobid }, index) => ({ id: ids[index]!, jobid }))
   }
 
-  /** Queues many jobs in one transaction, all or none; ids are in the order of the items. Rejects as `run`. */
+  /** Queues many jobs in one transaction, all or none. Ids have the order of the items. Rejects like `run`. */
   async runMany(items: RunItem[], origin: Origin): Promise<{ ids: JobId[]; deduplicated: number }> {
     const { jobs, ids } = await this.#enqueue(items, origin)
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
-  /** Orders a queued job that never ran anew, under its id. Rejects as `run`, and with CHANGED_MEANWHILE. */
+  /**
+   * Replaces the order of a queued job that never ran; the id stays. Rejects like `run`, and with CHANGED_MEANWHILE.
+   */
   async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
     const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
       this.#parts.store.changeQueued({
@@ -72,7 +74,7 @@ export class JobCommands {
     if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
   }
 
-  /** Queued jobs end at once; live jobs get a cancel request and end when their node confirms it. */
+  /** Queued jobs end at once. Live jobs get a cancel request and end when their node confirms it. */
   async cancel(
     ids: JobId[],
     options: { force: boolean; waitSeconds?: number | undefined }
@@ -82,7 +84,7 @@ export class JobCommands {
     const { force, waitSeconds } = options
     const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
-    // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
+    // A node may refuse a job between the two calls, which returns it to the queue: repeat until each job is handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
       for (const id of await store.cancelQueued(rest, this.#entry(say('timeline.cancelled_while_queued', by()))))
         done.add(id)
@@ -99,7 +101,7 @@ export class JobCommands {
     return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
   }
 
-  /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is cancelled. */
+  /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is `cancelled`. */
   async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
     const { store, dispatch } = this.#parts
     const message = say('timeline.cancel_requested_by_signal', { signal, ...by() })
@@ -129,29 +131,14 @@ export class JobCommands {
     const taken = await this.#takenDefaults(jobs)
     const again = jobs.map((job): NewJob => {
       const id = newJobId()
-      const {
-        project,
-        version,
-        spider,
-        settings,
-        args,
-        env,
-        secretNames,
-        limits,
-        retry,
-        noOverlap,
-        priority,
-        placement
-      } = job
-      const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap }
-      const { userId } = job
+      const { project, version, spider, settings, args, env, userId } = job
+      const { secretNames, limits, retry, noOverlap, placement } = job
+      const same = { project, version, spider, settings, args, env, userId, secretNames, limits, retry, noOverlap }
       // The priority may come from a user with more rights than the one who retries the job.
-      const own = { priority: actorMayGoFirst() ? priority : Math.min(priority, 0) }
-      const entry = this.#entry(say('timeline.queued', { source: 'retry', ...by() }), {
-        retryOf: job.id,
-        ...taken.get(job.id)
-      })
-      return { ...PLAIN_JOB, ...same, ...own, placement, userId, id, jobid: id, source: 'retry', entry }
+      const priority = actorMayGoFirst() ? job.priority : Math.min(job.priority, 0)
+      const evidence = { retryOf: job.id, ...taken.get(job.id) }
+      const entry = this.#entry(say('timeline.queued', { source: 'retry', ...by() }), evidence)
+      return { ...PLAIN_JOB, ...same, placement, priority, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     dispatch.wake()
@@ -164,7 +151,7 @@ export class JobCommands {
     return this.#parts.store.keepJobs(ids, isKept, this.#entry(message, { kept: isKept }))
   }
 
-  /** Like the two methods below, affects queued jobs only and returns their ids. */
+  /** Affects queued jobs only and returns their ids, as do reorder and place. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
     refuseHighPriority(priority)
     const entry = this.#entry(say('timeline.priority_set', { priority, ...by() }), { priority })
@@ -176,13 +163,12 @@ export class JobCommands {
       typeof to === 'string'
         ? say(to === 'front' ? 'timeline.moved_to_front' : 'timeline.moved_to_back', by())
         : say('timeline.moved_before', { jobId: to.before, ...by() })
-    // A job cannot be moved before itself.
     const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
     if (typeof to !== 'string') await this.#refuseHigherPlace(moved, to.before)
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
-  /** A job that is placed before another one gets its priority. */
+  /** A job that moves before another one gets its priority. */
   async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
     if (actorMayGoFirst()) return
     const jobs = await this.#parts.store.getJobs([...moved, before])
@@ -221,7 +207,10 @@ export class JobCommands {
     return { jobs, ids }
   }
 
-  /** A copy took from the defaults what its original did. Where nothing is a default now, all values are its own. */
+  /**
+   * A copy took the same values from the defaults as its original. If there are no defaults now, all values are its
+   * own.
+   */
   async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
     const { store, projects } = this.#parts
     const taken = new Map<JobId, TakenDefaults>()
@@ -250,7 +239,7 @@ export class JobCommands {
     return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.describeJob(job))
   }
 
-  /** Like #require, but only checks existence, by counting instead of reading. */
+  /** Like #require, but counts the jobs instead of reading them. */
   async #requireAll(ids: JobId[]): Promise<void> {
     const each = [...new Set(ids)]
     const counts = await this.#parts.store.countStatuses(each)

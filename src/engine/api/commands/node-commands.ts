@@ -22,20 +22,20 @@ import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { RunOnNode, StoredJob, StoredNode } from '../../model/records.ts'
 import type { AttemptReader, JobStore, NodeStore } from '../../storage/store.ts'
 import { adoptExternal, cancelExternal } from './external-jobs.ts'
-import { isElsewhere, requireOwnMeans } from './connection-rules.ts'
+import { isElsewhere, requireRightsForAddress } from './connection-rules.ts'
 import { shortNameOf } from '../../../shared/ssh-address.ts'
 
-/** For a node that is given none. */
+/** The default name of a node. */
 function nameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: string): string {
-  // Several namespaces of a cluster have one host.
+  // All namespaces of a cluster share its host.
   const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
   return namespace ?? shortNameOf(url)
 }
 
-/** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */
+/** Makes names of nodes unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {
   readonly #taken: Set<string>
-  /** The last number given to a name: thousands of nodes may want the same one. */
+  /** The last number given to a name, because thousands of nodes may want the same one. */
   readonly #numbers = new Map<string, number>()
 
   constructor(names: string[]) {
@@ -63,12 +63,12 @@ export interface NodeCommandsParts {
   random: Random
   pulling: Pick<PullingNodes, 'get'>
   credentialFiles: CredentialFiles
-  /** null: this engine is alone. */
+  /** null: this is the only engine. */
   engineNodes: Pick<EngineNodes, 'isThere'> | null
   newJobId: () => JobId
 }
 
-/** Adds what a discovery source supplies, and the version found by the probe. */
+/** Adds the discovery source and the Scrapyd version that the probe found. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
 /** Nodes per commit; other work runs between commits. */
@@ -86,8 +86,8 @@ const CONNECTION_FIELDS = [
 ] as const
 
 /**
- * Commands for nodes, run one at a time: each writes the whole row, so two at once would overwrite each other, and
- * adding one address twice at once would create two nodes that share their slots.
+ * Commands for nodes, run one at a time. Each writes the whole row, so two at once would overwrite each other, and two
+ * that add one address would create two nodes with the same slots.
  */
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
@@ -104,7 +104,7 @@ export class NodeCommands {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
       refuseForeignTags(null, given.tags ?? [], 'nodes.add')
-      requireOwnMeans(given)
+      requireRightsForAddress(given)
       const input = await resolved(given, this.#parts.credentialFiles)
       this.#refuseDuplicate(parseNodeUrl(input.url).url)
       const stored = await this.#toStored(input, new TakenNames(fleet.list().map((node) => node.stored.name)))
@@ -115,7 +115,7 @@ export class NodeCommands {
     })
   }
 
-  /** Adds nodes found by discovery; skips those whose address is already in the fleet. */
+  /** Adds nodes from discovery. Skips addresses that are already in the fleet. */
   addMany(inputs: readonly NewNode[]): Promise<void> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
@@ -137,7 +137,7 @@ export class NodeCommands {
     })
   }
 
-  /** Detaches nodes from all discovery sources but these; they then count as added by hand. */
+  /** Detaches nodes from all discovery sources but these. They then count as added by hand. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       const released = this.#parts.fleet
@@ -154,17 +154,17 @@ export class NodeCommands {
     return this.#exclusively(() => this.#update(id, input))
   }
 
-  /** Stores the version found by probing an address, for nodes that were added without a probe. */
+  /** Stores the version that a probe found, for nodes that were added without a probe. */
   async recordScrapydVersion(id: NodeId, url: string, scrapydVersion: string): Promise<void> {
     await this.#exclusively(async () => {
       const stored = this.#parts.fleet.get(id)?.stored
-      // If the node was removed or its address changed meanwhile, another installation answered.
+      // If the node was removed or moved meanwhile, another installation responded.
       if (stored?.url === url && stored.scrapydVersion === null) await this.#put({ ...stored, scrapydVersion })
     })
   }
 
   /**
-   * Adds a node that pulls, with its token, which is nowhere else. `id`: as in a fleet file, if no node has it.
+   * Adds a pulling node and returns its token, which is stored only as a hash. `id`: from a fleet file, if still free.
    */
   addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
@@ -177,7 +177,7 @@ export class NodeCommands {
     })
   }
 
-  /** Adds the local node of an engine, under the engine's name. If it is there already, it stays as it is. */
+  /** Adds an engine's local node under the engine's name. An existing one stays as it is. */
   addEngine(engine: string): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const url = addressOfEngine(engine)
@@ -188,7 +188,7 @@ export class NodeCommands {
         url,
         tokenHash: null
       } as const
-      // What its former row had must be gone first: the id is the same.
+      // The id is the same as before, so wait until everything of the former node is gone.
       await this.#leaving.get(named.id)
       return this.findByUrl(url) ?? this.#addWithoutAddress(named, {})
     })
@@ -216,7 +216,7 @@ export class NodeCommands {
     return node
   }
 
-  /** A new token; clients with the former one are disconnected. Rejects with NODE_DOES_NOT_PULL. */
+  /** Disconnects clients with the former token. Rejects with NODE_DOES_NOT_PULL. */
   renewToken(id: NodeId): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
       const { token, hash } = createNodeToken(id, this.#parts.random)
@@ -239,7 +239,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** What the Scrapyd of a pulling node says of itself. */
+  /** The version that a pulling node reports. */
   async recordReportedVersion(id: NodeId, reported: string): Promise<void> {
     const scrapydVersion = /^(\d{1,3}\.\d{1,3})(\.|$)/.exec(reported)?.[1] ?? null
     await this.#exclusively(async () => {
@@ -265,10 +265,10 @@ export class NodeCommands {
       requireOnNodeOfActor(stored.tags, 'nodes.change', 'nodes.remove')
       this.checkRemoval(id, options)
       await this.#put({ ...stored, mode: 'cordoned' })
-      // Leave the fleet first: jobs that the dispatcher has placed there but not yet sent then go back to the queue.
+      // Remove the node from the fleet first: jobs that are placed there but not sent yet then return to the queue.
       return { done: fleet.remove(id) }
     })
-    // No command finds it any more, so the others need not wait for what takes long.
+    // The node can no longer be found, so other commands need not wait for the slow part.
     const forget = async () => {
       await leaving.done
       await dispatch.abandonNode(id)
@@ -305,16 +305,15 @@ export class NodeCommands {
     )
   }
 
-  /** Cordons a draining node once none of our jobs is live there. */
   async cordonDrained(id: NodeId): Promise<void> {
     if (!this.#isDrained(id)) return
-    // An earlier command may have changed its mode in the meantime.
+    // An earlier command in the queue may have changed its mode.
     await this.#exclusively(async () => {
       if (this.#isDrained(id)) await this.#setMode(id, 'cordoned')
     })
   }
 
-  /** `of`: the node that already has the address or is to get it. */
+  /** `of`: the node that has the address or is about to get it. */
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
@@ -364,7 +363,7 @@ export class NodeCommands {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
     refuseForeignTags(node.stored.tags, given.tags ?? node.stored.tags, 'nodes.update')
-    requireOwnMeans(given, node.stored)
+    requireRightsForAddress(given, node.stored)
     const input = await this.#resolvedFor(node, given)
     const address =
       input.url === undefined || ['local', 'engine', 'pulling'].includes(node.stored.kind)
@@ -399,7 +398,7 @@ export class NodeCommands {
       stored.scrapydVersion = null
     }
     await store.putNode(stored)
-    // A new connection aborts requests in progress on the old one, so replace it only if needed.
+    // Replacing the connection aborts its requests in progress, so do it only if something in it changed.
     const isSameAddress = CONNECTION_FIELDS.every((field) => isDeepStrictEqual(stored[field], node.stored[field]))
     if (isSameAddress) fleet.update(stored)
     else await fleet.add(stored)
@@ -408,7 +407,7 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** What a node is cannot change: a Scrapyd never becomes a cluster. */
+  /** Resolves a cluster's address. A node's kind cannot change: a Scrapyd never becomes a cluster. */
   async #resolvedFor<Input extends NodeSettings & Partial<NodeAddress>>(node: FleetNode, given: Input): Promise<Input> {
     const { kind, kubernetes, url } = node.stored
     if (kind !== 'kubernetes') {
@@ -419,18 +418,18 @@ export class NodeCommands {
       )
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
-    // Settings alone leave the address as it is, and with it the credentials.
+    // A change of other settings leaves the address and its credentials as they are.
     const whole = { ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! }
     return resolved(whole, this.#parts.credentialFiles)
   }
 
   /**
-   * The address with what `update` would keep there of the node's connection, to try it before: certificates and proxy.
-   * The node's password is never in it, but `keepsPassword` says whether `update` would keep it.
+   * The address with the certificates and the proxy that `update` would keep, for a probe before the update. It never
+   * contains the node's password; `keepsPassword` says whether `update` would keep it.
    */
   async addressLike(id: NodeId, address: NodeAddress): Promise<{ address: NodeAddress; keepsPassword: boolean }> {
     const node = this.require(id)
-    requireOwnMeans(address, node.stored)
+    requireRightsForAddress(address, node.stored)
     const { secretBox } = this.#parts
     const movesAway = isElsewhere(node, parseNodeUrl(address.url), address.proxyUrl)
     const kept = await this.#connectionOf(node, address, movesAway)
@@ -443,7 +442,7 @@ export class NodeCommands {
     }
   }
 
-  /** At another address these jobs would appear absent, and would run twice unflagged. */
+  /** At another address, these jobs would look absent and run twice without a warning. */
   #refuseUnresolved({ stored }: FleetNode): void {
     const unresolved = this.#parts.live
       .ofNode(stored.id)
@@ -456,7 +455,7 @@ export class NodeCommands {
     )
   }
 
-  /** Certificates and proxy after an update: omitted fields are kept, but a key is kept only at the same address. */
+  /** Certificates and proxy after an update. Omitted fields are kept, but a key only at the same address. */
   async #connectionOf(
     node: FleetNode,
     input: Partial<NodeAddress>,
@@ -478,7 +477,7 @@ export class NodeCommands {
         : { clientCertificate: stored.clientCertificate, sealedClientKey: stored.sealedClientKey }
       return { caCertificate, sealedProxyUrl: proxy, ...kept }
     }
-    // A renewed certificate for the same key does not require the key again.
+    // A renewed certificate for the same key does not need the key again.
     const keptKey = stored.sealedClientKey === null || movesAway ? null : await secretBox.open(stored.sealedClientKey)
     const clientCertificate =
       (input.clientCertificate === undefined ? stored.clientCertificate : input.clientCertificate) || null
@@ -501,7 +500,7 @@ export class NodeCommands {
   async #setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
     const { dispatch, live } = this.#parts
     const { stored } = this.require(id)
-    // With no live jobs, a drain is complete at once.
+    // Without live jobs, a drain is complete at once.
     const reached = mode === 'draining' && live.ofNode(id).length === 0 ? 'cordoned' : mode
     await this.#put({ ...stored, mode: reached })
     dispatch.wake()
@@ -540,10 +539,10 @@ export class NodeCommands {
   }
 }
 
-/** With the address and credentials that `in-cluster` and `kubeconfig` stand for. */
+/** Replaces `in-cluster` and `kubeconfig` by the address and credentials that they stand for. */
 async function resolved<Input extends Partial<NodeAddress>>(input: Input, files: CredentialFiles): Promise<Input> {
   if (!input.kubernetes || input.url === undefined) return input
-  // Loaded for the first cluster, with its parser of kubeconfigs.
+  // Loads the kubeconfig parser only when a fleet has a cluster.
   const { resolveClusterAddress } = await import('../../nodes/kubernetes/cluster-address.ts')
   return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes }, files)
 }

@@ -12,7 +12,7 @@ import type { SecretBox } from '../../runtime/secret-box.ts'
 import { stop, type Tools } from '../../runtime/tools.ts'
 import type { ScheduledJobs } from '../../schedules/open-schedules.ts'
 import type { Store } from '../../storage/store.ts'
-import { News } from '../change-feed/news.ts'
+import { EventRecorder } from '../change-feed/event-recorder.ts'
 import { JobCommands } from './job-commands.ts'
 import { NodeCommands } from './node-commands.ts'
 import { prepareJobs, requireSpiders } from './prepare-jobs.ts'
@@ -35,12 +35,12 @@ interface CommandsParts
 
 export type Commands = ReturnType<typeof openCommands>
 
-/** Commands about nodes, projects, jobs and the queue: also schedules, discovery and retention give them. */
+/** Commands that are also used by schedules, discovery and retention. */
 export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts) {
   const { store, secretBox, projects, live, clock, random, logger } = parts
   const { fleet, local, engineNodes, credentialFiles, pulling } = parts
   const { dispatch, waiting, wakeDispatcher, distribution, atOnce } = parts
-  const news = opened.adopt(new News({ store, clock, logger }), stop)
+  const eventRecorder = opened.adopt(new EventRecorder({ store, clock, logger }), stop)
   const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
   const nodeCommands = new NodeCommands({
@@ -51,7 +51,7 @@ export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts)
     ...{ store, fleet, projects, distribution, environments: local.environments, secretBox, wakeDispatcher },
     ...{ clock, logger },
     spreadAtOnce: () => atOnce.scanSoon(),
-    onUploaded: (version) => news.recordUpload(version)
+    onUploaded: (version) => eventRecorder.recordUpload(version)
   })
   const systemCommands = new SystemCommands({
     ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node },
@@ -68,7 +68,7 @@ export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts)
     cancel: (jobIds) => actAs(null, () => jobCommands.cancel(jobIds, { force: false }))
   }
   return {
-    news,
+    eventRecorder,
     jobCommands,
     nodeCommands,
     projectCommands,
@@ -79,7 +79,7 @@ export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts)
   }
 }
 
-/** Discovery decides, and the commands carry it out. */
+/** The fleet as discovery sees and changes it. */
 function asDiscovered(fleet: Nodes['fleet'], commands: NodeCommands): DiscoveredFleet {
   return {
     list() {
@@ -92,7 +92,7 @@ function asDiscovered(fleet: Nodes['fleet'], commands: NodeCommands): Discovered
       try {
         await commands.setMode(nodeId, mode)
       } catch (error) {
-        // The node was removed in the meantime: there is nothing left to cordon.
+        // The node was removed meanwhile.
         if (!isScrapdeckError(error, 'NODE_NOT_FOUND')) throw error
       }
     },

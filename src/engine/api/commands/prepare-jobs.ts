@@ -36,15 +36,16 @@ import { checkSecretNames, openTemplate } from './template-secrets.ts'
 
 const ITEMS_AT_ONCE = 100
 
-/** Who requested the jobs, and the jobid that a Scrapyd client supplied. */
+/** Who requested the jobs, and how. */
 export interface Origin {
   source: Job['source']
   jobid?: string | undefined
-  /** The client's idempotency key: a repeated order returns the jobs of the first. */
+  /** From a Scrapyd client. */
+  /** The client's idempotency key: a repeated request returns the jobs of the first. */
   onceKey?: string | undefined
-  /** The schedule and its moment that the jobs belong to. */
+  /** The schedule and the nominal time of the firing. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
-  /** For the first entry of their timelines. */
+  /** For the first timeline entry. */
   evidence?: TimelineEntry['evidence']
 }
 
@@ -57,10 +58,10 @@ export interface PrepareJobsParts {
 }
 
 /**
- * Validates a whole order and builds its jobs; writes nothing. Work that items share (resolving a spider, sealing a
- * secret) is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE
- * (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies); with several items, the
- * message names the one at fault.
+ * Validates a whole order and builds its jobs; writes nothing. Work that items share, such as resolving a spider or
+ * encrypting a secret, is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED,
+ * REQUEST_TOO_LARGE (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies). With several
+ * items, the message names the item at fault.
  */
 export async function prepareJobs(
   ordered: readonly RunItem[],
@@ -148,12 +149,12 @@ export async function prepareJobs(
           ? entry
           : { ...entry, evidence: { ...entry.evidence, ...takenDefaults(ordered[index]!, item) } }
     }
-    // From here on only the dispatcher sees the plain values, when it sends the job.
+    // From here on, only the dispatcher sees the plain values, when it sends the job.
     return withSecrets(job, (value) => sealed.get(value)!)
   }
 }
 
-/** Each order with the defaults of its project and spider, as if the client had sent them, with plain secrets. */
+/** Applies the defaults of project and spider, with plain secrets, as if the client had sent them. */
 async function startFromDefaults(
   items: readonly RunItem[],
   { projects, secretBox }: PrepareJobsParts,
@@ -181,7 +182,7 @@ async function startFromDefaults(
   return completed
 }
 
-/** An order of several spiders may leave out what only one of them has. */
+/** `withoutDefaults` must name an existing default. One of several spiders in the order is enough. */
 function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | null)[]): void {
   if (items.every(({ withoutDefaults }) => withoutDefaults === undefined)) return
   const known = new Set(
@@ -219,7 +220,7 @@ async function checkSize(items: readonly RunItem[], yieldTurn: () => Promise<voi
   )
 }
 
-/** Throws BAD_INPUT for what no node of any kind can start. */
+/** Throws BAD_INPUT for what no kind of node can start. */
 export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
   const why = problemOfRun(run, null)
   if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
@@ -258,11 +259,11 @@ function named(error: ScrapdeckError, index: number, count: number): ScrapdeckEr
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
-/** Their values are limited by the size of a request. */
+/** Values are limited by the size of a request. */
 const NAMES_MAX = 1_000
 const LONGEST_NAME = 200
 
-/** Throws BAD_INPUT for names that are too many or too long to be meant, or that JavaScript would lose. */
+/** Throws BAD_INPUT for too many names, and for names that are too long or that JavaScript objects would lose. */
 export function checkNames(values: object | undefined, what: 'settings' | 'arguments' | 'variables'): void {
   if (values === undefined) return
   const names = Object.keys(values)
@@ -278,7 +279,7 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
 
 const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** As checkNames, and throws ARGUMENT_RESERVED; for Scrapyd clients, allows names that Scrapyd itself drops. */
+/** Like checkNames; also throws ARGUMENT_RESERVED. Scrapyd clients may use names that Scrapyd itself drops. */
 export function checkArguments(args: object | undefined, source?: Job['source']): void {
   checkNames(args, 'arguments')
   for (const name in args) {
@@ -339,5 +340,5 @@ function secretsOf(item: RunItem): string[] {
   return values
 }
 
-/** These have no actor, even if a user started the timer. */
+/** Jobs from these sources have no actor, even if a user started the timer. */
 const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])

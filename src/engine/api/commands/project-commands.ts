@@ -38,7 +38,7 @@ export interface ProjectCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   wakeDispatcher: () => void
-  /** Recomputes which eggs to send for projects that deploy to all nodes at once. */
+  /** Schedules the distribution of eggs for projects that deploy to all nodes at once. */
   spreadAtOnce: () => void
   onUploaded: (version: StoredVersion) => void
   logger: Logger
@@ -56,7 +56,10 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
   return [settings.defaults, ...Object.values(settings.spiderDefaults)]
 }
 
-/** Whether jobs of the project, or of one of its spiders, would go before those of others that did not before. Pure. */
+/**
+ * Whether jobs of the project or of a spider would get a higher priority than normal that they did not have before.
+ * Pure.
+ */
 function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boolean {
   const priorityOf = (of: ProjectSettings, spider: string | null) =>
     (spider === null ? null : of.spiderDefaults[spider]?.priority) ?? of.defaults.priority ?? 0
@@ -67,7 +70,7 @@ function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boo
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
-  /** Serializes changes of settings: each starts from what the one before it wrote. */
+  /** Serializes changes of settings: each starts from the result of the one before. */
   readonly #exclusively = pLimit(1)
 
   constructor(parts: ProjectCommandsParts) {
@@ -88,7 +91,7 @@ export class ProjectCommands {
 
   /**
    * Replaces the settings of a project, deployed or not, and starts building its Python environment. Throws BAD_INPUT
-   * with the reason if the project could not run with that Python.
+   * if the project could not run with that Python.
    */
   async configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     await this.check(settings)
@@ -96,7 +99,6 @@ export class ProjectCommands {
     return this.#exclusively(() => this.#configure(project, settings))
   }
 
-  /** Like `configure`, but changes only these settings. */
   async changeSettings(project: ProjectName, change: ProjectSettingsChange): Promise<Project> {
     const { projects } = this.#parts
     const changed = withSettingsChange(DEFAULT_PROJECT_SETTINGS, change)
@@ -121,7 +123,7 @@ export class ProjectCommands {
     if (raisesPriority(settings, former)) requireOfActor(null, 'projects.change', 'A priority above 0')
     await projects.configure(project, await sealDefaults(settings, former, secretBox))
     environments.refresh(project)
-    // Eggs with unknown spiders may be importable with the new environment.
+    // Spiders that are still unknown may be listable with the new environment.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))
     this.#wakeSending()
     return this.#describe(project)
@@ -139,7 +141,7 @@ export class ProjectCommands {
     await this.#parts.environments.verify(settings.python)
   }
 
-  /** While a project is paused, none of its jobs are sent. Unknown project: PROJECT_NOT_FOUND. */
+  /** While a project is paused, none of its jobs are sent. Rejects with PROJECT_NOT_FOUND. */
   async setPaused(project: ProjectName, paused: boolean): Promise<Project> {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
@@ -151,7 +153,7 @@ export class ProjectCommands {
     return this.#describe(project)
   }
 
-  /** Jobs that name no version run this one from now on; null: the latest. PROJECT_ or VERSION_NOT_FOUND. */
+  /** From now on, jobs without a version run this one; null: the latest. Rejects with PROJECT_ or VERSION_NOT_FOUND. */
   async pinVersion(project: ProjectName, version: VersionName | null): Promise<Project> {
     const { projects } = this.#parts
     projects.catalog.requireProject(project)
@@ -174,7 +176,7 @@ export class ProjectCommands {
     this.#parts.spreadAtOnce()
   }
 
-  /** Sends a version to these nodes (undefined: all that respond and take jobs), and yields each step. */
+  /** Sends a version to these nodes and yields each step. Without nodes: to all active nodes that respond. */
   async *deploy(
     project: ProjectName,
     version: VersionName,
@@ -191,8 +193,8 @@ export class ProjectCommands {
   }
 
   /**
-   * Deletes here and on every node that has it; returns the failed deployments. VERSION_PINNED for the pinned version,
-   * VERSION_IN_USE while jobs need it.
+   * Deletes here and on every node that has it; returns the failed deployments. Rejects with VERSION_PINNED for the
+   * pinned version, and with VERSION_IN_USE while jobs need it.
    */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { store, projects } = this.#parts
@@ -218,7 +220,7 @@ export class ProjectCommands {
     if (options.inUse !== 'allow') await refuseInUse(store, project, null, DELETE)
     const failed = (await Promise.all(versions.map((stored) => this.#deleteOnNodes(stored)))).flat()
     await projects.deleteProject(project)
-    // A project of this name that is uploaded later must not wait for a version of this one.
+    // A later project of this name must not wait for a version of this one.
     await this.#exclusively(async () => {
       const settings = projects.settingsOf(project)
       if (settings.pinnedVersion != null) await projects.configure(project, { ...settings, pinnedVersion: null })

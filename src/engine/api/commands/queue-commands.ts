@@ -20,7 +20,6 @@ export interface QueueCommandsParts {
 
 export type CountedLimit = LimitRule & { live: number }
 
-/** Commands for the queue as a whole: limits on live jobs, and the contents of the lanes. */
 export class QueueCommands {
   readonly events = new EventEmitter<{ limitsChanged: [] }>()
   readonly #parts: QueueCommandsParts
@@ -69,7 +68,7 @@ export class QueueCommands {
     })
   }
 
-  /** Lanes with the most jobs first. */
+  /** Deepest lanes first. */
   async lanes(limit: number, { onlyProjects }: OnlyProjects = {}): Promise<{ lanes: LaneSummary[]; total: number }> {
     const lanesOfAll = await this.#parts.store.listLanes()
     const all =

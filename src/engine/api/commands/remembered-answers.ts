@@ -4,11 +4,11 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { AnswerStore } from '../../storage/store.ts'
 
-/** A client without a response retries within minutes; a day also covers one that was off overnight. */
+/** A client that got no response retries within minutes. A day also covers one that was off overnight. */
 const REMEMBERED_MS = 24 * 3_600_000
 /**
- * Oldest answers beyond these are forgotten: jobs created with their keys are still found by them, other requests would
- * be performed again.
+ * Beyond these, the oldest answers are forgotten. A repeated request then runs again, but still finds the jobs that
+ * were created with its key.
  */
 const QUOTA = {
   ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
@@ -20,15 +20,15 @@ const LONGEST_ANSWER = 8 * 1024 * 1024
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {
-  /** The credential that the key belongs to: the same key under two credentials is two keys. */
+  /** The credential that the key belongs to. The same key under two credentials is two keys. */
   scope: string
   key: string
   fingerprint: string
-  /** How long after its start a request with unknown result may be repeated, as it is idempotent. 0: never. */
+  /** How long after its start a request with an unknown result may be repeated, because it is idempotent. 0: never. */
   repeatableForMs: number
 }
 
-/** `isFinal`: remember the answer; otherwise the key becomes free again, as if there had been no request. */
+/** `isFinal`: remember the answer. Otherwise the key becomes free again, as if there had been no request. */
 export interface KeyedAnswer {
   text: string
   isFinal: boolean
@@ -43,12 +43,12 @@ export interface RememberedAnswersParts {
   logger: Logger
 }
 
-/** Answers to requests with an idempotency key, sealed at rest because some contain secrets that are shown once. */
+/** Responses to requests with an idempotency key. They are encrypted at rest, because some contain one-time secrets. */
 export class RememberedAnswers {
   readonly #parts: RememberedAnswersParts
   #runId: string | null = null
   readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
-  /** Answers of this run, by name, whose requests took effect but that could not be stored. */
+  /** By name: answers of this run whose requests took effect, but that could not be stored. */
   readonly #unwritten = new Map<string, string>()
 
   constructor(parts: RememberedAnswersParts) {
@@ -56,9 +56,9 @@ export class RememberedAnswers {
   }
 
   /**
-   * Performs a request once per key: repeated requests get the first answer (`isReplayed`), also while the first is in
-   * progress, and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
-   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first one and it must not be performed twice.
+   * Performs a request once per key. Repeated requests get the first answer (`isReplayed`), also while the first is in
+   * progress and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
+   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first request and must not perform it twice.
    */
   async once(
     request: KeyedRequest,
@@ -71,7 +71,7 @@ export class RememberedAnswers {
       refuseOther(request, other.fingerprint)
       const answer = await other.answer.catch(() => null)
       if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
-      // The first request failed; one of the waiting requests now becomes the first.
+      // The first request failed. One of the waiting requests becomes the first.
     }
     const answer = this.#performOnce(name, request, perform)
     this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
@@ -108,7 +108,7 @@ export class RememberedAnswers {
       const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
       if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
       if (text !== undefined) return { text, isFinal: true, isReplayed: true }
-      // This run is not processing it. If this run began it, the missing answer means that it had no effect.
+      // This run is not processing the request. If this run began it, the missing answer means that it had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
         throw new ScrapdeckError(

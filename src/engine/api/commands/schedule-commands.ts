@@ -28,7 +28,7 @@ import { describeFiring } from './schedule-outlook.ts'
 import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 
-/** The part of the scheduler that commands need. */
+/** What commands need of the scheduler. */
 export type SchedulerControl = Pick<
   Scheduler,
   'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
@@ -51,10 +51,10 @@ const TRIES_MAX = 5
 /** Each may have thousands of history rows, so a few at a time already keep the store busy. */
 const DELETED_AT_ONCE = 5
 
-/** Commands for schedules. The scheduler (schedules/) fires them; schedule-reads.ts answers queries. */
+/** Commands for schedules. `schedules/` fires them; schedule-reads.ts answers queries. */
 export class ScheduleCommands {
   readonly #parts: ScheduleCommandsParts
-  /** Between the check of a name and the write, no other schedule may get it. */
+  /** Serializes the check of a name and the write that follows. */
   readonly #naming = pLimit(1)
 
   constructor(parts: ScheduleCommandsParts) {
@@ -62,9 +62,9 @@ export class ScheduleCommands {
   }
 
   /**
-   * Its projects and spiders may be deployed later. `namesake`: what happens if there is a schedule of this name: it is
-   * refused (default), gets these settings instead, or (in a fleet file that was exported so) keeps its name beside it.
-   * Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   * Its projects and spiders may be deployed later. `namesake`: what to do about an existing schedule of this name:
+   * refuse (default), replace its settings, or allow both (for a fleet file that was exported with both). Rejects with
+   * BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
   async create(
     given: ScheduleSettings,
@@ -95,7 +95,7 @@ export class ScheduleCommands {
       createdAtMs: nowMs,
       changedAtMs: nowMs,
       movedAtMs: 0,
-      // Moments before its creation do not count as missed.
+      // Fire times before its creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
       failuresInARow: 0,
@@ -107,14 +107,14 @@ export class ScheduleCommands {
   }
 
   /**
-   * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
-   * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
+   * Replaces all settings. Masked secret values keep their stored value. Rejects like create, with SCHEDULE_NOT_FOUND,
+   * and with CHANGED_MEANWHILE if `revision` is no longer current.
    */
   async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     const settings = await this.#check(given, crawl)
     return this.#naming(async () => {
       const { name } = (await this.#parts.reads.require(id)).settings
-      // Schedules that already share a name can be edited.
+      // Schedules that already share a name stay editable.
       const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)
       if (namesakes.length > 0) throw nameTaken(settings.name, namesakes)
       return this.#update(id, settings, revision, crawl)
@@ -125,7 +125,7 @@ export class ScheduleCommands {
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
       const [newest] = await this.#parts.store.listRecentFirings([id], 1)
-      // The clock may have been set back since that one.
+      // The clock may have been set back since the newest firing.
       const { movedAtMs, pauseNote } = afterMove(
         before,
         settings.jobs,
@@ -154,8 +154,8 @@ export class ScheduleCommands {
   }
 
   /**
-   * Moments during a pause are skipped, each with a firing row. Rejects, before changing anything, with
-   * SCHEDULE_NOT_FOUND, and with BAD_INPUT if a schedule to resume has no moments left.
+   * Fire times during a pause are skipped and recorded. Rejects before any change, with SCHEDULE_NOT_FOUND, and with
+   * BAD_INPUT if a schedule to resume has no fire times left.
    */
   async setPaused(ids: ScheduleId[], paused: boolean, note: string | null): Promise<Schedule[]> {
     const wanted = [...new Set(ids)]
@@ -175,7 +175,7 @@ export class ScheduleCommands {
     return this.#parts.reads.describeMany(wanted)
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs if something that its templates name is missing. */
+  /** Rejects with SCHEDULE_NOT_FOUND, and like prepareJobs if something that its templates name is missing. */
   async runNow(id: ScheduleId): Promise<Firing> {
     await this.#parts.reads.require(id)
     return describeFiring(await this.#parts.scheduler.runNow(id, { mayGoFirst: actorMayGoFirst() }))
@@ -221,7 +221,7 @@ export class ScheduleCommands {
   }
 
   /**
-   * New rules count from now. A moment that is due but still delayed by jitter fires if the new rules include it too.
+   * New rules count from now. A fire time that is due but still delayed by jitter fires if the new rules include it.
    */
   #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
     const nowMs = this.#parts.clock.nowMs()
@@ -256,7 +256,7 @@ export class ScheduleCommands {
     for (let tries = 1; ; tries += 1) {
       let before = await this.#parts.reads.require(id)
       if (before.paused) {
-        // Skipped moments are written hourly; write them before the pause ends, or a crash right after would lose them.
+        // Skipped fire times are written hourly. Write them before the pause ends: a crash right after would lose them.
         await scheduler.writePaused(id)
         before = await this.#parts.reads.require(id)
       }
@@ -271,7 +271,7 @@ export class ScheduleCommands {
         await store.putSchedule(changed)
         break
       } catch (error) {
-        // Either the scheduler paused it or another client changed it first.
+        // The scheduler paused it, or another client changed it first.
         const isRace = error instanceof ScrapdeckError && error.code === 'CHANGED_MEANWHILE'
         if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
       }
@@ -303,8 +303,8 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
- * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. Only one
- * of the same project: a user who may run spiders of another must not get its secrets there.
+ * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. It must be
+ * of the same project: a user with rights in another project must not get its secrets there.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

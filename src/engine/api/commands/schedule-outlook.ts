@@ -17,7 +17,7 @@ import type { StoredFiring, StoredSchedule } from '../../model/records.ts'
 
 const MINUTE_MS = 60_000
 const READ_AHEAD_MAX = 64
-/** Moments of one schedule that are counted before yielding. */
+/** Fire times of one schedule that are counted before yielding. */
 const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
@@ -30,16 +30,16 @@ interface Span {
   untilMs: number
 }
 
-/** The maximum number of moments, and the clock that decides when to yield. */
+/** `clock` decides when to yield. */
 interface Bounds {
   limit: number
   clock: Pick<Clock, 'monotonicMs'>
 }
 
 /**
- * The moments of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`; merged, so that one
- * schedule that fires each second hides no other. `more`: there are others, or those of a schedule take too long to
- * find. Yields to the event loop, as thousands of schedules take a while.
+ * The fire times of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`. The streams are
+ * merged, so a schedule that fires each second hides no other. `more`: there are others, or a schedule's fire times
+ * take too long to find. Yields to the event loop, because thousands of schedules take a while.
  */
 export async function upcomingMoments(
   schedules: readonly Upcoming[],
@@ -70,7 +70,7 @@ export async function upcomingMoments(
   return { moments, more: isCut }
 }
 
-/** The computed moments of one schedule, and the index of the next one. */
+/** The fire times found so far of one schedule, and the index of the next one. */
 interface Stream extends Upcoming {
   moments: number[]
   at: number
@@ -81,7 +81,7 @@ interface Stream extends Upcoming {
 
 const momentOf = (stream: Stream) => stream.moments[stream.at]!
 
-/** Returns false if there are no more moments. */
+/** Returns false if there are no more fire times. */
 function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
   const found = findAhead(stream, afterMs, untilMs)
   stream.moments = found.map(({ nominalMs }) => nominalMs)
@@ -101,15 +101,15 @@ function findAhead(stream: Stream, afterMs: number, untilMs: number): Occurrence
 }
 
 export interface Loading extends Upcoming {
-  /** How much later than its moments it fires. */
+  /** Delay of its firings by jitter. */
   offsetMs: number
   /** Jobs per firing. */
   jobs: number
 }
 
 /**
- * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT if there are
- * more than `limit` firings, or if those of a schedule take too long to find.
+ * Firings and jobs of each minute, jitter included; omits empty minutes. Rejects with BAD_INPUT if there are more than
+ * `limit` firings, or if those of a schedule take too long to find.
  */
 export async function loadByMinute(
   schedules: readonly Loading[],
@@ -140,7 +140,7 @@ export async function loadByMinute(
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
 }
 
-/** Names the schedule in the error: the request is about all of them. */
+/** Adds the schedule to the error, because the request is about all of them. */
 function countable<Result>(id: ScheduleId, find: () => Result): Result {
   try {
     return find()
@@ -161,7 +161,7 @@ interface ScheduleOutlook {
   backfill: Backfill | null
 }
 
-/** A schedule as clients see it: secrets masked, with its next moment and its newest firings, newest first. Pure. */
+/** A schedule as clients see it: with masked secrets, its next fire time and its newest firings, newest first. Pure. */
 export function describeSchedule(
   { settings, doneUntilMs: _doneUntilMs, movedAtMs: _movedAtMs, crawl: _crawl, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],
@@ -178,7 +178,7 @@ export function describeSchedule(
   }
 }
 
-/** The worst outcome of its jobs is the firing's outcome; it is live while any job is live. Pure. */
+/** The firing's outcome is the worst of its jobs; it is live while any job is live. Pure. */
 export function describeFiring(stored: StoredFiring): Firing {
   const { backfillId: _backfillId, statuses, startedAtMs, endedAtMs, ...firing } = stored
   const outcome = outcomeOf(statuses)

@@ -10,7 +10,6 @@ import { jobIdBytesOf, type StoredSchedule, type OnlyProjects } from '../../mode
 import type { FiringReader, ScheduleFilter, ScheduleReader } from '../../storage/store.ts'
 import { loadByMinute, upcomingMoments, describeFiring, describeSchedule } from './schedule-outlook.ts'
 
-/** The part of the scheduler that knows future moments and backfills. */
 export type SchedulerOutlook = Pick<Scheduler, 'nextOf' | 'backfillOf' | 'planBackfill'>
 
 export interface ScheduleReadsParts {
@@ -28,20 +27,19 @@ interface Span {
 
 const Cursor = z.tuple([z.string(), ScheduleId])
 const RECENT_FIRINGS = 30
-/** Firings on one page of schedules; more would block other work while they are read and sent. */
+/** Firings on one page of schedules. More would block other work while they are read and sent. */
 const FIRINGS_A_PAGE = 3_000
-/** Limits pages with large rows: an order may have megabytes of addresses, a firing 10,000 jobs. */
+/** Limits pages with large rows: an order may contain megabytes of URLs, a firing 10,000 jobs. */
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** Longest span of calendar or load: a little more than a month view of full weeks. */
+/** A little more than a month view of full weeks. */
 const SPAN_MAX_MS = 45 * 86_400_000
 /** About two seconds of computing. */
 const LOAD_MOMENTS_MAX = 1_000_000
 /** Schedules per page when reading all: the store's thread returns a page of this size without a noticeable pause. */
 const READ_AT_ONCE = 500
 
-/** Queries about schedules: lists, upcoming moments, past firings. */
 export class ScheduleReads {
   readonly #parts: ScheduleReadsParts
 
@@ -50,8 +48,8 @@ export class ScheduleReads {
   }
 
   /**
-   * Sorted by name, at most `limit`; `after` is the `nextAfter` of the previous page, else BAD_INPUT. `recent`: the
-   * number of newest firings to include per schedule.
+   * Sorted by name, at most `limit`. `after`: the `nextAfter` of the previous page, else BAD_INPUT. `recent`: the
+   * number of newest firings per schedule.
    */
   async list(
     filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl' | 'onlyProjects'> & {
@@ -77,7 +75,6 @@ export class ScheduleReads {
     return this.#describe(await this.#parts.store.getSchedules(ids))
   }
 
-  /** Rejects with SCHEDULE_NOT_FOUND. */
   async get(id: ScheduleId): Promise<Schedule> {
     return this.#describeOne(await this.require(id))
   }
@@ -97,7 +94,7 @@ export class ScheduleReads {
     return upcomingMoments(schedules, span, { limit, clock: this.#parts.clock })
   }
 
-  /** Rejects with BAD_INPUT if there are too many moments to count. */
+  /** Rejects with BAD_INPUT if there are too many fire times to count. */
   async load({ onlyProjects, ...span }: Span & OnlyProjects) {
     checkSpan(span)
     const schedules = (await this.#active({ onlyProjects })).map(({ id, settings }) => ({
@@ -171,7 +168,7 @@ export class ScheduleReads {
   }
 }
 
-/** A schedule's position in the list is its name and id, so that a cursor stays valid when the schedule changes. */
+/** A schedule's position in the list is its name and id, so a cursor stays valid when the schedule changes. */
 function placeOf({ id, settings }: StoredSchedule): { name: string; id: ScheduleId } {
   return { name: settings.name, id }
 }
@@ -190,7 +187,7 @@ function readCursor(text: string): { name: string; id: ScheduleId } {
   }
 }
 
-/** Throws BAD_INPUT, with the calendar's message, for a timing that can never fire. */
+/** Throws BAD_INPUT for a timing that can never fire. */
 export function checkTiming(timing: ScheduleTiming): void {
   const problem = problemOfTiming(timing)
   if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)

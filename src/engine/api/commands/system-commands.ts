@@ -24,11 +24,11 @@ export interface SystemCommandsParts {
 export class SystemCommands {
   readonly #parts: SystemCommandsParts
   #paused = false
-  /** Address of the HTTP server; null: none, or not listening yet. */
+  /** Address of the HTTP server; null: there is none, or it does not listen yet. */
   address: string | null = null
-  /** The address beyond this machine on which the service speaks plain HTTP, for the problems. */
+  /** The public address on which the service speaks plain HTTP, for the problems. */
   plainHttpOn: string | null = null
-  /** The certificate of the HTTP server; null: it speaks no TLS, or there is no server yet. */
+  /** The certificate of the HTTP server; null: without TLS, or there is no server yet. */
   certificate: { readonly endsAtMs: number } | null = null
 
   constructor(parts: SystemCommandsParts) {
@@ -51,7 +51,7 @@ export class SystemCommands {
     this.#parts.dispatch.setPaused(paused)
   }
 
-  /** Deploys the bundled project unless it is already there, and runs its spider. */
+  /** Deploys the bundled project unless it is deployed, and runs its spider. */
   async runDemo(): Promise<Job> {
     const { projects, projectCommands, jobCommands } = this.#parts
     if (projects.catalog.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {

@@ -7,15 +7,15 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 type TemplateValues = Pick<RunTemplate, 'settings' | 'args' | 'secretNames'> &
   Partial<Pick<RunTemplate, 'argSets' | 'matrix'>> & { env?: Record<string, string> }
 
-/** A copy with masked values replaced by those of `before`; without an earlier value the mask stays. */
+/** A copy with masked values replaced by those of `before`. Without an earlier value, the mask stays. */
 export function fillMasked<T extends TemplateValues>(template: T, before: TemplateValues | undefined): T {
   const known = valuesByPlace(before)
   return withSecrets(template, (value, where) => (value === SECRET_MASK ? (known.get(where) ?? value) : value))
 }
 
 /**
- * A copy for the store with every secret value sealed. A value that a form or file sends back masked keeps the sealed
- * value from the same position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
+ * A copy for the store with every secret value encrypted. A masked value keeps the encrypted value from the same
+ * position in `before`. Rejects with BAD_INPUT if there is none, or if a secret name has no value.
  */
 export async function sealTemplate<T extends TemplateValues>(
   template: T,
@@ -42,7 +42,7 @@ export async function sealTemplate<T extends TemplateValues>(
   )
 }
 
-/** Checks that each secret name is the name of a value that is given. Throws BAD_INPUT. */
+/** Throws BAD_INPUT for a secret name without a value. */
 export function checkSecretNames(names: readonly string[], isGiven: (name: string) => boolean): void {
   const stranger = names.find((name) => !isGiven(name))
   if (stranger === undefined) return
@@ -52,7 +52,7 @@ export function checkSecretNames(names: readonly string[], isGiven: (name: strin
   )
 }
 
-/** A copy with opened secrets, for creating jobs. Rejects if the secrets were sealed with another key. */
+/** A copy with decrypted secrets, for creating jobs. Rejects if they were encrypted with another key. */
 export async function openTemplate<T extends TemplateValues>(
   template: T,
   secretBox: Pick<SecretBox, 'open'>
@@ -62,7 +62,7 @@ export async function openTemplate<T extends TemplateValues>(
   return withSecrets(template, (value) => opened.get(value)!)
 }
 
-/** The settings with every secret of their defaults sealed. Rejects as sealTemplate does. */
+/** The settings with every secret of their defaults encrypted. Rejects like sealTemplate. */
 export async function sealDefaults(
   settings: ProjectSettings,
   before: ProjectSettings,

@@ -22,10 +22,10 @@ export interface WebhookCommandsParts {
   onChange: () => void
 }
 
-/** How long a replaced secret still signs as well, so that receivers have time to switch. */
+/** A replaced secret keeps signing for this long, so that receivers have time to switch. */
 const OLD_SECRET_HOLDS_MS = 86_400_000
 
-/** Commands for webhooks. A secret is shown only once, when it is created. */
+/** Commands for webhooks. A secret is returned only once, when it is created. */
 export class WebhookCommands {
   readonly #parts: WebhookCommandsParts
 
@@ -37,12 +37,11 @@ export class WebhookCommands {
     return (await this.#all()).map(describe)
   }
 
-  /** Throws the error with which create and update would reject: WEBHOOK_URL_FORBIDDEN. */
+  /** Throws WEBHOOK_URL_FORBIDDEN, like create and update. */
   check(settings: WebhookSettings): void {
     this.#parts.guard.checkUrl(settings.url)
   }
 
-  /** Rejects with WEBHOOK_URL_FORBIDDEN. */
   async create(settings: WebhookSettings): Promise<{ secret: string; webhook: Webhook }> {
     const { clock, random, secretBox } = this.#parts
     const secret = makeSecret(random)
@@ -134,7 +133,7 @@ export class WebhookCommands {
     this.#parts.onChange()
   }
 
-  /** Plugins receive events as well, but are set up in the configuration. */
+  /** Plugins receive events as well, but come from the configuration. */
   async #all(): Promise<StoredWebhook[]> {
     return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'webhook')
   }

@@ -8,14 +8,14 @@ import type {
 import { ALERT_WATCHES } from '../../../shared/alert-watches.ts'
 import { type FileAlert, PARTS } from './form.ts'
 
-/** Names of what rules are about and whom they tell. */
+/** The names of nodes, schedules and channels that alert rules refer to. */
 export interface AlertNames {
   nodes: ReadonlyMap<NodeId, string>
   schedules: ReadonlyMap<ScheduleId, string>
   channels: ReadonlyMap<AlertChannelId, string>
 }
 
-/** Something that was removed is named by its id. */
+/** Names what was removed by its id. */
 export function alertOfFile(
   { id: _id, revision: _revision, createdAtMs: _created, nodeId, scheduleId, ...rule }: AlertRule,
   names: AlertNames
@@ -25,7 +25,7 @@ export function alertOfFile(
   const { escalation } = rule
   const item: FileAlert = {
     ...rule,
-    // A project that was deployed under a name which is none any more is matched all the same.
+    // Such a project matches even if its name was deployed before names were restricted.
     project: rule.project as FileAlert['project'],
     node: nodeId === null ? null : nameIn(names.nodes, nodeId),
     schedule: scheduleId === null ? null : nameIn(names.schedules, scheduleId),
@@ -37,7 +37,7 @@ export function alertOfFile(
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }
 
-/** With the figures that its watch usually has in place of those that are missing. */
+/** Fills missing figures with the usual ones of the watch. */
 export function withUsual(rule: FileAlert) {
   const { usual, compares } = ALERT_WATCHES[rule.watch]
   const given = Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined)) as FileAlert
@@ -45,7 +45,7 @@ export function withUsual(rule: FileAlert) {
     Pick<AlertRuleSettings, 'comparison' | 'threshold' | 'forSeconds' | 'severity'>
 }
 
-/** Everything that is named exists, or is named by its id. */
+/** Every name exists, or is an id. */
 export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSettings {
   const { node, schedule, channels, escalation, ...rest } = withUsual(rule)
   const idIn = <Id extends string>(known: ReadonlyMap<Id, string>, name: string) =>
@@ -60,7 +60,7 @@ export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSett
   }
 }
 
-/** What a rule names and is neither in the fleet nor added by the file. Pure. */
+/** The first name in a rule that is neither in the fleet nor added by the file. Pure. */
 export function missingNames(
   { node, schedule, channels, escalation }: FileAlert,
   known: { nodes: ReadonlySet<string>; schedules: ReadonlySet<string>; channels: ReadonlySet<string> }

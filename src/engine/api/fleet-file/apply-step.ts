@@ -35,29 +35,28 @@ export interface FleetFileParts extends FleetReads {
   clock: Clock
 }
 
-type Do<P extends Part> = (step: Pick<Step<P>, 'id' | 'item' | 'before'>, parts: FleetFileParts) => Promise<unknown>
+type Apply<P extends Part> = (step: Pick<Step<P>, 'id' | 'item' | 'before'>, parts: FleetFileParts) => Promise<unknown>
 
-/** Applies one change with the same command that any other client uses. */
 export async function applyStep({ part, id, item, before }: Step, parts: FleetFileParts): Promise<void> {
-  await (DOERS[part] as Do<Part>)({ id, item, before }, parts)
+  await (APPLY[part] as Apply<Part>)({ id, item, before }, parts)
 }
 
-const DOERS = {
+const APPLY = {
   async nodes({ id, item, before }, { nodes }) {
     if (item === null) return nodes.remove(id!, { force: false })
     const { kind, mode, ...wanted } = item
     if (id === null) {
-      // Its token is never shown: setting up the node renews it (renewToken).
+      // The token is lost; an operator renews it to set up the node.
       const added =
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
           : await nodes.add({ ...wanted, scrapydVersion: null })
-      // The add command appends a number to a name that is taken; the file's name must be kept.
+      // The add command numbers a name that is taken, but the file's name must stay.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)
     }
     const { kind: _kind, mode: modeBefore, ...was } = before!
-    // Only changed fields: an update recreates the connection.
+    // Only changed fields, because an update may replace the connection.
     const changed = Object.fromEntries(
       Object.entries(wanted).filter(
         ([name, value]) => value !== undefined && !isDeepStrictEqual(value, was[name as keyof typeof was] ?? null)
@@ -129,9 +128,9 @@ const DOERS = {
     const { revision } = retention.policy()
     return retention.setPolicy({ revision, policy: policyOfFile(item) })
   }
-} satisfies { [P in Part]: Do<P> }
+} satisfies { [P in Part]: Apply<P> }
 
-/** Looked up now, because the file may just have added these nodes. That they exist was already checked. */
+/** Reads the store now, because the file may just have added these nodes. Their existence was already checked. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
   return (name) => ids.get(name) ?? (name as NodeId)

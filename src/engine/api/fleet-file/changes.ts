@@ -17,7 +17,7 @@ const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys a
 and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
 /** Changes listed in the error's message; `data.done` has all of them. */
-const MADE_TOLD = 10
+const LISTED_IN_MESSAGE = 10
 
 export async function exportFleet(parts: FleetFileParts): Promise<string> {
   return writeFleetFile(toShow(await readFleet(parts)), HEADING)
@@ -42,7 +42,7 @@ export async function planChanges(
   return noted
 }
 
-/** For an actor who may not choose code, what is stored has one setting more than the file, which is no change. */
+/** If the actor may not choose code, stored templates have one setting more than the file; that is no change. */
 function isChanged({ item, before, change }: Step): boolean {
   if (item === null || before === null) return true
   if ('rules' in item && 'rules' in before)
@@ -54,7 +54,7 @@ function isChanged({ item, before, change }: Step): boolean {
   return true
 }
 
-/** What the operations need that change the same: a file is no way around them. */
+/** The permissions that the operations for the same changes need: a file must not be a way around them. */
 const NEEDED: Record<Part, readonly Permission[]> = {
   nodes: ['nodes.change', 'nodes.operate'],
   discovery: ['nodes.change'],
@@ -67,7 +67,7 @@ const NEEDED: Record<Part, readonly Permission[]> = {
   retention: ['storage.change']
 }
 
-/** Throws ROLE_REQUIRED unless the actor may do all of it. */
+/** Throws ROLE_REQUIRED unless the actor may make all changes. */
 export function requireForSteps(steps: readonly Step[]): void {
   for (const part of new Set(steps.map((step) => step.part)))
     for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
@@ -77,7 +77,6 @@ export function requireForSteps(steps: readonly Step[]): void {
   }
 }
 
-/** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
 export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise<FleetFileChange[]> {
   const done: FleetFileChange[] = []
   for (const step of steps) {
@@ -97,7 +96,7 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   const { code, message, data } = isScrapdeckError(error)
     ? error
     : { code: 'INTERNAL' as const, message: 'This failed; see the log', data: undefined }
-  const made = done.slice(0, MADE_TOLD).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
+  const made = done.slice(0, LISTED_IN_MESSAGE).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
   const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
   return new ScrapdeckError(
     code,
@@ -106,13 +105,13 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   )
 }
 
-/** Without secrets and without items that others manage. */
+/** Without secrets, and without items that discovery or the configuration manages. */
 function toShow(current: CurrentFleet): FleetForm {
   const ours = <P extends Part>(part: P): ItemOf<P>[] =>
     (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
   return {
     version: 1,
-    // Absent, a password or key stays as it is; dots would become the new one.
+    // A password or key that is absent from a file stays as it is; dots would become the new one.
     nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
     discovery: ours('discovery').map(({ password: _password, ...source }) => source),
     projects: ours('projects'),

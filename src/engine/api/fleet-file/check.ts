@@ -38,7 +38,7 @@ import {
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
-/** Templates are checked with node names in place of ids, before added nodes have ids. */
+/** Templates are checked before added nodes have ids, so node names stand in for ids. */
 const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
@@ -113,13 +113,12 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   }
 }
 
-/** The checks of the commands, which change nothing. */
 export type FleetChecks = Pick<
   FleetFileParts,
   'nodes' | 'projects' | 'webhooks' | 'deployed' | 'alerts' | 'retention' | 'clock'
 >
 
-/** Checks what the commands would refuse before any of them runs. Rejects with FLEET_FILE_INVALID, naming it all. */
+/** Makes the checks of all commands before any of them runs. Rejects with FLEET_FILE_INVALID, naming every problem. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
@@ -170,7 +169,7 @@ function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] 
   })
 }
 
-/** Everything in an item that may name a node to run on. */
+/** The templates and defaults in an item, which may name a node to run on. */
 function placedIn(item: object): { node: string | null }[] {
   if ('rules' in item) return (item as FileSchedule).jobs
   if ('run' in item) return [item.run as FileTemplate]
@@ -181,7 +180,7 @@ function placedIn(item: object): { node: string | null }[] {
 
 const nameOf = (item: object): string => ('name' in item ? String(item.name) : '')
 
-/** Adds notes on what is not an error in the file: what jobs would have to wait for, what retention would delete. */
+/** Adds notes that are not errors of the file: what jobs would wait for, what retention would delete. */
 export function createNotes({
   deployed,
   retention
@@ -296,7 +295,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** The stored form of an address; a text that is not an address stays as it is and matches none. */
+/** The stored form of an address. A text that is not an address stays as it is and matches none. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)

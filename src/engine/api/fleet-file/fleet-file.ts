@@ -9,10 +9,10 @@ import type { Step } from './plan.ts'
 const WAITING_MAX = 5
 const RETRY_AFTER_SECONDS = 10
 
-/** Loaded with the first file: YAML and its forms would be a twentieth of every start. */
+// Loaded with the first file: YAML and its forms would take a twentieth of every start.
 const changes = () => import('./changes.ts')
 
-/** Fleet as code: exports the settings as one YAML file and applies such files, one at a time. */
+/** Exports the settings as one YAML file and applies such files, one at a time. */
 export class FleetFiles {
   readonly #parts: FleetFileParts
   readonly #oneAtATime = pLimit(1)
@@ -32,7 +32,7 @@ export class FleetFiles {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
+  /** An error partway lists the changes that were made. Repeating is safe, because matching items stay as they are. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const { makeChanges, requireForSteps } = await changes()

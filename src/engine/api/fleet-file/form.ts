@@ -24,12 +24,12 @@ import {
 } from '../../../shared/contract/index.ts'
 
 /**
- * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and nothing
- * internal (ids, counts). Unknown fields are refused, because a misspelled one would never be applied.
+ * The contents of a fleet file, in a form for people: node names instead of ids, times with an offset, and no internal
+ * fields (ids, counts). Unknown fields are refused, because a misspelled one would never be applied.
  */
 const OFFSET_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
-/** `2026-11-21T10:00:00+01:00`; normalized, so that the same moment is always the same text. */
+/** `2026-11-21T10:00:00+01:00`, normalized, so that the same time is always the same text. */
 const Moment = z
   .string()
   .refine((text) => OFFSET_TIME.test(text) && !Number.isNaN(Date.parse(text)), {
@@ -66,8 +66,8 @@ const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
   kind: z.enum(['scrapyd', 'local', 'engine', 'pulling', 'kubernetes']).default('scrapyd'),
   /**
-   * Empty for the local node, `engine:NAME` for that of one of several engines, `pull:ID` for one that pulls, which
-   * needs a new token wherever it is added.
+   * Empty for the local node, `engine:NAME` for an engine's local node. A pulling node has `pull:ID`, and needs a new
+   * token wherever the file adds it.
    */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
@@ -85,7 +85,6 @@ const FileNode = z.strictObject({
   logsKept: NodeSettings.shape.logsKept.unwrap().default(null),
   group: NodeSettings.shape.group.unwrap().default(null),
   mode: NodeMode.default('active'),
-  /** For the kind kubernetes. */
   kubernetes: KubernetesSettings.nullable().default(null)
 })
 export type FileNode = z.infer<typeof FileNode>
@@ -137,7 +136,7 @@ export type FileWebhook = z.infer<typeof FileWebhook>
 
 const ChannelNames = z.array(z.string().min(1).max(200)).max(20)
 
-/** Channels and subjects are given by name. Absent figures are the usual ones of its watch. */
+/** Channels and subjects are given by name. Absent figures are the usual ones of the watch. */
 const FileAlert = AlertRuleSettings.omit({ scheduleId: true, nodeId: true })
   .extend({
     schedule: z.string().min(1).max(200).nullable().default(null),
@@ -189,14 +188,14 @@ export const FleetForm = z.strictObject({
   schedules: z.array(FileSchedule).max(20_000).optional(),
   chains: z.array(FileChain).max(10_000).optional(),
   webhooks: z.array(FileWebhook).max(1_000).optional(),
-  /** Rules; the channels that they name are not in the file. */
+  /** Only the rules; the channels that they name are not in the file. */
   alerts: z.array(FileAlert).max(5_000).optional(),
-  /** One policy, changed as a whole: between two changes of it, something could be deleted. */
+  /** Applied as a whole: between two partial changes, retention could delete something. */
   retention: FileRetention.transform((policy) => [policy]).optional()
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** The parts in the order in which they are applied: later ones may refer to earlier ones. */
+/** In the order in which they are applied: later parts may refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

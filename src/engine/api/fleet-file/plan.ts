@@ -27,14 +27,14 @@ interface IdOf {
 }
 
 /**
- * An existing item as a file would contain it, with secrets decrypted. Items managed by a discovery source or by the
+ * An existing item as a file would contain it, with decrypted secrets. Items managed by a discovery source or by the
  * configuration are never exported and never pruned.
  */
 export interface CurrentItem<P extends Part> {
   id: IdOf[P]
   item: ItemOf<P>
   isOurs: boolean
-  /** For schedules: paused by an operator, not by itself. */
+  /** Only for schedules: whether an operator, not a failure, paused it. */
   isPausedByOperator?: boolean
 }
 export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
@@ -61,7 +61,7 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
 }
 
 /**
- * The steps that make the fleet match the file: additions and changes from nodes to webhooks, then removals in reverse
+ * The steps that make the fleet match the file: additions and changes in the order of PARTS, then removals in reverse
  * order. Only `prune` removes anything, and only from parts that the file contains. Pure.
  */
 export function planFleetFile(current: CurrentFleet, wanted: FleetForm, prune: boolean): Step[] {
@@ -92,8 +92,7 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
-  // A local node belongs to its engine: a file can change it but not remove it.
-  // A retention policy can be replaced, but an engine cannot be made to have none again.
+  // An engine's local node can be changed but not removed. A policy can be replaced, but never unset.
   const isFree = ({ isOurs, item }: CurrentItem<P>) =>
     isOurs && part !== 'retention' && !('kind' in item && ['local', 'engine'].includes(item.kind))
   return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
@@ -170,7 +169,7 @@ function fieldsOf<P extends Part>(part: P, item: ItemOf<P>): { name: string; tex
     .map((name) => ({ name, text: shown(name, masked[name as keyof ItemOf<P>]) }))
 }
 
-/** As YAML; null: nothing is there. */
+/** As YAML; null: the field is absent. */
 function shown(name: string, value: unknown): string | null {
   return value === undefined ? null : textOfValue(name, value)
 }

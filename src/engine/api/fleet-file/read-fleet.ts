@@ -21,8 +21,8 @@ import type { CurrentFleet, CurrentItem } from './plan.ts'
 export interface FleetReads {
   store: NodeStore & ProjectSettingsStore & ScheduleReader & ChainStore
   hasLocalNode: boolean
-  /** There are several engines, with local nodes of theirs. */
   hasEngines: boolean
+  /** Whether there are several engines, each with a local node. */
   discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }
@@ -65,7 +65,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
     projects: byName(
       await Promise.all(
         [...(await store.listProjectSettings())].map(async ([name, stored]) => {
-          // Written by an earlier Scrapdeck, they lack newer fields.
+          // Settings that an earlier Scrapdeck wrote lack newer fields.
           const { pinnedVersion, ...settings } = ProjectSettings.parse(stored)
           const item = { name, ...settings, ...(pinnedVersion != null && { pinnedVersion }) }
           return { id: name, item: { ...item, ...(await openedDefaults(settings)) }, isOurs: true }
@@ -104,7 +104,8 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets sealed with another key stay sealed: they cannot be read, and entering one again changes the value.
+    // Secrets encrypted with another key stay encrypted: nobody can read them, and entering one again changes the
+    // value.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }

@@ -7,18 +7,18 @@ import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, 
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
-/** Deeper than the form is, and more than 4 MB of text can be without aliases. */
+/** Deeper than the form, and larger than 4 MB of text can be without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
 const LONGEST_KEY = 60
 const KINDS_KEPT = new Set(['jobs', 'logs', 'items', 'eggs'])
 const STYLE = { lineWidth: 0, aliasDuplicateObjects: false }
 
-/** Throws FLEET_FILE_INVALID, naming lines and fields. Text from outside is read in a thread (plan-task.ts). */
+/** Throws FLEET_FILE_INVALID, naming lines and fields. Untrusted text is read in a thread (plan-in-thread.ts). */
 export function readFleetFile(text: string): FleetForm {
   const lines = new LineCounter()
   const document = attempt(() =>
-    // The parser compares each key with all others of its map.
+    // `uniqueKeys` is off because the parser compares each key with all others of its map; see refuseSameKeys.
     parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
@@ -40,7 +40,7 @@ export function readFleetFile(text: string): FleetForm {
 
   function placeOf(path: PropertyKey[]): string {
     const keys = path.map((key) => (typeof key === 'symbol' ? String(key) : key))
-    // The nearest ancestor that exists in the file: a missing field has no line.
+    // The nearest ancestor that exists in the file, because a missing field has no line.
     for (let length = keys.length; length >= 0; length -= 1) {
       const node = document.getIn(keys.slice(0, length), true)
       if (!isNode(node) || node.range == null) continue

@@ -26,14 +26,14 @@ import { lockDirectory } from '../../storage/sqlite/directory-lock.ts'
 interface BlobPlace {
   name: string
   store: BlobStore
-  /** null: there is no such blob, or its checksum is not known. */
+  /** null: there is no such blob, or its checksum is unknown. */
   sha256Of(name: string): Promise<string | null>
   close(): Promise<void>
 }
 
 export interface CopyCounts {
   copied: number
-  /** They were there already, with the same content. */
+  /** Blobs that the target already had, with the same content. */
   same: number
   copiedBytes: number
   total: number
@@ -44,9 +44,9 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs from a data directory, a shared directory or `s3://…` to another. Each is verified against its
- * checksum; what is there already is compared, not copied, so an interrupted copy is continued by the next. Nothing is
- * deleted. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on one of the data directories,
+ * Copies all blobs between data directories, shared directories and `s3://…`. Each copy is verified by its checksum,
+ * and a blob that the target already has is compared instead of copied, so the next call continues an interrupted copy.
+ * Deletes nothing. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on a data directory,
  * BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
 export async function copyBlobs(options: {
@@ -54,7 +54,6 @@ export async function copyBlobs(options: {
   to: string
   credentialsFile: string | null
   environment: Readonly<Record<string, string | undefined>>
-  /** After each blob. */
   onProgress: (counts: CopyCounts) => void
 }): Promise<CopyCounts> {
   await using opened = new AsyncDisposableStack()
@@ -78,7 +77,7 @@ export async function copyBlobs(options: {
   let hasFailed = false
   const copying = work.map(({ name, sizeBytes, isThere }) =>
     limit(async () => {
-      // What is running ends; nothing else begins.
+      // Copies in progress finish; no other begins.
       if (hasFailed) return
       try {
         if (isThere && (await isSame(from, to, name))) counts.same += 1
@@ -108,7 +107,7 @@ async function isSame(from: BlobPlace, to: BlobPlace, name: string): Promise<boo
 async function copyOne(from: BlobPlace, to: BlobPlace, name: string): Promise<void> {
   await to.store.write(name, await from.store.openRead(name))
   const [before, after] = await Promise.all([from.sha256Of(name), to.sha256Of(name)])
-  // An object that something else wrote has no checksum: its length is all that is known.
+  // An object that another program wrote has no checksum; only its length was compared.
   if (before === null || before === after) return
   const text = `The copy of ${name} does not have the content of the original. Repeat the command, with no engine running`
   throw new ScrapdeckError('BLOB_DAMAGED', text)
@@ -160,7 +159,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   }
 }
 
-/** Not locked: other machines may use it. As a source, nothing is written there. */
+/** Not locked, because other machines may use it. As a source, it is only read. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
   if (path === null) throw new ScrapdeckError('BAD_INPUT', 'Write a shared directory as file:///SHARED/DIRECTORY')
@@ -178,7 +177,7 @@ const NO_RULES: DirectoryRules = {
   deleteUnused: async () => false
 }
 
-/** What the option `blobs` names, not a data directory. */
+/** Whether it is a directory of the option `blobs`, not a data directory. */
 function isBlobsDirectory(path: string): boolean {
   return existsSync(join(path, MARK)) && !existsSync(join(path, 'blobs'))
 }

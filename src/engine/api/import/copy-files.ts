@@ -1,7 +1,7 @@
 import { constants, copyFile, lstat, mkdir, readdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** A file: its path relative to the directory, and its size. */
+/** `path` is relative to the directory. */
 export interface FoundFile {
   path: string
   sizeBytes: number

@@ -13,7 +13,7 @@ export type ImportSource = 'scrapydweb' | 'gerapy' | 'crontab'
 
 export interface ImportSchedulesOptions {
   from: ImportSource
-  /** The database, the crontab, or the folder that contains one; with `text` (from a pipe) only its name. */
+  /** The database, the crontab, or the folder that contains one. With `text` (from a pipe), only its name. */
   path: string
   text?: string
   /** For schedules without a zone; null: the other program's own, else this machine's. */

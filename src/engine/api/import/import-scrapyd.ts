@@ -39,27 +39,25 @@ import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob, projectsOfSharedQueue } from './pending-jobs.ts'
 
 export interface ImportOptions {
-  /** The directories of the stopped Scrapyd, only read. null: not on this disk. */
+  /** The directories of the stopped Scrapyd, which are only read. null: not on this disk. */
   source: {
     eggs: string
     logs: string | null
     items: string | null
     databases: string | null
-    /** Projects in its `[settings]` section: they may have no egg. */
+    /** Projects in its `[settings]` section, which may have no egg. */
     settingsProjects: string[]
-    /** The table of a queue that it shared with others; absent: it had none. */
+    /** The table of a queue that it shared with other Scrapyds. */
     sharedQueue?: { address: PostgresAddress; executionRef: string | null } | undefined
   }
   dataDirectory: string
   /** See EngineOptions.directories. */
   directories?: { eggs?: string; logs?: string | null; items?: string | null }
-  /** See EngineOptions. */
   blobsDirectory?: string | null
-  /** See EngineOptions.s3. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
-  /** See EngineOptions. */
   encryption?: EncryptionOptions | null
-  /** Only counts what would be imported; writes nothing. */
+  /** See EngineOptions for this and the two options above. */
+  /** Only counts what would be imported. */
   dryRun: boolean
   /** Receives progress and everything that is skipped, line by line. */
   report: (line: string) => void
@@ -76,7 +74,7 @@ export interface ImportCounts {
 
 export interface Count {
   taken: number
-  /** Already imported, or already present. */
+  /** Imported before, or already present. */
   known: number
   skipped: number
 }
@@ -84,35 +82,35 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
-/** Nothing else reads these logs, so this is more than what the end of a run is judged by: it holds longer stats. */
+/** Larger than the tail that judges a run, because nothing else reads these logs: it holds longer stats. */
 const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 
 /**
- * Imports what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. It can be interrupted and
- * repeated: each item is written whole and recognized by its content. The source is only read. Rejects with
- * DATA_DIRECTORY_IN_USE while an engine uses the data directory.
+ * Imports what a stopped Scrapyd left: eggs, pending jobs, finished jobs, logs, items. The import can be interrupted
+ * and repeated, because each item is written whole and recognized by its content. It only reads the source. Rejects
+ * with DATA_DIRECTORY_IN_USE while an engine uses the data directory.
  */
 export async function importScrapyd(options: ImportOptions): Promise<ImportCounts> {
   const { dataDirectory, dryRun } = options
   const clock = options.clock ?? systemClock
   // A dry run creates nothing, not even a data directory.
   const isNew = !existsSync(join(dataDirectory, 'scrapdeck.sqlite'))
-  const stand = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
+  const workDirectory = dryRun && isNew ? await mkdtemp(join(tmpdir(), 'scrapdeck-dry-')) : dataDirectory
   try {
-    openDataDirectory(stand)
-    const store = await openSqliteStore({ path: join(stand, 'scrapdeck.sqlite'), clock, logger: silentLogger })
+    openDataDirectory(workDirectory)
+    const store = await openSqliteStore({ path: join(workDirectory, 'scrapdeck.sqlite'), clock, logger: silentLogger })
     try {
-      return await importInto(store, stand, options, clock)
+      return await importInto(store, workDirectory, options, clock)
     } finally {
       await store.close()
     }
   } finally {
-    if (stand !== dataDirectory) await rm(stand, { recursive: true, force: true })
+    if (workDirectory !== dataDirectory) await rm(workDirectory, { recursive: true, force: true })
   }
 }
 
-/** A dry run writes nothing, there neither. */
+/** null: the blobs are in the data directory. A dry run writes nothing to shared blobs either. */
 async function openShared(
   store: Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,
@@ -135,7 +133,7 @@ async function importInto(
   clock: Clock
 ): Promise<ImportCounts> {
   const { source } = options
-  // Names are untrusted, and a terminal obeys some characters.
+  // Names are untrusted, and terminals act on some characters.
   const report = (line: string) => options.report(showUnseen(line))
   const skipIn = (count: Count, words: string) => {
     count.skipped++
@@ -320,7 +318,7 @@ async function importInto(
     const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
     const tail = log === null ? null : await readTail(log)
     const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
-    // Scrapyd keeps only a few logs per spider; how a run without a log ended is unknown.
+    // Scrapyd keeps only a few logs per spider. Without a log, nobody knows how the run ended.
     const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
     const evidence = { importedFrom: 'Scrapyd' }
     const begun = { atMs: times.startedAtMs, message: say('timeline.imported_from_history'), evidence }
@@ -421,7 +419,7 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return entries.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
 }
 
-/** The egg, or why it cannot be read. */
+/** Returns the reason if the egg cannot be read. */
 async function readEgg(path: string): Promise<Buffer | string> {
   try {
     await using file = await openRegularFile(path)

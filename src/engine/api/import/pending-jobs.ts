@@ -5,13 +5,13 @@ import type { ScrapydDatabase } from '../../storage/scrapyd-databases.ts'
 import type { SharedQueueRow } from '../../storage/shared-queue-table.ts'
 import { readPickle } from './pickle.ts'
 
-/** One that is empty or missing is an empty text, which is no name and no time. */
+/** A missing value becomes an empty text, which is neither a name nor a time. */
 const COLUMNS = ['project', 'spider', 'job', 'status', 'start_time', 'end_time']
 type Texts = [ProjectName, string, string, string, string, string]
 
 /**
- * The jobs of a shared queue (`pending`, `ongoing`, `terminated`), by project, as if each project had a database of its
- * Scrapyd. An ongoing one of a Scrapyd that has stopped has ended; when is unknown: `nowMs`.
+ * Groups the jobs of a shared queue (`pending`, `ongoing`, `terminated`) by project, as if each project had a database
+ * of its own Scrapyd. That Scrapyd has stopped, so ongoing jobs have ended; when is unknown, so they get `nowMs`.
  */
 export function projectsOfSharedQueue(
   rows: readonly SharedQueueRow[],
@@ -37,7 +37,7 @@ export function projectsOfSharedQueue(
 
 const OTHER_STATUS = 'its status is none of pending, ongoing and terminated'
 
-/** A pickle, JSON as text, or a JSON column: JSON, as Scrapyd's own queue has it. What it lacks, the columns have. */
+/** A pickle, JSON as text, or a JSON column, as JSON like in Scrapyd's own queue. The columns fill what it lacks. */
 function messageOf(message: unknown, columns: Record<string, string>): string | Error {
   try {
     let read = message
@@ -50,12 +50,11 @@ function messageOf(message: unknown, columns: Record<string, string>): string | 
   }
 }
 
-/** A message of Scrapyd's queue in Scrapdeck's terms. */
 type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
 
 /**
- * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a string says why it cannot be imported. Old Scrapyds and
- * programs that write to the queue themselves left lists and numbers where Scrapyd has text.
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a string says why it cannot be imported. Old Scrapyds,
+ * and programs that write to the queue themselves, left lists and numbers where Scrapyd has text.
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
@@ -91,12 +90,12 @@ export function readPendingJob(row: ScrapydDatabase['pending'][number]): Pending
   }
 }
 
-/** NULL was NaN, which Scrapyd starts last; infinities become the first and last finite priorities. */
+/** NULL was NaN, which Scrapyd starts last. Infinities become the first and last finite priorities. */
 function finite(priority: number | null): number {
   return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
-/** Converts numbers to text; returns the name of a value that is neither text nor a number. */
+/** Converts numbers to text. Returns the name of a value that is neither text nor a number. */
 function toTexts(values: Record<string, unknown>): Record<string, string> | string {
   const texts: [string, string][] = []
   for (const [name, value] of Object.entries(values)) {
@@ -111,8 +110,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it; or, as PostgreSQL has it in JSON,
- * with a T, and with an offset if the column has a zone. null: invalid.
+ * `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it. PostgreSQL's JSON has a T, and an
+ * offset if the column has a zone. null: invalid.
  */
 export function parseScrapydTime(text: string): number | null {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null

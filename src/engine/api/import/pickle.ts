@@ -1,14 +1,14 @@
-/** What a message of Scrapyd's queue is made of, as JSON has it. */
+/** The values that a message of Scrapyd's queue may contain. */
 type Plain = string | number | boolean | null | Plain[] | { [name: string]: Plain }
 
-/** Limits the pickle in bytes, and the texts that it refers to again in characters. */
+/** Limits the pickle in bytes, and repeated texts in characters. */
 const SIZE_MAX = 1_000_000
 const MARK = Symbol('mark')
 
 /**
- * Reads the plain data in a pickle of Python 3's protocols 0 to 5: dict, list, tuple, str, bytes (UTF-8), int, float,
- * bool and None. It runs nothing: what names a class or a function, or calls one, is refused, as is all else. Throws an
- * Error that says why. Integers of more digits than a number holds become text.
+ * Reads plain data from a pickle of Python 3's protocols 0 to 5: dict, list, tuple, str, bytes (UTF-8), int, float,
+ * bool and None. It runs nothing: it refuses every opcode that names or calls a class or function, and every unknown
+ * one. Throws an Error that says why. Integers too large for a number become text.
  */
 export function readPickle(bytes: Buffer): Plain {
   const stack: (Plain | typeof MARK)[] = []
@@ -45,7 +45,10 @@ export function readPickle(bytes: Buffer): Plain {
     if (from < 0) throw new Error('it is no whole pickle')
     return stack.splice(from).slice(1) as Plain[]
   }
-  /** Only what cannot contain itself, and not without end: a small pickle may otherwise stand for a huge text. */
+  /**
+   * Refuses repeated containers, which could contain themselves, and limits repeated texts: a small pickle may expand
+   * to a huge text.
+   */
   const again = (key: number): Plain => {
     const value = memo.get(key)
     if (value === undefined || (typeof value === 'object' && value !== null))
@@ -76,7 +79,7 @@ export function readPickle(bytes: Buffer): Plain {
     ...{ '\x85': () => popMany(1), '\x86': () => popMany(2), '\x87': () => popMany(3) },
     ...{ g: () => again(Number(line())), h: () => again(unsigned(1)), j: () => again(unsigned(4)) }
   }
-  // What is on top leaves the stack before what is below it is the top.
+  // Arguments are evaluated left to right: they leave the stack before `top()` reads what is below them.
   const effects: Record<string, () => unknown> = {
     ...{ '\x80': () => unsigned(1), '\x95': () => take(8), '(': () => stack.push(MARK) },
     ...{ a: () => extended(popMany(1), top()), e: () => extended(popToMark(), top()) },
@@ -98,7 +101,7 @@ export function readPickle(bytes: Buffer): Plain {
   return pop()
 }
 
-/** Without a prototype, `__proto__` is a name as any other. */
+/** Has no prototype, so `__proto__` is an ordinary name. */
 const emptyDict = () => Object.create(null) as Plain
 
 function filled(entries: Plain[], dict: Plain): Plain {
@@ -119,7 +122,7 @@ function extended(values: Plain[], list: Plain): void {
 
 const text = (bytes: Buffer): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
-/** `I` and `L`: `01` and `00` are booleans, and long ones end with an L. */
+/** Opcodes `I` and `L`: `01` and `00` are booleans, and long integers end with an L. */
 function written(digits: string): Plain {
   if (digits === '01' || digits === '00') return digits === '01'
   if (!/^-?\d{1,4000}L?$/.test(digits)) throw new Error('it has a number that is none')
@@ -134,7 +137,7 @@ function long(bytes: Buffer): Plain {
   return whole(BigInt.asIntN(bytes.length * 8, BigInt(`0x0${Buffer.from(bytes).reverse().toString('hex')}`)))
 }
 
-/** Python escapes each backslash in `V` lines, too. */
+/** Python also escapes each backslash in `V` lines. */
 function escaped(written: string): string {
   return written.replace(/\\u([\da-f]{4})|\\U([\da-f]{8})/g, (_all, short?: string, long?: string) =>
     String.fromCodePoint(Number.parseInt(short ?? long!, 16))

@@ -24,7 +24,7 @@ function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
   }
 }
 
-/** The operations of users, groups, roles and tokens. Each knows who asks: what is one's own needs no owner. */
+/** Operations of users, groups, roles and tokens. A caller needs no further right for what is their own. */
 export const accessOperations = (
   access: Access,
   secondFactors: SecondFactors
@@ -118,7 +118,6 @@ export const accessOperations = (
 const siteOf = ({ site = { problem: 'Passkeys need a browser: open the address of this Scrapdeck' } }: RouterContext) =>
   site
 
-/** The operations of programs that people sign in. */
 export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> => ({
   signIns: {
     get: ({ input, context }) => signIns.get(personIn(context), input.userCode),
@@ -135,7 +134,7 @@ export const signInOperations = (signIns: SignIns): Pick<Handlers, 'signIns'> =>
 /** The desktop's own window has no session that could end. */
 const ALWAYS = () => true
 
-/** The user of a page. No program may sign in another one: a token could outlive itself that way. */
+/** The user of a page. A program may not sign in another one: the new token could outlive its own. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
   throw new ScrapdeckError(

@@ -11,7 +11,7 @@ import type { RouterContext } from './router-context.ts'
 import type { Handlers } from './required-rights.ts'
 import { isSeen, onlySeen, type Seen } from './seen.ts'
 
-/** The operations of alerts. Data of no project, such as a node, is shown to users who see all projects. */
+/** Data of no project, such as a node's, is for users who see all projects. */
 export function alertOperations({
   store,
   alerts,
@@ -100,7 +100,7 @@ export function alertOperations({
   }
 }
 
-/** `f2-123-ID` of one that fires, the most severe first; `123-ID` of one that has ended. */
+/** `f2-123-ID` of a firing alert, the most severe first; `123-ID` of a resolved one. */
 const cursorAfter = ({ id, severity, firedAtMs, endedAtMs, state }: StoredEpisode): string =>
   state === 'resolved' ? `${endedAtMs}-${id}` : `f${rankOf(severity)}-${firedAtMs}-${id}`
 

@@ -6,7 +6,7 @@ import type { AttemptReader, JobReader } from '../../storage/store.ts'
 
 const MOST = 2_000
 
-/** Every job that is on a node, the oldest first, with what is known of its process. */
+/** Every job that is on a node, oldest first, with its process usage. */
 export async function listRunning(
   parts: {
     store: AttemptReader & JobReader

@@ -25,7 +25,7 @@ export interface RouterOpening extends Tools, Omit<RouterParts, Opened | 'jobIte
   crawlCacheSeconds: number
 }
 
-/** The contract, and what only its operations use: crawls, the fleet file, searches, several logs as one file. */
+/** Opens what only operations of the contract use, and the contract itself. */
 export function openRouter(parts: RouterOpening & Pick<RouterParts, 'jobItems'>): EngineRouter {
   const { projects, jobLogs } = parts
   return createRouter({

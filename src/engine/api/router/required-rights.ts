@@ -14,16 +14,16 @@ const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc']
 
 const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
 
-/** Its fields stay as they were sent, though what may not be seen is taken out of the validated input later. */
+/** A shallow copy: narrowToSeen later changes the fields of the validated input. */
 const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
     ? { ...input }
     : input
 
 /**
- * The contract, to be implemented: each operation first refuses callers without the rights that its metadata names, on
- * every transport. The permission is checked before the input is validated, the subjects of the input after that. This
- * is the only place that does so, and that records in the audit log what is done or refused.
+ * The contract, to be implemented. On every transport, each operation first refuses callers without the rights that its
+ * metadata names: the permission before the input is validated, the subjects of the input after that. This is the only
+ * place that checks rights, and that writes operations and refusals to the audit log.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
@@ -49,7 +49,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       const { needs, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includes(everywhere, needs))) return next()
-      // Made for this call alone, by the validation or in slices (server/api/long-lists.ts): the audit log has a copy.
+      // The input was made for this call alone, by the validation or in slices (server/api/long-lists.ts).
       const fields = input as Record<string, unknown>
       await narrowToSeen(fields, about, { principal, needs, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()
@@ -60,7 +60,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
     })
 
-/** What does the work of the operations: a function for each operation of the contract, or of a part of it. */
+/** A function for each operation of the contract, or of a part of it. */
 export type Handlers<Part extends AnyContractRouter = Contract> =
   Part extends ContractProcedure<infer Input, infer Output, infer _Errors, infer _Meta>
     ? (call: {

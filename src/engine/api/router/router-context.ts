@@ -5,30 +5,31 @@ import type { RequestOrigin } from '../../access/audit/audit.ts'
 
 export interface SessionsOfCaller {
   list(): Session[]
-  /** False: there is none that the caller may see. */
+  /** Returns false if there is no such session that the caller may see. */
   end(id: string): Promise<boolean>
-  /** Whether that of this request goes on, asked at any time later; true if the request has none. */
+  /** Whether the session of this request is still open, at any later time; true if the request has none. */
   ownIsOpen: () => boolean
-  /** All of the caller's user but that of this request. Rejects with UNAUTHORIZED if that one has ended. */
+  /**
+   * Ends all sessions of the caller's user except that of this request. Rejects with UNAUTHORIZED if that one has
+   * ended.
+   */
   endOthers(): Promise<void>
 }
 
-/** What the transport knows about a request. */
 export interface RouterContext {
-  /** Who sent the request. */
   principal: Principal
-  /** Who sent the request, for the job's record: the app's own UI, or a program. */
+  /** Recorded with the job: the app's own UI, or a program. */
   source: 'ui' | 'api'
-  /** Where it came from, for the audit log. Absent: from this process. */
+  /** For the audit log. Absent: the request is from this process. */
   origin?: RequestOrigin
   /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
-  /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
+  /** Ends all browser sessions and returns their number. Absent: there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
-  /** The browsers that are logged in, as far as the caller may see them. Absent: there is no HTTP server. */
+  /** The browser sessions that the caller may see. Absent: there is no HTTP server. */
   sessions?: SessionsOfCaller
   /** Where the caller's browser shows this Scrapdeck. Absent: there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite
-  /** It was sent by a page with a logged-in user, not by a program. Absent: no. */
+  /** A page with a logged-in user sent the request, not a program. */
   isFromPage?: boolean
 }

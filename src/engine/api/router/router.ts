@@ -29,7 +29,7 @@ import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
-import { requireOwnMeans } from '../commands/connection-rules.ts'
+import { requireRightsForAddress } from '../commands/connection-rules.ts'
 import type { ChangeFeed } from '../change-feed/change-feed.ts'
 import type { Retention } from '../../maintenance/retention/retention.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
@@ -113,10 +113,10 @@ export interface RouterParts {
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
-/** Limits large settings and arguments in a list of jobs; a page that has more ends earlier. */
+/** Limits large settings and arguments in a list of jobs: a page that exceeds it ends earlier. */
 const LIST_MAX_BYTES = 4_000_000
 
-/** The contract's operations over the wings. Each is a line or two; the wings do the work. */
+/** Connects the contract's operations to the wings, which do the work. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {
@@ -165,7 +165,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   async function* subscribe(after: string | undefined, context: RouterContext, signal: AbortSignal | undefined) {
     const reads = { store, figuresOf: () => figuresOf(context) }
     const see = only.seeChanges(viewOf(context), parts.listNodes(), reads)
-    // Nodes may have left the own groups since then, and nothing says which.
+    // Nodes may have left the caller's groups since that cursor, and no change says which.
     let isStale = after !== undefined && nodesSeenBy(context) !== null
     for await (const batch of feed.subscribe(after, signal)) {
       yield { ...batch, reset: batch.reset || isStale, changes: await see(batch.changes) }
@@ -253,7 +253,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }),
       get: ({ input, context }) => describeFor(context, nodeCommands.require(input.id)),
       probe: async ({ input: { nodeId, ...given }, context }) => {
-        if (nodeId === undefined) requireOwnMeans(given)
+        if (nodeId === undefined) requireRightsForAddress(given)
         const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
         const result = await parts.probe(tried?.address ?? given)
         const duplicate = nodeCommands.findByUrl(result.url)?.stored
@@ -266,7 +266,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         }
       },
       add: async ({ input, context }) => {
-        requireOwnMeans(input)
+        requireRightsForAddress(input)
         const { scrapydVersion } = await parts.probe(input)
         return describeFor(context, await nodeCommands.add({ ...input, scrapydVersion }))
       },

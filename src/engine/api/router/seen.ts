@@ -28,21 +28,20 @@ import { parseLane } from '../../model/lane.ts'
 import type { OnlyProjects } from '../../model/records.ts'
 import type { JobReader, ScheduleReader } from '../../storage/store.ts'
 
-/** The only projects that a caller may see; null: all. */
+/** The projects that a caller may see; null: all. */
 export type Seen = ReadonlySet<ProjectName> | null
 
-/** For filters of the store. */
+/** A filter for the store. */
 export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { onlyProjects: [...seen] })
 
 export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
 
-/** Tags of the only nodes that a caller may see; null: all nodes. */
+/** Tags of the nodes that a caller may see; null: all nodes. */
 export type SeenNodes = ReadonlySet<string> | null
 
 export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] }): boolean =>
   seen === null || tags.some((tag) => seen.has(tag))
 
-/** What a caller may see. */
 export interface View {
   projects: Seen
   nodes: SeenNodes
@@ -51,7 +50,7 @@ export interface View {
   tagsOf: (id: NodeId) => readonly string[] | undefined
 }
 
-/** A node that may be seen, without what is of other projects there. */
+/** A visible node without data of hidden projects. */
 export function seenNode(node: Node, seen: Seen): Node {
   if (seen === null) return node
   const { runs, kubernetes } = node
@@ -67,7 +66,7 @@ export function seenNode(node: Node, seen: Seen): Node {
   }
 }
 
-/** Those of no project may name some in their words, except those of a node. */
+/** A problem without a project may name hidden projects in its text, except a problem of a node. */
 export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }: View): Problem[] {
   if (projects === null) return problems
   return problems.filter(({ project, nodeId }) => {
@@ -76,7 +75,7 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
   })
 }
 
-/** Hides engines, and the state of the local node, from users who see only some nodes. */
+/** Users who see only some nodes see neither engines nor the state of the local node. */
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
 
@@ -100,13 +99,13 @@ export function seenLimits<Rule extends LimitRule>(limits: Rule[], seen: Seen): 
   return limits.filter(({ project }) => project === null || isSeen(seen, project))
 }
 
-/** How much there is in total is no secret. */
+/** The totals are visible to everyone. */
 export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
   const { encryption, projects } = usage
   return {
     ...usage,
     projects: projects.filter(({ project }) => isSeen(seen, project)),
-    // Its text names a file, and that a job.
+    // Its text names a file, and the file names a job.
     encryption: encryption && { ...encryption, problem: seen === null ? encryption.problem : null }
   }
 }
@@ -136,7 +135,7 @@ interface JobReads {
 
 const READ_AT_ONCE = 1_000
 
-/** The jobs that may be named. Not those that are gone: their projects are unknown. */
+/** The ids that the caller may see. Deleted jobs are not among them, because their projects are unknown. */
 async function nameable(
   ids: Iterable<JobId>,
   seen: ReadonlySet<ProjectName>,
@@ -154,13 +153,13 @@ async function nameable(
 
 const waitingMessage = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
 
-/** Without a code: words of Scrapy, or a sentence from before there were codes. */
+/** Without a code, the reason is text from Scrapy, or from before there were codes. */
 function reasonMessage({ reason, reasonCode: code, reasonParams: params = {} }: Job): Message | null {
   if (code !== undefined) return { code, params } as Message
   return reason === null ? null : plain(reason)
 }
 
-/** These jobs, which may be seen, without the names of others that they wait or waited for. */
+/** Visible jobs, without the ids of hidden jobs that they wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const messages = jobs.map((job) => ({
@@ -195,7 +194,7 @@ export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobR
 
 const BY_A_CHAIN = say('timeline.queued_by_chain', { jobId: null, chain: null, spider: null, outcome: null })
 
-/** The timeline of a job that may be seen. A chain is named only together with the job that it watched. */
+/** The timeline of a visible job. It names a chain only together with the job that the chain watched. */
 export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
   if (seen === null) return timeline
   const inEvidence = ({ evidence }: Transition) =>
@@ -207,7 +206,7 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
     const said = withoutJobs(entry as Message, (id) => shown.has(id))
     if (inEvidence(entry).every((id) => shown.has(id))) return { ...entry, ...written(said) }
     const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
-    // A sentence from before there were codes names the chain.
+    // Text from before there were codes names the chain.
     return { ...entry, ...written(entry.code === 'text' && chainId !== undefined ? BY_A_CHAIN : said), evidence }
   })
 }
@@ -215,8 +214,8 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
 type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
 
 /**
- * What of the past of these schedules may be seen: a test for their firings, and whether they moved since a time. Of
- * what was before their jobs moved to the projects that they have now, only runs whose jobs may be seen.
+ * Which part of these schedules' past may be seen. Runs from before their jobs moved to their current projects are
+ * visible only if all their jobs are.
  */
 async function seenPast(
   ids: Iterable<ScheduleId>,
@@ -236,7 +235,6 @@ async function seenPast(
   return { isFormer, isShown: (firing: Firing) => !hidden.has(firing) }
 }
 
-/** A page of firings of schedules that may be seen. */
 export async function seenFiringsOf<Page extends { firings: Firing[] }>(
   page: Page,
   seen: Seen,
@@ -248,7 +246,6 @@ export async function seenFiringsOf<Page extends { firings: Firing[] }>(
   return { ...page, firings: page.firings.filter(isShown) }
 }
 
-/** Schedules that may be seen, with what may be of their past. */
 export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: ScheduleReads): Promise<Schedule[]> {
   if (seen === null) return schedules
   const ids = schedules.map(({ id }) => id)
@@ -256,7 +253,7 @@ export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: Sc
   const { isFormer, isShown } = await seenPast(ids, firings, seen, reads)
   return schedules.map((schedule) => ({
     ...schedule,
-    // Written before its last change, as far as is known.
+    // Someone may have written the note before the schedule moved.
     pauseNote: isFormer(schedule.id, schedule.changedAtMs) ? null : schedule.pauseNote,
     recent: schedule.recent.filter(isShown)
   }))
@@ -266,7 +263,7 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: Schedu
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
-/** Those that may be seen, without the names of jobs that may not: of ends from before a chain watched this project. */
+/** Visible chains, without the ids of hidden jobs: those ended before the chain watched this project. */
 export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
   if (seen === null) return chains
   const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))
@@ -285,8 +282,8 @@ interface ChangeReads {
 }
 
 /**
- * What of the change feed is for this caller, who follows it from now on, with these nodes. Ids of schedules that are
- * gone name nothing; a node that leaves what the caller may see is removed.
+ * Filters the change feed for one caller, whose visible nodes at the start are among `nodes`. A node that leaves the
+ * caller's view is reported as removed. Ids of removed schedules reveal nothing, so they pass.
  */
 export function seeChanges(
   view: View,
@@ -333,7 +330,7 @@ async function seenChange(
     case 'job':
       return seen.has(change.job.project) ? { ...change, job: await seenJob(change.job, seen, reads) } : null
     case 'job_removed':
-      // Its project is no longer known.
+      // The project of the removed job is unknown.
       return { kind: 'jobs' }
     case 'job_progress':
       return hidden.has(change.id) ? null : change

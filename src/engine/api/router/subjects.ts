@@ -45,8 +45,8 @@ export interface SubjectReads {
   fleet: Pick<Fleet, 'get'>
 }
 
-/** The caller of `what`, who needs these permissions in the projects of everything that it names. */
-interface Asking {
+/** The caller of `what`, who needs these permissions in the projects of everything that the input names. */
+interface Caller {
   principal: Principal
   needs: Permissions
   what: string
@@ -57,87 +57,85 @@ interface Run {
   after?: { jobId: JobId }[] | undefined
 }
 
-/** The projects of each thing that there is. */
 type ProjectsById<Id> = Map<Id, readonly ProjectName[]>
 
 /**
- * Checks what `fields` name. What is of projects that the caller may not see is answered as if it were not there, and
- * left out where several things are named: this and what is not there take the same way. Rejects with ROLE_REQUIRED for
- * what may only be seen, and with a …_NOT_FOUND.
+ * Checks the things that `fields` name. Things of hidden projects are treated as missing: one is refused with
+ * …_NOT_FOUND, and of several they are left out. Rejects with ROLE_REQUIRED for things that the caller may only see.
  */
 export async function narrowToSeen(
   fields: Record<string, unknown>,
   about: Readonly<Record<string, NamedThing>>,
-  asking: Asking,
+  caller: Caller,
   reads: SubjectReads
 ): Promise<void> {
   for (const [name, noun] of Object.entries(about)) {
     const value = fields[name]
-    if (value !== undefined || noun === 'newNode') fields[name] = await CHECKS[noun](value as never, asking, reads)
+    if (value !== undefined || noun === 'newNode') fields[name] = await CHECKS[noun](value as never, caller, reads)
     else if (noun === 'project') throw new ScrapdeckError('BAD_INPUT', `Name the project ("${name}")`)
   }
 }
 
-/** Each returns what of the value is left. */
-const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: SubjectReads) => unknown } = {
-  project: (name: ProjectName, asking) => one(name, new Map([[name, [name]]]), noProject, asking),
-  maybeProject: (name: ProjectName | null, asking) => {
-    if (name === null) requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
-    else one(name, new Map([[name, [name]]]), noProject, asking)
+/** Each returns the part of the value that remains. */
+const CHECKS: { [Noun in NamedThing]: (value: never, caller: Caller, reads: SubjectReads) => unknown } = {
+  project: (name: ProjectName, caller) => one(name, new Map([[name, [name]]]), noProject, caller),
+  maybeProject: (name: ProjectName | null, caller) => {
+    if (name === null) requirePermissionEverywhere(caller.principal, caller.needs, caller.what)
+    else one(name, new Map([[name, [name]]]), noProject, caller)
     return name
   },
-  run: (run: Run, asking, reads) => checkRun(run, asking, reads),
-  runs: async (runs: Run[], asking, reads) => {
-    for (const run of runs) await checkRun(run, asking, reads)
+  run: (run: Run, caller, reads) => checkRun(run, caller, reads),
+  runs: async (runs: Run[], caller, reads) => {
+    for (const run of runs) await checkRun(run, caller, reads)
     return runs
   },
-  dependencies: (after: NonNullable<Run['after']>, asking, reads) => checkDependencies(after, asking, reads),
-  job: async (id: JobId, asking, reads) => one(id, await projectsOfJobs([id], reads), noJob, asking),
-  jobs: async (ids: JobId[], asking, reads) => several(ids, await projectsOfJobs(ids, reads), asking),
-  place: async (place: QueuePlace, asking, reads) => {
-    if (typeof place === 'object') one(place.before, await projectsOfJobs([place.before], reads), noJob, asking)
+  dependencies: (after: NonNullable<Run['after']>, caller, reads) => checkDependencies(after, caller, reads),
+  job: async (id: JobId, caller, reads) => one(id, await projectsOfJobs([id], reads), noJob, caller),
+  jobs: async (ids: JobId[], caller, reads) => several(ids, await projectsOfJobs(ids, reads), caller),
+  place: async (place: QueuePlace, caller, reads) => {
+    if (typeof place === 'object') one(place.before, await projectsOfJobs([place.before], reads), noJob, caller)
     return place
   },
-  schedule: async (id: ScheduleId, asking, reads) =>
-    one(id, await projectsOfSchedules([id], reads), noSchedule, asking),
-  schedules: async (ids: ScheduleId[], asking, reads) => several(ids, await projectsOfSchedules(ids, reads), asking),
-  crawlOrder: async (id: JobId & ScheduleId, asking, reads) => {
+  schedule: async (id: ScheduleId, caller, reads) =>
+    one(id, await projectsOfSchedules([id], reads), noSchedule, caller),
+  schedules: async (ids: ScheduleId[], caller, reads) => several(ids, await projectsOfSchedules(ids, reads), caller),
+  crawlOrder: async (id: JobId & ScheduleId, caller, reads) => {
     const ids = JOB_ID_PATTERN.test(id) ? [id] : []
     const found = new Map([...(await projectsOfSchedules(ids, reads)), ...(await projectsOfJobs(ids, reads))])
-    return one(id, found, noSchedule, asking)
+    return one(id, found, noSchedule, caller)
   },
-  chain: async (id: ChainId, asking, { store }) => {
+  chain: async (id: ChainId, caller, { store }) => {
     const chains = (await store.listChains()).map(({ id: of, settings }) => [of, projectsOfChain(settings)] as const)
-    return one(id, new Map(chains), noChain, asking)
+    return one(id, new Map(chains), noChain, caller)
   },
-  errorGroup: async (id: ErrorGroupId, asking, { store }) =>
-    one(id, await projectsOfGroups([id], store), noErrorGroup, asking),
-  errorGroups: async (ids: ErrorGroupId[], asking, { store }) =>
-    several(ids, await projectsOfGroups(ids, store), asking),
-  alertRule: (id: AlertRuleId, asking, { alerts }) =>
+  errorGroup: async (id: ErrorGroupId, caller, { store }) =>
+    one(id, await projectsOfGroups([id], store), noErrorGroup, caller),
+  errorGroups: async (ids: ErrorGroupId[], caller, { store }) =>
+    several(ids, await projectsOfGroups(ids, store), caller),
+  alertRule: (id: AlertRuleId, caller, { alerts }) =>
     oneOfScope(
       id,
       alerts.rules().find((rule) => rule.id === id),
       noAlertRule,
-      asking
+      caller
     ),
-  alertSilence: (id: AlertSilenceId, asking, { alerts }) =>
+  alertSilence: (id: AlertSilenceId, caller, { alerts }) =>
     oneOfScope(
       id,
       alerts.silences().find((silence) => silence.id === id),
       noSilence,
-      asking
+      caller
     ),
-  alert: async (id: AlertId, asking, { store }) =>
-    oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, asking),
-  alerts: async (ids: AlertId[], asking, { store }) =>
-    severalOfScope(ids, new Map((await store.getAlerts(ids)).map(({ id, labels }) => [id, labels])), asking),
-  alertRules: (ids: AlertRuleId[], asking, { alerts }) =>
-    severalOfScope(ids, new Map(alerts.rules().map((rule) => [rule.id, rule])), asking),
-  alertSilences: (ids: AlertSilenceId[], asking, { alerts }) =>
-    severalOfScope(ids, new Map(alerts.silences().map((silence) => [silence.id, silence])), asking),
-  environment: (id: string, asking, { environments }) =>
-    one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking),
+  alert: async (id: AlertId, caller, { store }) =>
+    oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, caller),
+  alerts: async (ids: AlertId[], caller, { store }) =>
+    severalOfScope(ids, new Map((await store.getAlerts(ids)).map(({ id, labels }) => [id, labels])), caller),
+  alertRules: (ids: AlertRuleId[], caller, { alerts }) =>
+    severalOfScope(ids, new Map(alerts.rules().map((rule) => [rule.id, rule])), caller),
+  alertSilences: (ids: AlertSilenceId[], caller, { alerts }) =>
+    severalOfScope(ids, new Map(alerts.silences().map((silence) => [silence.id, silence])), caller),
+  environment: (id: string, caller, { environments }) =>
+    one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, caller),
   node: (id: NodeId, { principal, needs, what }, { fleet }) => {
     const tags = fleet.get(id)?.stored.tags
     if (tags === undefined || permissionsOnNode(principal.rights, tags) === null) throw noNode(id)
@@ -154,34 +152,34 @@ function one<Id extends string | number>(
   id: Id,
   found: ProjectsById<Id>,
   missing: (id: Id) => ScrapdeckError,
-  { principal, needs, what }: Asking
+  { principal, needs, what }: Caller
 ): Id {
   const projects = found.get(id)
   if (projects === undefined || !areSeen(projects, principal.rights)) throw missing(id)
-  // What no project uses is of the whole service, such as the main environment.
+  // Things that no project uses, such as the main environment, belong to the whole service.
   if (projects.length === 0 && needs !== READ) requirePermissionEverywhere(principal, needs, what)
   for (const project of projects) requirePermissionIn(principal, project, needs, what)
   return id
 }
 
-function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, needs, what }: Asking): Id[] {
+function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, needs, what }: Caller): Id[] {
   const seen = ids.filter((id) => found.has(id) && areSeen(found.get(id)!, principal.rights))
   for (const project of new Set(seen.flatMap((id) => found.get(id)!)))
     requirePermissionIn(principal, project, needs, what)
   return seen
 }
 
-async function checkRun(run: Run, asking: Asking, reads: SubjectReads): Promise<Run> {
+async function checkRun(run: Run, caller: Caller, reads: SubjectReads): Promise<Run> {
   if (run.project === undefined) throw new ScrapdeckError('BAD_INPUT', 'Name the project ("project")')
-  one(run.project, new Map([[run.project, [run.project]]]), noProject, asking)
-  if (run.after !== undefined) await checkDependencies(run.after, asking, reads)
+  one(run.project, new Map([[run.project, [run.project]]]), noProject, caller)
+  if (run.after !== undefined) await checkDependencies(run.after, caller, reads)
   return run
 }
 
-/** It is enough to see them. */
+/** The caller needs only to see them. */
 async function checkDependencies<After extends { jobId: JobId }[]>(
   after: After,
-  { principal, what }: Asking,
+  { principal, what }: Caller,
   reads: SubjectReads
 ): Promise<After> {
   const found = await projectsOfJobs(
@@ -211,7 +209,7 @@ async function projectsOfGroups(
   return new Map((await store.projectsOfErrorGroups(ids)).map(({ id, project }) => [id, [project]]))
 }
 
-/** What is of no project is of the whole service, which only those who see all of it see. */
+/** Things of no project belong to the whole service, and only users who see all of it see them. */
 const isScopeSeen = ({ project }: { project: ProjectName | null }, { rights }: Principal): boolean =>
   project === null ? rights.everywhere !== null : areSeen([project], rights)
 
@@ -219,7 +217,7 @@ function oneOfScope<Id>(
   id: Id,
   found: { project: ProjectName | null } | undefined,
   missing: (id: Id) => ScrapdeckError,
-  { principal, needs, what }: Asking
+  { principal, needs, what }: Caller
 ): Id {
   if (found === undefined || !isScopeSeen(found, principal)) throw missing(id)
   if (found.project === null) requirePermissionEverywhere(principal, needs, what)
@@ -227,11 +225,11 @@ function oneOfScope<Id>(
   return id
 }
 
-function severalOfScope<Id>(ids: Id[], found: ReadonlyMap<Id, { project: ProjectName | null }>, asking: Asking): Id[] {
-  const seen = ids.filter((id) => found.has(id) && isScopeSeen(found.get(id)!, asking.principal))
+function severalOfScope<Id>(ids: Id[], found: ReadonlyMap<Id, { project: ProjectName | null }>, caller: Caller): Id[] {
+  const seen = ids.filter((id) => found.has(id) && isScopeSeen(found.get(id)!, caller.principal))
   const projects = new Map(seen.map((id) => [id, [found.get(id)!.project].filter((one) => one !== null)]))
-  // What is of no project, such as a node, is of the whole service.
+  // Alerts of no project, such as those of a node, belong to the whole service.
   if ([...projects.values()].some((each) => each.length === 0))
-    requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
-  return several(ids, projects, asking)
+    requirePermissionEverywhere(caller.principal, caller.needs, caller.what)
+  return several(ids, projects, caller)
 }

@@ -44,11 +44,10 @@ export interface ScrapydCommandsParts {
 }
 
 /**
- * Presents the whole fleet as one Scrapyd: its commands in terms of ours, plain data in and out. Rejects with
+ * Presents the whole fleet as one Scrapyd: its commands in our terms, plain data in and out. Rejects with
  * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, which the server words as Scrapyd 1.6 does.
  */
 export class ScrapydCommands {
-  /** The name of this host. */
   readonly nodeName = hostname()
   readonly #parts: ScrapydCommandsParts
   readonly #files: ScrapydFiles
@@ -60,7 +59,7 @@ export class ScrapydCommands {
     this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
   }
 
-  /** The figures of the cached lists for polling clients. */
+  /** Counts of the cached lists that polling clients use. */
   cacheFigures(): CacheFigures {
     return this.#lists.cacheFigures()
   }
@@ -70,8 +69,9 @@ export class ScrapydCommands {
   }
 
   /**
-   * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept; one
-   * whose spiders cannot be listed is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without one still run.
+   * Validates and stores the egg, and counts its spiders. Replaces even a version in use. An invalid egg is not kept;
+   * one whose spiders cannot be listed is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without a version
+   * run.
    */
   async addVersion(
     project: ProjectName,
@@ -96,7 +96,7 @@ export class ScrapydCommands {
     this.#parts.projects.catalog.requireProject(project)
   }
 
-  /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */
+  /** Rejects like `schedule` for these three, which Scrapyd checks before settings and arguments. */
   async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
     this.#parts.projects.catalog.resolve(project, version, spider)
   }
@@ -113,7 +113,7 @@ export class ScrapydCommands {
 
   /**
    * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel ladder,
-   * like Scrapy on INT: the first is graceful, the second forces. `refuse`: the message (BAD_INPUT) for an invalid
+   * like INT in Scrapy: the first is graceful, the second forces. `refuse`: the message (BAD_INPUT) for an invalid
    * signal, thrown only if a running job matches.
    */
   async cancel(request: {
@@ -130,7 +130,6 @@ export class ScrapydCommands {
     if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
     if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
     if (signal === null) {
-      // Scrapy stops gracefully on the first signal and at once on the second, so a second call goes to the next step.
       for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
     } else if ('refuse' in signal) {
       throw new ScrapdeckError('BAD_INPUT', signal.refuse)
@@ -161,7 +160,7 @@ export class ScrapydCommands {
     return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
   }
 
-  /** Has a node list them if they are unknown. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if none can. */
+  /** If they are unknown, a node lists them. Rejects with EGG_IMPORT_FAILED, or with SPIDERS_UNKNOWN if no node can. */
   async listSpiders(project: ProjectName, version: VersionName | null): Promise<readonly string[]> {
     const stored = this.#parts.projects.catalog.requireVersion(project, version)
     return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)

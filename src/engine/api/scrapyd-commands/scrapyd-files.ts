@@ -35,7 +35,7 @@ const GONE_IN_A_ROW = 3
 /** System errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
-/** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl; local files take precedence. */
+/** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl. Local files take precedence. */
 export class ScrapydFiles {
   readonly #parts: ScrapydFilesParts
 
@@ -48,12 +48,12 @@ export class ScrapydFiles {
     const root = this.#parts.directories[tree]
     const local = root === null ? null : await openLocal(root, segments)
     if (local?.kind === 'file') return local
-    // Before the first run the directory does not exist, but the tree does: Scrapyd lists an empty folder.
+    // The directory does not exist before the first run, but Scrapyd lists an empty folder.
     const isEmptyTree = local === null && segments.length === 0 && root !== null
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
     const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind !== 'local')
-    // The files of a spider of this machine may be in the archive.
+    // The archive may have files of a spider of this machine.
     if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local
     }
@@ -64,7 +64,6 @@ export class ScrapydFiles {
     return { kind: 'directory', entries: entries.sort((one, other) => (one.name < other.name ? -1 : 1)) }
   }
 
-  /** Whether the run's file exists locally now. */
   async hasLocal(tree: FileTree, run: { project: ProjectName; spider: string; jobid: string }): Promise<boolean> {
     const root = this.#parts.directories[tree]
     if (root === null) return false
@@ -163,8 +162,8 @@ export class ScrapydFiles {
   }
 
   /**
-   * Items that are not kept here may be on their nodes, which delete old ones: each node is asked for its files, newest
-   * first, until several in a row are gone. A node that does not respond has no others.
+   * Nodes delete old items. Asks each node for its files, newest first, until several in a row are gone. If a node does
+   * not respond, the rest of its files is left out.
    */
   async #keepExisting(runs: { job: StoredJob; entry: Entry }[]): Promise<Entry[]> {
     const kept: Entry[] = []
@@ -192,7 +191,7 @@ export class ScrapydFiles {
   }
 }
 
-/** Without those that no path can name. */
+/** Leaves out spiders that no path can name. */
 function spidersIn(ran: { project: ProjectName; spider: string }[], project: ProjectName): string[] {
   return ran.filter((run) => run.project === project && problemOfPathPart(run.spider) === null).map((run) => run.spider)
 }
@@ -202,7 +201,7 @@ async function openLocal(root: string, segments: string[]): Promise<ScrapydFile 
     const realRoot = await realpath(root)
     const path = await realpath(join(root, ...segments))
     if (!isInside(path, realRoot)) return null
-    // lstat, because the real path may have been replaced by a link since.
+    // lstat, because a link may have replaced the file since realpath.
     const stats = await lstat(path)
     if (stats.isDirectory()) return { kind: 'directory', entries: await readEntries(path, realRoot) }
     // Reading a pipe or a device would never end.
@@ -254,7 +253,7 @@ async function* readFound(
 ): AsyncGenerator<Uint8Array> {
   const file = await openRegularFile(path)
   if (file === null) throw new Error('A file was replaced while it was read.')
-  // Closes the file at the end, and when the reader stops early.
+  // The stream closes the file at the end, and when the reader stops early.
   const stream = file.createReadStream({ start, end: stop - 1 })
   const { dev, ino } = await file.stat()
   if (dev !== found.dev || ino !== found.ino) {

@@ -87,7 +87,7 @@ export class ScrapydJobLists {
   }
 
   async #select(project: ProjectName | null, live: Live, finished: Finished): Promise<ScrapydJobs> {
-    // By all jobs, also for one project: it is not worth a search.
+    // Considers all jobs, even for one project: a search would not be worth it.
     const isOfStore = finished.isOfStore && !live.running.some(({ run }) => run?.nodeId === LOCAL_NODE_ID)
     if (project === null) {
       const running = await this.#describeRunning(live.running)
@@ -104,7 +104,7 @@ export class ScrapydJobLists {
     }
   }
 
-  /** Another engine's changes are not announced here: where there may be others, the store is asked. */
+  /** Changes by other engines are not announced here, so compare the store's position. */
   async #followStore(): Promise<void> {
     const asked = this.#position.current()
     const position = typeof asked === 'number' ? asked : await asked
@@ -209,8 +209,8 @@ export class ScrapydJobLists {
   }
 
   /**
-   * A remote run's log is in the archive or on its node; only that node knows whether there are items that are not kept
-   * here.
+   * A remote run's log is in the archive or on its node. Only that node knows whether there are items that are not
+   * archived.
    */
   async #describeRun(
     job: Pick<StoredJob, 'id' | 'jobid' | 'project' | 'spider'>,

@@ -12,7 +12,6 @@ export interface ScrapydScheduleRequest {
   /** null: the latest version when the job starts. */
   version: VersionName | null
   jobid: string | null
-  /** null: not given. */
   priority: number | null
   settings: Record<string, string>
   args: Record<string, string>
@@ -30,7 +29,9 @@ export interface ScrapydJobs {
   }[]
   running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
   finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
-  /** It follows from the store alone, not from files on this machine: another engine would answer the same. */
+  /**
+   * Whether the result depends on the store alone, not on files of this machine: then any engine would answer the same.
+   */
   isOfStore: boolean
 }
 
@@ -48,7 +49,6 @@ export type FileTree = 'logs' | 'items'
 export interface ScrapydFile {
   kind: 'file'
   sizeBytes: number
-  /** null: unknown. */
   modifiedAtMs: number | null
   /** The bytes from `start` up to but not including `stop`; fails if the file has shrunk. */
   read(start: number, stop: number): Readable

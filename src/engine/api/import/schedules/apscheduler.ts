@@ -30,10 +30,10 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const POSITIONS = ['1st', '2nd', '3rd', '4th', '5th', 'last']
 
-/** Describes a feature of a trigger that our rules do not support. */
+/** A feature of a trigger that our rules do not support. */
 export class TriggerProblem extends Error {}
 
-/** The expressions that together fire like the trigger (several if it mixes kinds of days), and its years. */
+/** Several expressions if the trigger mixes kinds of days. */
 export interface CronTrigger {
   expressions: string[]
   years: { from: number; to: number } | null
@@ -80,7 +80,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
   return kinds
 }
 
-/** One field in cron syntax, with values listed explicitly where cron would count them differently. */
+/** One field in cron syntax. Lists values explicitly where cron would count them differently. */
 function cronField(field: keyof typeof RANGES, text: string): string {
   const [min, max] = RANGES[field]
   const values = new Set<number>()

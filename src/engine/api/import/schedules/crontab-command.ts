@@ -1,6 +1,6 @@
 import { shellCommands, templateText } from './shell-words.ts'
 
-/** The spider that a command line starts. `node`: the address of the Scrapyd that it calls. */
+/** The spider that a command line starts. `node`: the address of the Scrapyd that the command calls. */
 export interface StartedSpider {
   project: string
   spider: string
@@ -13,8 +13,8 @@ export interface StartedSpider {
 type Pair = [name: string, value: string]
 
 /**
- * Commands that may precede the program and only affect how it runs: their options whose value is a word of its own,
- * and how many words of theirs come before the program.
+ * Commands that may precede the program and only affect how it runs: their options that take the next word as value,
+ * and their number of other words before the program.
  */
 const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
   ...['nohup', 'chronic', 'cronic', 'setsid', 'sh', 'bash', 'dash', 'zsh'].map((name) => [name, {}] as const),
@@ -31,7 +31,7 @@ const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
 /** `sh -c`, `bash -lc`, `flock FILE -c`, `su USER -c`: the next word is a command line. */
 const TAKES_LINE = /^(?:-[a-z]*c|--command)$/
 
-/** Finds the one command in a line that starts a spider; throws in words if there is none or no equivalent. */
+/** Finds the one command in a line that starts a spider. Throws if there is none, or no equivalent. */
 export function readCommand(line: string, project: string | null, notes: string[]): StartedSpider {
   const commands = shellCommands(line).flatMap(unwrap)
   const started = commands.flatMap((words) => {
@@ -52,7 +52,6 @@ export function readCommand(line: string, project: string | null, notes: string[
   return first
 }
 
-/** The commands that are behind wrappers. */
 function unwrap(words: string[]): string[][] {
   let rest = words
   for (let first = rest[0]; first !== undefined; first = rest[0]) {
@@ -66,7 +65,7 @@ function unwrap(words: string[]): string[][] {
   return [rest]
 }
 
-/** The length of a wrapper with its options and other words. */
+/** The number of words of a wrapper with its options. */
 function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?: number }, words: string[]): number {
   let left = operands
   let length = 1
@@ -78,7 +77,6 @@ function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?:
   return Math.min(length, words.length)
 }
 
-/** curl, wget or HTTPie with `schedule.json`. */
 function readScheduleRequest(words: string[]): StartedSpider | null {
   const program = baseName(words[0] ?? '')
   const [address, another] = words.filter((word) => /\/schedule\.json(\?|$)/.test(word))
@@ -88,7 +86,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   const query = queryPairs(address.split('?')[1] ?? '')
   for (const [index, word] of words.entries()) {
     if (program.startsWith('http')) {
-      // HTTPie: `a=1` is of the body, `a==1` of the query; its options, such as --form, have no such word.
+      // HTTPie: `a=1` goes into the body, `a==1` into the query. Its options, such as --form, do not match.
       const [, name, sign, value = ''] = /^([A-Za-z_][\w-]*)(:?=@|@|==|=)(.*)$/s.exec(word) ?? []
       if (sign?.endsWith('@')) throw new Error(`${word} is a file: write its content instead`)
       if (name !== undefined) (sign === '==' ? query : pairs).push([name, value])
@@ -99,7 +97,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
     if (flag !== undefined) {
       const text = joined ?? words[index + 1] ?? ''
       if (text.startsWith('@')) throw new Error(`${text} is a file: write its content instead`)
-      // Form and --data-urlencode values are literal pairs; any other body is encoded and may hold several pairs.
+      // Form and --data-urlencode values are literal pairs. Any other body is encoded and may hold several pairs.
       pairs.push(
         ...(flag === '-F' || flag === '--form' || flag.endsWith('urlencode') ? [pairOf(text)] : queryPairs(text))
       )
@@ -107,7 +105,7 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   }
   const base = address.replace(/\/schedule\.json.*$/s, '').replace(/^(https?:\/\/)?[^/@]*@/, '$1')
   const scheme = /^https?:/.test(base) ? '' : program === 'https' ? 'https://' : 'http://'
-  // A body replaces what the query says (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this machine.
+  // A body replaces the query (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this machine.
   const inBody = new Set(pairs.map(([name]) => name))
   const all = [...pairs, ...query.filter(([name]) => !inBody.has(name))]
   return fromPairs(all, `${scheme}${base.replace(/^:/, 'localhost:').replace(/:$/, '')}/`)
@@ -131,7 +129,7 @@ function readScrapydClient(words: string[]): StartedSpider | null {
     index += 1
   }
   if (/[*?[]/.test(found.project + found.spider)) throw new Error('it starts all spiders of a pattern: list them')
-  // In the order in which it sends them.
+  // In the order in which scrapyd-client sends them.
   return fromPairs([...pairs, ['project', found.project], ['spider', found.spider]], found.node)
 }
 
@@ -147,7 +145,7 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
     const [, flag, joined] = /^(-a|-s|--set)=?(.+)?$/s.exec(word) ?? []
     if (flag !== undefined) {
       const text = joined ?? words[(index += 1)] ?? ''
-      // Scrapy takes the last one of several arguments with the same name.
+      // Of arguments with the same name, Scrapy takes the last.
       if (flag === '-a') args.unshift(pairOf(text))
       else pairs.push(['setting', text])
     } else if (/^(-L|--loglevel)$/.test(word)) pairs.push(['setting', `LOG_LEVEL=${words[((index += 1))] ?? ''}`])
@@ -158,10 +156,12 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
   return fromPairs([...pairs, ...args], null)
 }
 
-/** What is no argument of a spider. Scrapdeck generates the jobid; Scrapyd's priorities are on another scale. */
+/**
+ * Parameters that are not arguments of a spider. Scrapdeck generates the jobid; Scrapyd's priorities use another scale.
+ */
 const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
 
-/** As Scrapyd reads them: of a name that is repeated the first value counts, but all settings do. */
+/** Like Scrapyd: of a repeated name the first value counts, but all settings do. */
 function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
   const firsts = new Map(pairs.toReversed())
   const [project = '', spider = '', version = null] = ['project', 'spider', '_version'].map((name) => firsts.get(name))

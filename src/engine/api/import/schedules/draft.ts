@@ -5,9 +5,9 @@ import { type FileSchedule, FleetForm, settingsFromFile, textOfMoment } from '..
 /** A schedule as in a fleet file; absent fields have their defaults. */
 export type Draft = Record<string, unknown> & { name: string }
 
-/** The result for one task or line: a schedule or why there is none, and what differs from the original. */
+/** The result for one task or line. `notes`: why there is no schedule, or how it differs from the original. */
 export interface Imported {
-  /** The other program's name for it. */
+  /** The other program's name for the task. */
   origin: string
   schedule: FileSchedule | null
   notes: string[]
@@ -18,7 +18,7 @@ export type Row = Record<string, unknown>
 
 export const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
 
-/** Reads each task; one for which `read` throws is refused with that message. */
+/** Refuses a task for which `read` throws, with that message. */
 export function importTasks(tasks: Row[], read: (origin: string, task: Row) => Imported): Imported[] {
   return tasks.map((task) => {
     const name = text(task['name']) || `${text(task['project'])}/${text(task['spider'])}`
@@ -71,7 +71,7 @@ export function boundOf(text: unknown, zone: string): string | null | undefined 
   return atMs === null ? undefined : textOfMoment(atMs)
 }
 
-/** A trigger's start and end, narrowed to the years that it is limited to. */
+/** A trigger's start and end, narrowed to its years. */
 export function boundsOf(
   { start, end }: { start: unknown; end: unknown },
   years: { from: number; to: number } | null,
@@ -87,5 +87,5 @@ export function boundsOf(
   }
 }
 
-/** Escapes braces in settings and arguments, which would otherwise be read as placeholders. */
+/** Escapes braces in settings and arguments, which templates would read as placeholders. */
 export const literal = (text: string): string => text.replaceAll('{', '{{')

@@ -22,21 +22,21 @@ const GERAPY_ZONE = 'Asia/Shanghai'
 
 /**
  * Converts Gerapy's tasks into equivalent schedules: a job on each chosen client, even while the previous one runs.
- * Gerapy passes no arguments to spiders. `zone`: for tasks without one. Gerapy keeps one job per client, project and
- * spider, so of several such tasks only the last one runs.
+ * Gerapy passes no arguments to spiders. It keeps one job per client, project and spider, so of several such tasks only
+ * the last one runs. `zone`: for tasks without one.
  */
 export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
   const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
   const runs = new Map<string, Row>()
   for (const task of database.tasks) for (const job of jobNames(task, clients)) runs.set(job, task)
-  const there = { clients, runs, jobs: database.jobs }
-  return importTasks(database.tasks, (origin, task) => importTask(origin, task, there, zone, anyNode))
+  const context = { clients, runs, jobs: database.jobs }
+  return importTasks(database.tasks, (origin, task) => importTask(origin, task, context, zone, anyNode))
 }
 
 function importTask(
   origin: string,
   task: Row,
-  { clients, runs, jobs }: There,
+  { clients, runs, jobs }: TaskContext,
   standardZone: string | null,
   anyNode: boolean
 ): Imported {
@@ -85,7 +85,7 @@ function timingOf(trigger: string, given: Record<string, string>, zone: string, 
     const bounds = boundsOf(dates, null, zone)
     if (bounds === null) return null
     const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
-    // Without a start, the interval counts from Gerapy's own start: continue in step from the next run.
+    // Without a start, the interval counts from Gerapy's own start, so stay in step with the next run.
     const fromMs = startMs ?? nextMs
     return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
   }
@@ -109,10 +109,9 @@ interface Client {
   url: string
 }
 
-/** The context of a task: clients, other tasks, and jobs. */
-interface There {
+interface TaskContext {
   clients: Map<string, Client>
-  /** The task that each job finally belongs to. */
+  /** The last task with this job, which is the one that runs. */
   runs: Map<string, Row>
   jobs: GerapyDatabase['jobs']
 }

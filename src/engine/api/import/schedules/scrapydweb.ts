@@ -20,7 +20,7 @@ const WINDOW_MAX_SECONDS = 31_622_400
 
 /**
  * Converts ScrapydWeb's timer tasks into equivalent schedules: a job for each chosen node, even while the previous one
- * runs; missed runs are caught up within the grace time. `zone`: for tasks without one.
+ * runs. Missed runs are caught up within the grace time. `zone`: for tasks without one.
  */
 export function importScrapydWeb(databases: ScrapydWebDatabases, zone: string, anyNode: boolean): Imported[] {
   return importTasks(databases.tasks, (origin, task) => importTask(origin, task, databases, zone, anyNode))

@@ -1,4 +1,4 @@
-/** Splits a shell line into commands, each a list of words; `;`, `&&`, `||`, `|` and `&` separate commands. */
+/** Splits a shell line into commands, each a list of words. `;`, `&&`, `||`, `|` and `&` separate commands. */
 export function shellCommands(line: string): string[][] {
   const commands: string[][] = [[]]
   let word: string | null = null

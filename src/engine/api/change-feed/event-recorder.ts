@@ -10,9 +10,8 @@ interface SeenNode {
   status: { health: NodeHealth; problem: string | null }
 }
 
-/** Records events of the fleet in the outbox. The store itself records events of jobs and schedules. */
-export class News {
-  /** `recorded`: events were written to the outbox. */
+/** Records fleet events in the outbox. The store itself records the events of jobs and schedules. */
+export class EventRecorder {
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: { store: EventStore; clock: Clock; logger: Logger }
   #isStopped = false
@@ -21,7 +20,7 @@ export class News {
     this.#parts = parts
   }
 
-  /** A node's first response is not an event, unless the node is unusable. */
+  /** A node's first response is an event only if the node is unusable. */
   recordHealth({ stored, status }: SeenNode, healthWas: NodeHealth): void {
     const isUp = status.health === 'up'
     const wasUp = healthWas === 'up' || healthWas === 'unknown'
@@ -35,7 +34,7 @@ export class News {
     this.#record('deploy', project, { project, version, sha256, spiders })
   }
 
-  /** After this, failures are expected because the store is closing. */
+  /** From here on the store is closing, so failed writes are expected. */
   stop(): void {
     this.#isStopped = true
   }

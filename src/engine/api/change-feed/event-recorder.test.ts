@@ -4,13 +4,13 @@ import { aNodeId } from '../../../shared/testing/ids.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import type { NewEvent } from '../../model/records.ts'
 import { createFakeClock, settle } from '../../testing/fake-clock.ts'
-import { News } from './news.ts'
+import { EventRecorder } from './event-recorder.ts'
 
 function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () => {}) {
   const noted: NewEvent[] = []
   const errors: string[] = []
   let told = 0
-  const news = new News({
+  const eventRecorder = new EventRecorder({
     store: {
       async recordEvents(events) {
         await recordEvents(events)
@@ -20,18 +20,18 @@ function setUp(recordEvents: (events: NewEvent[]) => Promise<void> = async () =>
     clock: createFakeClock(),
     logger: { ...silentLogger, error: (_fields: object, text: string) => void errors.push(text) }
   })
-  news.events.on('recorded', () => {
+  eventRecorder.events.on('recorded', () => {
     told += 1
   })
   const goes = (from: NodeHealth, to: NodeHealth) =>
-    news.recordHealth(
+    eventRecorder.recordHealth(
       { stored: { id: aNodeId('n1'), name: 'one', url: 'http://one:6800/' }, status: { health: to, problem: null } },
       from
     )
-  return { news, goes, noted, errors, told: () => told }
+  return { eventRecorder, goes, noted, errors, told: () => told }
 }
 
-describe('news of the fleet', () => {
+describe('recorded events of the fleet', () => {
   it.each<[NodeHealth, NodeHealth, string | null]>([
     ['unknown', 'up', null],
     ['unknown', 'down', 'node.down'],
@@ -49,11 +49,11 @@ describe('news of the fleet', () => {
   })
 
   it('refusals of the store are logged, but not while the engine stops', async () => {
-    const { news, goes, errors, told } = setUp(() => Promise.reject(new Error('the disk is full')))
+    const { eventRecorder, goes, errors, told } = setUp(() => Promise.reject(new Error('the disk is full')))
     goes('up', 'down')
     await settle()
     expect(errors).toEqual(['an event could not be recorded and will not be delivered'])
-    news.stop()
+    eventRecorder.stop()
     goes('down', 'up')
     await settle()
     expect(errors).toHaveLength(1)
