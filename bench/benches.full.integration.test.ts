@@ -8,7 +8,7 @@ import * as cli from './cli.ts'
 import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
 import * as dispatchLatency from './dispatch-latency.ts'
-import * as doorScale from './door-scale.ts'
+import * as endpointScale from './endpoint-scale.ts'
 import * as enqueue from './enqueue.ts'
 import * as failover from './failover.ts'
 import type { Figure } from './figure.ts'
@@ -147,9 +147,9 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['killed_next_dispatch_ms', 'stalled_next_dispatch_ms', 'cut_off_next_firing_ms']
   ],
   [
-    'door-scale',
+    'endpoint-scale',
     () =>
-      doorScale.measure({
+      endpointScale.measure({
         rounds: 1,
         durationMs: 1_000,
         settleMs: 0,
@@ -171,13 +171,15 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
 /** Skipped where there is no PostgreSQL. */
 const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
 const isThere = (name: string) =>
-  name === 'door-scale' ? doorScale.whyNot() === null : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
+  name === 'endpoint-scale'
+    ? endpointScale.whyNot() === null
+    : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
 /** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
 const ONLY_LONG = [
   'api',
   'cold',
-  'door-scale',
+  'endpoint-scale',
   'failover',
   'local-memory',
   'local-throughput',

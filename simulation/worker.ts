@@ -33,7 +33,7 @@ registerSimulationHooks()
 await plant(MUTANTS.find(({ name }) => name === process.env['SIMULATION_MUTANT'])?.mutations ?? [])
 const { simulate } = await import('./simulate.ts')
 const { check } = await import('./check/check.ts')
-const { tell } = await import('./tell.ts')
+const { describeFailure } = await import('./describe-failure.ts')
 const { makeTemplate } = await import('./world/disk.ts')
 const { countByKind } = await import('./world/faults.ts')
 
@@ -75,7 +75,7 @@ async function tellOne(task: Task): Promise<Told> {
     })
     const violations = check(history)
     told.violations = violations.map(({ rule, text }) => `${rule}: ${text}`)
-    if (violations.length > 0) told.story = tell(history, violations)
+    if (violations.length > 0) told.story = describeFailure(history, violations)
     told.faults = countByKind(history.faults)
     told.jobs = history.jobs.length
     for (const { name, result } of history.operations) {

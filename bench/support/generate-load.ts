@@ -15,14 +15,14 @@ export interface Server {
 }
 
 /** Typical of Scrapyd's clients: mostly polls of states and lists, and a job now and then. */
-const DOOR = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
+const TYPICAL_READS = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
 const SCHEDULED_EVERY = 100
 const FORM = 'application/x-www-form-urlencoded'
 
 /** Requests from a load generator in its own process. */
 export async function generateLoad(
   server: Server,
-  endpoint: Endpoint | 'door',
+  endpoint: Endpoint | 'typical',
   load: Pick<LoadOrder, 'connections' | 'until'>
 ): Promise<LoadResult> {
   const { url, credentials, project, spider } = server
@@ -48,7 +48,7 @@ export async function generateLoad(
       ...(isWrite ? { 'content-type': FORM } : {})
     },
     body: isWrite ? form.toString() : null,
-    ...(endpoint === 'door'
+    ...(endpoint === 'typical'
       ? { posts: { every: SCHEDULED_EVERY, url: `${url}schedule.json`, contentType: FORM, body: form.toString() } }
       : {}),
     ...load,
@@ -64,6 +64,6 @@ export async function generateLoad(
   function pathsOf(): string[] {
     if (endpoint === 'schedule') return ['schedule.json']
     if (endpoint === 'mixed') return Object.values(reads)
-    return endpoint === 'door' ? DOOR.map((name) => reads[name]) : [reads[endpoint]]
+    return endpoint === 'typical' ? TYPICAL_READS.map((name) => reads[name]) : [reads[endpoint]]
   }
 }

@@ -313,5 +313,5 @@ async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
     ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
     channel: { target: { kind: 'desktop' }, quiet: null, digest }
   })
-  await store.tellDigest({ channelId, settings: JSON.stringify(digest), toldMs: nowMs }, null)
+  await store.sendDigest({ channelId, settings: JSON.stringify(digest), toldMs: nowMs }, null)
 }

@@ -36,7 +36,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,
     alertCommands: options.alertCommands,
-    lifeSignal: options.lifeSignal,
+    heartbeat: options.heartbeat,
     publicUrl: options.signIn.publicUrl,
     clusterCredentialDirectories: options.clusterCredentialDirectories,
     secretFiles: options.secretFiles,

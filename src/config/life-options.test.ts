@@ -10,10 +10,10 @@ const resolve = (environment: Record<string, string>) =>
 
 test('life_url says where to tell that the engine lives; only its host is ever shown', () => {
   const { options, listed } = resolve({ SCRAPDECK_LIFE_URL: 'https://me:geheim@hc.example/geheim?a=geheim' })
-  expect(options.lifeSignal).toEqual({ url: 'https://me:geheim@hc.example/geheim?a=geheim', everySeconds: 60 })
+  expect(options.heartbeat).toEqual({ url: 'https://me:geheim@hc.example/geheim?a=geheim', everySeconds: 60 })
   expect(JSON.stringify(listed)).not.toContain('geheim')
   expect(JSON.stringify(listed)).toContain('https://hc.example/…')
-  expect(resolve({}).options.lifeSignal).toBeNull()
+  expect(resolve({}).options.heartbeat).toBeNull()
 })
 
 test('what is no address, or too often, is refused without being shown', () => {

@@ -64,7 +64,7 @@ export function readOwnOptions(options: OptionReader) {
     webhookNetworks: options.text('webhook_networks')?.text ?? '',
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
-    lifeSignal: readLifeSignal(options),
+    heartbeat: readHeartbeat(options),
     ...readAccessOptions(options),
     signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
@@ -168,7 +168,7 @@ const LIFE_SECONDS = 60
 const LIFE_MIN_SECONDS = 10
 const LIFE_MAX_SECONDS = 86_400
 
-function readLifeSignal(options: OptionReader): ServeOptions['lifeSignal'] {
+function readHeartbeat(options: OptionReader): ServeOptions['heartbeat'] {
   const picked = options.pick('scrapdeck', 'life_url')
   const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
   // The whole address is a secret: it is enough to send the signal.

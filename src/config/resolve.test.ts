@@ -76,7 +76,7 @@ describe('options of the service', () => {
       webhookNetworks: '',
       alertCommands: [],
       clusterCredentialDirectories: [],
-      lifeSignal: null,
+      heartbeat: null,
       secretFiles: [],
       trustedProxies: [],
       signIn: {

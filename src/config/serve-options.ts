@@ -90,7 +90,7 @@ export interface ServeOptions {
   /** Directories with files of credentials that addresses of clusters may name. */
   clusterCredentialDirectories: string[]
   /** Where to tell that the engine lives, and how often. */
-  lifeSignal: { url: string; everySeconds: number } | null
+  heartbeat: { url: string; everySeconds: number } | null
   /** Files with secrets of this service, even if they are in one of those. */
   secretFiles: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */

@@ -58,11 +58,14 @@ function describeEncryption(state: StorageUsage['encryption'] | undefined): stri
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state
   const key = `key ${keyId}`
   const when = sealedAtMs === null ? '' : ` since ${localTime(sealedAtMs)}`
-  const progress = state.state === 'sealed' ? `all files are sealed${when}` : `${sealed} of ${total} files are sealed`
+  const progress =
+    state.state === 'sealed'
+      ? `all files are encrypted with it${when}`
+      : `${sealed} of ${total} files are encrypted with it`
   return [
     `${key}, ${progress}${state.state === 'waiting' ? ', the rest within the hour' : ''}`,
     ...(lost === 0 ? [] : [`${lost} cannot be read: their key is lost`]),
-    ...(problem === null ? [] : [`${problem.files} could not be sealed: ${problem.text}`])
+    ...(problem === null ? [] : [`${problem.files} could not be encrypted: ${problem.text}`])
   ].join('; ')
 }
 

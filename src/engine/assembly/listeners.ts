@@ -19,7 +19,7 @@ export function connectListeners(wings: Wings): void {
   const { inventories, discovery } = wings.discovery
   const { scheduleEvents, chainEvents, watchdog } = wings.schedules
   const { retention } = wings.maintenance
-  const { metrics, figures, lifeSignal, expectations, blobWatch, problems, alerts, digests, signalWatch } =
+  const { metrics, figures, heartbeat, expectations, blobWatch, problems, alerts, digests, signalWatch } =
     wings.monitoring
   const { feed } = wings.api
 
@@ -141,5 +141,5 @@ export function connectListeners(wings: Wings): void {
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
   digests.events.on('recorded', deliver)
   watchdog.events.on('changed', checkProblems)
-  lifeSignal?.events.on('changed', checkProblems)
+  heartbeat?.events.on('changed', checkProblems)
 }

@@ -33,7 +33,7 @@ export const STARTS: readonly Start[] = [
   { part: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { part: 'watchdog', start: ({ schedules }) => schedules.watchdog.start() },
   // Last: it signals that the engine works.
-  { part: 'life signal', start: ({ monitoring }) => monitoring.lifeSignal?.start() },
+  { part: 'heartbeat', start: ({ monitoring }) => monitoring.heartbeat?.start() },
   { part: 'expectations', start: ({ monitoring }) => void monitoring.expectations.start() },
   {
     part: 'retention',

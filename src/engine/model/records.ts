@@ -720,22 +720,22 @@ export interface RetentionPass {
   jobs: Map<string, number>
   logBytes: Map<string, number>
   /** Jobs were deleted that the change log does not list yet. */
-  isUntold: boolean
+  isUnpublished: boolean
 }
 export const newRetentionPass = (): RetentionPass => ({
   after: { endedAtMs: Number.MIN_SAFE_INTEGER, id: '' },
   spiders: new Map(),
   jobs: new Map(),
   logBytes: new Map(),
-  isUntold: false
+  isUnpublished: false
 })
 
 /** `rows`: the most rows to check; `jobs`: the most jobs (or their logs) to delete. */
 export interface RetentionLimit {
   rows: number
   jobs: number
-  /** Reports the deletions so far to clients; the last step of a pass always does. */
-  isTold?: boolean
+  /** Publish the deletions so far to clients; the last step of a pass always does. */
+  publish?: boolean
 }
 
 /** `protection` null: they will be, or have been, deleted. */

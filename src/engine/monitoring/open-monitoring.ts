@@ -27,7 +27,7 @@ import { ExpectationWatch } from './expectations/expectation-watch.ts'
 import { BlobWatch } from './health/blob-watch.ts'
 import { FiguresSampler } from './health/figures.ts'
 import { HealthWatch } from './health/health-watch.ts'
-import { LifeSignal } from './health/life-signal.ts'
+import { Heartbeat } from './health/heartbeat.ts'
 import { Metrics } from './health/metrics.ts'
 import { ProblemWatch } from './health/problem-watch.ts'
 
@@ -37,8 +37,8 @@ export interface MonitoringOptions {
   scrapdeckVersion: string
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
-  /** Where to send life signals of this engine, and how often; null: nowhere. */
-  lifeSignal?: { url: string; everySeconds: number } | null
+  /** Where to send heartbeats of this engine, and how often; null: nowhere. */
+  heartbeat?: { url: string; everySeconds: number } | null
 }
 
 interface MonitoringParts
@@ -88,9 +88,9 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
     isStuck: (id) => stuckSinceMs(id) !== null
   })
   opened.adopt(figures, stop)
-  const life = options.lifeSignal ?? null
-  const lifeSignal = life && new LifeSignal({ ...life, ...tools, store, post: parts.post })
-  opened.adopt(lifeSignal, stop)
+  const life = options.heartbeat ?? null
+  const heartbeat = life && new Heartbeat({ ...life, ...tools, store, post: parts.post })
+  opened.adopt(heartbeat, stop)
   const isOn: ConstructorParameters<typeof ExpectationWatch>[0]['isOn'] = (project) =>
     projects.settingsOf(project).expectations
   const expectations = new ExpectationWatch({ ...tools, store, isOn, countFilled: parts.countFilled })
@@ -119,7 +119,7 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
       syslogAway: auditStream?.away() ?? null,
       missingRoles: access.roles.missing(),
       notApart: local.node?.notApart ?? null,
-      lifeFailure: lifeSignal?.failure() ?? null,
+      heartbeatFailure: heartbeat?.failure() ?? null,
       schedulesLateSinceMs: watchdog.lateSinceMs()
     })
   })
@@ -145,7 +145,7 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
   opened.adopt(signalWatch, stop)
   return {
     figures,
-    lifeSignal,
+    heartbeat,
     expectations,
     blobWatch,
     problems,

@@ -26,7 +26,7 @@ export interface EncryptionKey {
   bytes: Buffer
 }
 
-/** The keys with which files are sealed at rest. */
+/** The keys with which files are encrypted at rest. */
 export interface EncryptionKeys {
   /** Seals whatever is written; null: nothing is sealed. */
   newest: EncryptionKey | null

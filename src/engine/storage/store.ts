@@ -647,7 +647,7 @@ export interface DigestStore {
    * Records this due time as reported to the channel, with its message (null: none, the reports begin). False: it was
    * reported before, or a later one with the same settings was, and nothing is written.
    */
-  tellDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
+  sendDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
 }
 

@@ -25,7 +25,7 @@ export interface EngineWithFakeNode {
   /** Waits for a condition that depends on the disk or a thread as well as on the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
   /** Restarts the engine after this downtime, with these options from then on. */
-  restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption' | 'lifeSignal'>): Promise<void>
+  restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption' | 'heartbeat'>): Promise<void>
   /** The text that Prometheus scrapes. */
   metrics(): Promise<string>
   remove(): Promise<void>
@@ -37,7 +37,7 @@ export async function openEngineWithFakeNode({
   ...given
 }: Pick<
   EngineOptions,
-  'encryption' | 'lifeSignal' | 'clusterCredentialDirectories' | 'secretFiles' | 'webhookNetworks'
+  'encryption' | 'heartbeat' | 'clusterCredentialDirectories' | 'secretFiles' | 'webhookNetworks'
 > & {
   post?: Post
 } = {}): Promise<EngineWithFakeNode> {

@@ -89,10 +89,10 @@ export const ProjectUsage = z.object({
 })
 export type ProjectUsage = z.infer<typeof ProjectUsage>
 
-/** Whether stored files are sealed with the newest key. Counts: eggs, archived logs and kept items. */
+/** Whether stored files are encrypted with the newest key. Counts: eggs, archived logs and kept items. */
 export const EncryptionState = z.object({
   keyId: z.string(),
-  /** `waiting`: some could not be sealed yet; they are tried again within the hour. */
+  /** `waiting`: some could not be encrypted yet; they are tried again within the hour. */
   state: z.enum(['sealing', 'waiting', 'sealed']),
   /** Looked at and sealed, of `total`, in this pass. */
   sealed: z.number().int(),
@@ -101,7 +101,7 @@ export const EncryptionState = z.object({
   lost: z.number().int(),
   /** When all were; null: not yet, or before that was recorded. */
   sealedAtMs: z.number().nullable(),
-  /** Why a file could not be sealed, and how many; null: none failed. */
+  /** Why a file could not be encrypted, and how many; null: none failed. */
   problem: z.object({ text: z.string(), files: z.number().int(), sinceMs: z.number() }).nullable()
 })
 export type EncryptionState = z.infer<typeof EncryptionState>

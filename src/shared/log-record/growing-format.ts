@@ -8,7 +8,7 @@ const LINES_TO_LEARN_FROM = 500
 /** The format of a log that is read in pieces: what the engine knows of it, until then what its text shows. */
 export class GrowingFormat {
   #format: HeadFormat | null = null
-  #isTold = false
+  #isGiven = false
   #piecesLeft = PIECES_TO_LEARN_FROM
 
   /** undefined: not known yet; readers then take Scrapy's own. */
@@ -18,8 +18,8 @@ export class GrowingFormat {
 
   /** Whether it is another one after this piece. */
   read({ format, text }: { format?: HeadFormat | undefined; text: string }): boolean {
-    const next = format ?? (this.#isTold || this.#piecesLeft === 0 ? null : this.#learn(text))
-    this.#isTold ||= format !== undefined
+    const next = format ?? (this.#isGiven || this.#piecesLeft === 0 ? null : this.#learn(text))
+    this.#isGiven ||= format !== undefined
     if (next === null || JSON.stringify(next) === JSON.stringify(this.#format)) return false
     this.#format = next
     return true

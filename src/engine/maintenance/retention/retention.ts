@@ -33,7 +33,7 @@ const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
 /** However busy the store is: what ends must not come faster than what goes. */
 const PAUSE_FOR_OTHERS_MAX_MS = 100
-const TELL_EVERY_MS = 5_000
+const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
 const PAGES_AT_ONCE = 200
 /** Free pages that stay: the next jobs use them. */
@@ -107,7 +107,7 @@ export class Retention {
   #totalBytes = 0
   #timer: Timer | null = null
   #jobsAtOnce = JOBS_AT_ONCE.start
-  #toldAtMs = Number.NEGATIVE_INFINITY
+  #publishedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: RetentionParts) {
     this.#parts = parts
@@ -301,8 +301,8 @@ export class Retention {
     let pass: ReturnType<typeof newRetentionPass> | null = newRetentionPass()
     while (pass !== null && !this.#isInterrupted()) {
       const startedMs = clock.monotonicMs()
-      const isTold = startedMs - this.#toldAtMs >= TELL_EVERY_MS
-      const step = await store.applyRetention(pass, bounds, { rows: ROWS_AT_ONCE, jobs: this.#jobsAtOnce, isTold })
+      const publish = startedMs - this.#publishedAtMs >= PUBLISH_EVERY_MS
+      const step = await store.applyRetention(pass, bounds, { rows: ROWS_AT_ONCE, jobs: this.#jobsAtOnce, publish })
       const { tookMs } = step
       const waitedMs = clock.monotonicMs() - startedMs - tookMs
       let deleted = 0
@@ -312,8 +312,8 @@ export class Retention {
         this.#run.freedBytes += kind === 'jobs' ? Math.round(count * jobBytes) : bytes
         deleted += count
       }
-      if (isTold) {
-        this.#toldAtMs = startedMs
+      if (publish) {
+        this.#publishedAtMs = startedMs
         this.events.emit('changed')
       }
       pass = step.pass
@@ -321,7 +321,7 @@ export class Retention {
         const factor = tookMs > STEP_MS ? 0.7 : 1.2
         const wanted = Math.round(this.#jobsAtOnce * factor)
         this.#jobsAtOnce = Math.min(JOBS_AT_ONCE.max, Math.max(JOBS_AT_ONCE.min, wanted))
-        if (this.#run.logs > 0 && isTold) await this.#deleteBlobs()
+        if (this.#run.logs > 0 && publish) await this.#deleteBlobs()
       }
       if (pass !== null) await this.#pause(tookMs, waitedMs)
     }

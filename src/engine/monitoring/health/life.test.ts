@@ -9,7 +9,7 @@ it('a whole engine sends its heartbeat, and reports that no receiver gets it', a
     sent.push(url)
     return isHeard ? { kind: 'status', status: 200, retryAfterSeconds: null } : { kind: 'failed', problem: 'no answer' }
   }
-  const t = await openEngineWithFakeNode({ post, lifeSignal: { url: 'https://hc.example/secret', everySeconds: 60 } })
+  const t = await openEngineWithFakeNode({ post, heartbeat: { url: 'https://hc.example/secret', everySeconds: 60 } })
   onTestFinished(() => t.remove())
   await t.until(async () => sent.length === 2)
   expect(new Set(sent)).toEqual(new Set(['https://hc.example/secret']))

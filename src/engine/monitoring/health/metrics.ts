@@ -316,7 +316,7 @@ export class Metrics extends NamedMetrics {
   private makeEncryptionMetrics() {
     return {
       toSeal: this.gauge('files_to_seal', 'Stored files that the newest key has not sealed yet; 0: all are.'),
-      failed: this.gauge('files_not_sealed', 'Stored files that could not be sealed in the last pass.')
+      failed: this.gauge('files_not_sealed', 'Stored files that could not be encrypted in the last pass.')
     }
   }
 

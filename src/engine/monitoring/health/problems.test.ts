@@ -41,7 +41,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     syslogAway: null,
     missingRoles: [],
     notApart: null,
-    lifeFailure: null,
+    heartbeatFailure: null,
     schedulesLateSinceMs: null,
     recentFailures: [],
     python: null,

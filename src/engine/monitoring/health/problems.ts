@@ -34,7 +34,7 @@ import type { CacheState } from '../../cluster/cache/shared-cache.ts'
 import type { SyslogAway } from '../../access/audit/syslog.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { channelProblems, type ChannelTrouble, pluginWithoutChannelProblems } from './channel-problems.ts'
-import { type LifeFailure, lifeProblems } from './life-signal.ts'
+import { type HeartbeatFailure, heartbeatProblems } from './heartbeat.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -67,8 +67,8 @@ export interface ProblemsInput {
   syslogAway: SyslogAway | null
   /** Roles that options name and that do not exist. */
   missingRoles: readonly MissingRole[]
-  /** null: the life signal arrives, or there is none. */
-  lifeFailure: LifeFailure | null
+  /** null: the heartbeat arrives, or there is none. */
+  heartbeatFailure: HeartbeatFailure | null
   /** Since when a schedule has been due that does not fire; null: all fire. */
   schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
@@ -110,7 +110,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
     ...notApartProblems(input.notApart),
-    ...lifeProblems(input.lifeFailure),
+    ...heartbeatProblems(input.heartbeatFailure),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

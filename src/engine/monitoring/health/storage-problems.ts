@@ -40,8 +40,8 @@ export function storageProblems(
   }
   if (encryption?.problem != null) {
     const { text: why, files } = encryption.problem
-    const text = `${files === 1 ? 'A stored file' : `${files} stored files`} could not be sealed with the key ${encryption.keyId} yet: ${why} Keep the earlier keys`
-    add('encryption', 'warning', 'Not all stored files are sealed with the newest key', text)
+    const text = `${files === 1 ? 'A stored file' : `${files} stored files`} could not be encrypted with the key ${encryption.keyId} yet: ${why} Keep the earlier keys`
+    add('encryption', 'warning', 'Not all stored files are encrypted with the newest key', text)
   }
   if (!isPolicySet && totalBytes > UNMANAGED_BYTES) {
     const text = `Scrapdeck's data takes ${gigabytes(totalBytes)}, and nothing is ever deleted. Set a retention policy`

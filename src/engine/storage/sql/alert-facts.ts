@@ -68,7 +68,7 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
 
     listDigests: digests.all,
 
-    tellDigest(sent: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
+    sendDigest(sent: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
       const before = digest.get(sent.channelId)
       if (before?.settings === sent.settings && before.toldMs >= sent.toldMs) return false
       digests.put(sent)

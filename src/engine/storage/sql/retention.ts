@@ -260,11 +260,11 @@ export function createRetention({
         const own = bounds.projects.get(row.project) ?? bounds.defaults
         goOver(pass, own, row, job === 'goes' ? -1 : 0, log === 'goes' ? -bytes : 0)
       }
-      pass.isUntold ||= going.length > 0
-      if (pass.isUntold && (isDone || limit.isTold)) {
+      pass.isUnpublished ||= going.length > 0
+      if (pass.isUnpublished && (isDone || limit.publish)) {
         // One entry for many: clients reload what they show.
         changes.allJobs()
-        pass.isUntold = false
+        pass.isUnpublished = false
       }
       return { pass: isDone ? null : pass, tookMs: clock.monotonicMs() - startedMs, counts: countAll(judged) }
     },

@@ -242,7 +242,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...changing(rules, alerts, 'putAlertRule', 'deleteAlertRule'),
     ...changing(silences, alerts, 'putSilence', 'deleteSilence'),
     ...writes(alerts, 'writeAlerts', 'answerAlerts', 'pruneAlerts'),
-    ...writes(alertFacts, 'recordAlertFacts', 'pruneAlertFacts', 'tellDigest', 'deleteDigests'),
+    ...writes(alertFacts, 'recordAlertFacts', 'pruneAlertFacts', 'sendDigest', 'deleteDigests'),
     ...reads(alertFacts, 'listNewestAlertFacts', 'listAlertFacts', 'listDigests'),
 
     withAudit: entries.withAudit,

@@ -19,7 +19,7 @@ const aFact = (key: string, atMs: number, value: number | null = 1, over = {}): 
 /** For tests that want something in each table. */
 export async function fillAlertFacts(store: AlertFactStore & DigestStore): Promise<void> {
   await store.recordAlertFacts([aFact('north', 10, 0.5), aFact('nörth "2"', 20), aFact('north', 30, null)])
-  await store.tellDigest({ channelId: CHANNEL, settings: '{"every":"day"}', toldMs: LATER_MS }, null)
+  await store.sendDigest({ channelId: CHANNEL, settings: '{"every":"day"}', toldMs: LATER_MS }, null)
 }
 
 export function describeAlertFacts(story: Story): void {
@@ -69,7 +69,7 @@ export function describeAlertFacts(story: Story): void {
         }
       })
     const tell = (toldMs: number, settings = 'a', data: unknown = { toldMs }) =>
-      story.store.tellDigest({ channelId: CHANNEL, settings, toldMs }, data === null ? null : { atMs: toldMs, data })
+      story.store.sendDigest({ channelId: CHANNEL, settings, toldMs }, data === null ? null : { atMs: toldMs, data })
     const bodies = async () =>
       (await story.store.listDueDeliveries(LATER_MS, 100)).deliveries.map(({ body }) => JSON.parse(body))
 

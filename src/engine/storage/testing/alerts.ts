@@ -219,7 +219,7 @@ export function describeAlerts(story: Story): void {
       await story.store.concludeTries([
         { id: first!.id, state: 'delivered', atMs: 60, nextTryAtMs: null, answer: '204' }
       ])
-      await story.store.tellDigest({ channelId: other, settings: 'a', toldMs: 700 }, { atMs: 700, data: {} })
+      await story.store.sendDigest({ channelId: other, settings: 'a', toldMs: 700 }, { atMs: 700, data: {} })
       await putChannel({ id: other, name: 'other', enabled: false })
       await story.reopen()
       const { sent } = await story.store.readAlertMemory(50)

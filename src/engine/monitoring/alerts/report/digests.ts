@@ -106,7 +106,7 @@ export class Digests {
     const data = isNew
       ? null
       : { ...(await reports.report(daysOf(digest), projects.length === 0 ? null : new Set(projects))), channel: name }
-    const isWritten = await store.tellDigest(sent, data === null ? null : { atMs: nowMs, data })
+    const isWritten = await store.sendDigest(sent, data === null ? null : { atMs: nowMs, data })
     this.#sent.set(id, sent)
     if (isWritten && data !== null) this.events.emit('recorded')
   }

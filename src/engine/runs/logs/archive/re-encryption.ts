@@ -83,7 +83,7 @@ export class ReEncryption {
         await store.putSetting('encryption.keys', keys.newest!.id)
         await store.putSetting('encryption.sealedAtMs', clock.nowMs())
         this.#state = { ...this.#state, state: 'sealed', sealedAtMs: clock.nowMs() }
-        const text = 'all stored files are sealed with the newest key; earlier keys can be removed'
+        const text = 'all stored files are encrypted with the newest key; earlier keys can be removed'
         return logger.info({ keyId: keys.newest!.id }, text)
       }
       await sleep(clock, AGAIN_MS, signal)
@@ -181,4 +181,4 @@ export class ReEncryption {
 
 const isLog = (name: string): boolean => name.startsWith('logs/')
 
-const WORDS = 'a stored file could not be sealed with the newest key yet; trying again in an hour'
+const WORDS = 'a stored file could not be encrypted with the newest key yet; trying again in an hour'

@@ -142,7 +142,7 @@ async function openArrangements(
   names: readonly Arrangement['name'][],
   opened: AsyncDisposableStack
 ): Promise<Arrangement[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-door-scale-'))
+  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-bench-endpoint-scale-'))
   opened.defer(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   const database = await startPostgres()
   opened.defer(() => database.stop())
@@ -158,10 +158,10 @@ async function openArrangements(
       const engine = await ChaosEngine.start({
         ...{ name: member, dataDirectory: join(directory, name, member), blobs: join(directory, name, 'blobs') },
         keyFrom: member === 'north' ? null : join(directory, name, 'north'),
-        ...{ database: `${database.url}?namespace=door_${name}`, entry: 'out/service/scrapdeck.js' },
+        ...{ database: `${database.url}?namespace=scale_${name}`, entry: 'out/service/scrapdeck.js' },
         environment: {
           ...{ SCRAPDECK_TRUSTED_PROXIES: '127.0.0.1', SCRAPDECK_ALLOWED_HOST: `127.0.0.1:${port}` },
-          ...(name.endsWith('cached') ? { SCRAPDECK_CACHE: `${redis.url}/0?namespace=door_${name}` } : {})
+          ...(name.endsWith('cached') ? { SCRAPDECK_CACHE: `${redis.url}/0?namespace=scale_${name}` } : {})
         }
       })
       opened.defer(() => engine.service.kill())
@@ -199,7 +199,7 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
     (commandOf(pid).includes('simulated-fleet') ? 'nodes' : 'others')
   const loopsNow = () => new Map([...roles].map(([pid, role]) => [`the ${role}`, readMainThread(pid)]))
   const before = { cpu: readCpu(nameOf), loops: loopsNow(), busyMs: readBusyMs() }
-  const result = await generateLoad(server, 'door', { connections: CONNECTIONS, until: { durationMs } })
+  const result = await generateLoad(server, 'typical', { connections: CONNECTIONS, until: { durationMs } })
   const after = { cpu: readCpu(nameOf), loops: loopsNow(), busyMs: readBusyMs() }
   if (result.error !== null) throw new Error(`${server.url}: ${result.errors} errors; the first: ${result.error}`)
   // The generator takes a moment to start and to end; no requests arrive during that time.

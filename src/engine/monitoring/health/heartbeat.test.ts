@@ -2,13 +2,13 @@ import { beforeEach, expect, test } from 'vitest'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import type { Answer } from '../../notify/webhooks/post.ts'
-import { LifeSignal, lifeProblems } from './life-signal.ts'
+import { Heartbeat, heartbeatProblems } from './heartbeat.ts'
 
 let clock: FakeClock
 let answer: Answer
 let sent: number[]
 let isStoreDead: boolean
-let signal: LifeSignal
+let signal: Heartbeat
 
 const FINE: Answer = { kind: 'status', status: 200, retryAfterSeconds: null }
 
@@ -18,7 +18,7 @@ beforeEach(() => {
   sent = []
   isStoreDead = false
   const startMs = clock.nowMs()
-  signal = new LifeSignal({
+  signal = new Heartbeat({
     ...{ url: 'https://hc.example/secret', everySeconds: 60, clock, logger: silentLogger },
     store: {
       changeCursor: async () => {
@@ -60,11 +60,11 @@ test('a failure is a problem after five minutes, and none once it arrives', asyn
   await clock.advanceBy(240_000)
   expect(signal.failure()).toBeNull()
   await clock.advanceBy(120_000)
-  expect(lifeProblems(signal.failure())).toMatchObject([
+  expect(heartbeatProblems(signal.failure())).toMatchObject([
     { id: 'life-signal', text: expect.stringMatching(/^the receiver answered 404\. /), sinceMs: expect.any(Number) }
   ])
-  expect(JSON.stringify(lifeProblems(signal.failure()))).not.toContain('secret')
+  expect(JSON.stringify(heartbeatProblems(signal.failure()))).not.toContain('secret')
   answer = FINE
   await clock.advanceBy(60_000)
-  expect(lifeProblems(signal.failure())).toEqual([])
+  expect(heartbeatProblems(signal.failure())).toEqual([])
 })

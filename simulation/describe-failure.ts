@@ -3,7 +3,7 @@ import type { History, Violation } from './work/history.ts'
 const AROUND_MS = 20_000
 
 /** A readable report of a failed story: commands, what was recorded, what really ran, and the faults around it. */
-export function tell(history: History, violations: readonly Violation[]): string {
+export function describeFailure(history: History, violations: readonly Violation[]): string {
   const lines = [...violations].slice(0, 10).map(({ rule, jobId, text }) => `✗ ${rule}: ${jobId ?? ''} ${text}`)
   lines.push('', describeFleet(history))
   const jobIds = [...new Set(violations.flatMap(({ jobId }) => jobId ?? []))].slice(0, 3)

@@ -6,7 +6,7 @@ import type { ChangeLog } from '../../storage/store.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
 import { UNRELATED } from './unrelated.ts'
 
-export interface LifeSignalParts {
+export interface HeartbeatParts {
   /** Secret like a password: knowing it is enough to send the signal. Never logged. */
   url: string
   everySeconds: number
@@ -16,26 +16,26 @@ export interface LifeSignalParts {
   logger: Logger
 }
 
-export interface LifeFailure {
+export interface HeartbeatFailure {
   sinceMs: number
   words: string
 }
 
-const TOLD_AFTER_MS = 300_000
+const REPORTED_AFTER_MS = 300_000
 
 /**
  * Sends a heartbeat to another service, which raises the alarm when it stops. Only the leading engine has one, and
  * sends it only after the store has answered.
  */
-export class LifeSignal {
+export class Heartbeat {
   /** `changed`: whether it arrives may have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
-  readonly #parts: LifeSignalParts
-  #failure: LifeFailure | null = null
+  readonly #parts: HeartbeatParts
+  #failure: HeartbeatFailure | null = null
   #timer: Timer | null = null
   #stopped = false
 
-  constructor(parts: LifeSignalParts) {
+  constructor(parts: HeartbeatParts) {
     this.#parts = parts
   }
 
@@ -49,9 +49,9 @@ export class LifeSignal {
   }
 
   /** null: it arrives, or has failed only briefly. */
-  failure(): LifeFailure | null {
+  failure(): HeartbeatFailure | null {
     const failure = this.#failure
-    return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= TOLD_AFTER_MS ? failure : null
+    return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= REPORTED_AFTER_MS ? failure : null
   }
 
   #sendIn(delayMs: number): void {
@@ -68,10 +68,10 @@ export class LifeSignal {
     const before = this.#failure
     if (problem === null) {
       this.#failure = null
-      if (before !== null) logger.info({}, 'the life signal arrives again')
+      if (before !== null) logger.info({}, 'the heartbeat arrives again')
     } else {
       this.#failure = { sinceMs: before?.sinceMs ?? clock.nowMs(), words: problem }
-      if (before === null) logger.warn({ problem }, 'the life signal (life_url) could not be sent; trying again')
+      if (before === null) logger.warn({ problem }, 'the heartbeat (life_url) could not be sent; trying again')
     }
     if (before !== null || this.#failure !== null) this.events.emit('changed')
   }
@@ -92,14 +92,14 @@ export class LifeSignal {
   }
 }
 
-export function lifeProblems(failure: LifeFailure | null): Problem[] {
+export function heartbeatProblems(failure: HeartbeatFailure | null): Problem[] {
   if (failure === null) return []
   return [
     {
       ...UNRELATED,
       id: 'life-signal',
       severity: 'warning',
-      title: 'The life signal does not arrive',
+      title: 'The heartbeat does not arrive',
       text: `${failure.words}. Correct life_url, or the receiver will report that Scrapdeck is down`,
       sinceMs: failure.sinceMs,
       mend: null
