@@ -8,6 +8,8 @@ const NO_FETCH = {
     '`fetch` offers and decodes br: send with `request` of undici and PLAIN_BODIES (src/engine/runtime/plain-bodies.ts).'
 }
 const FETCH_OF_UNDICI = { name: 'undici', importNames: ['fetch'], message: NO_FETCH.message }
+const IN_CATALOGUE =
+  'Put the text into src/shared/texts/ui, and show `texts.…`: a second language is one more file there.'
 const NO_NODE = 'The renderer is a web page: Node is not there.'
 
 // Few rules, each of which finds a mistake that a type checker and a formatter do not. oxlint checks this itself.
@@ -16,7 +18,10 @@ export default {
   ignorePatterns: ['out/', 'dist/', '.cache/', '.venv/', 'test-results/', 'playwright-report/', 'docs/'],
   plugins: ['typescript', 'react'],
   // `new Date()` alone: no rule of oxlint's own tells it from `new Date(5)`.
-  jsPlugins: [{ name: 'scrapdeck', specifier: path.join(import.meta.dirname, 'scripts/no-new-date.mjs') }],
+  jsPlugins: [
+    { name: 'scrapdeck', specifier: path.join(import.meta.dirname, 'scripts/no-new-date.mjs') },
+    { name: 'scrapdeck-texts', specifier: path.join(import.meta.dirname, 'scripts/no-bare-sentences.mjs') }
+  ],
   categories: { correctness: 'off' },
   rules: {
     // A rejection that nobody waits for ends the process, or hides.
@@ -37,6 +42,11 @@ export default {
     {
       files: ['src/renderer/**/*.{ts,tsx}'],
       rules: { 'react/rules-of-hooks': 'error', 'react/exhaustive-deps': 'error' }
+    },
+    {
+      files: ['src/renderer/features/audit/**/*.{ts,tsx}'],
+      excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
+      rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
     },
     {
       // Its tests run in Node, so the types of Node are there.

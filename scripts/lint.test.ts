@@ -8,6 +8,7 @@ import { inRoot, packageFile } from './setup/platform.mjs'
 
 const ENGINE = 'src/engine/jobs/dispatch/place.ts'
 const SCREEN = 'src/renderer/app/screen.tsx'
+const TEXTS = 'src/renderer/features/audit/screen.tsx'
 const UNUSED_DIRECTIVE = 'Unused oxlint-disable directive (no problems were reported).'
 
 const TYPES = { extends: inRoot('src/renderer/tsconfig.json'), compilerOptions: { rootDir: '.' }, include: ['src'] }
@@ -35,6 +36,10 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ['no-empty', 'an error that is swallowed', ENGINE, 'try {\n  JSON.parse("{")\n} catch {}'],
   ['rules-of-hooks', 'a hook in a branch', SCREEN, hookOf('if (isShown) useEffect(() => console.log(title))')],
   ['exhaustive-deps', 'a dependency that is missing', SCREEN, hookOf('useEffect(() => console.log(title), [])')],
+  ['no-bare-sentences', 'a word in JSX', TEXTS, 'export const Head = () => <b>cancel</b>'],
+  ['no-bare-sentences', 'a label', TEXTS, `export const Head = () => <b title="Cancel">{1}</b>`],
+  ['no-bare-sentences', 'a sentence', TEXTS, `export const why = (isOver: boolean) => (isOver ? 'it is over' : null)`],
+  ['no-bare-sentences', 'a template', TEXTS, 'export const sent = (node: string) => `sent to ${node}`'],
   ['no-restricted-globals', 'setTimeout', ENGINE, 'setTimeout(() => {}, 1)'],
   ['no-restricted-globals', 'setInterval', ENGINE, 'setInterval(() => {}, 1)'],
   ['no-restricted-globals', 'fetch in the engine', ENGINE, 'export const ask = (url: string) => fetch(url)'],

@@ -1,4 +1,5 @@
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 export interface Explanation {
   code: ErrorCode | null
@@ -16,14 +17,14 @@ export function explainError(error: unknown): Explanation {
   if (error instanceof TypeError && /fetch|network|load failed/i.test(message)) {
     return {
       code: null,
-      title: 'The engine does not answer',
-      text: 'Scrapdeck may be stopping or starting again. Scrapdeck reconnects automatically; retry when the status bar says Live.'
+      title: texts.theEngineDoesNotAnswer,
+      text: texts.scrapdeckMayBeStoppingOrStarting
     }
   }
   return {
     code: null,
-    title: 'Something went wrong',
-    text: message || 'No reason was given. Retry; if the problem persists, check the Scrapdeck log.'
+    title: texts.somethingWentWrong,
+    text: message || texts.noReasonWasGivenRetryIf
   }
 }
 

@@ -14,6 +14,7 @@ import { leastRoleWith, permissionsOfRole } from '../../shared/roles.ts'
 import { useRemoteEngines } from '../state/remote-engines.ts'
 import { useSeenAs } from '../state/seen-as.ts'
 import { useApi } from './api.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 const FRESH_MS = 60_000
 
@@ -63,12 +64,12 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   if (me === undefined) return { may: true, why: null }
   const set = permissionsOf([needed])
   if (includes(heldIn(me, where), set)) return { may: true, why: null }
-  if (isReadOnly) return { may: false, why: 'This engine is open read-only on this computer.' }
+  if (isReadOnly) return { may: false, why: texts.thisEngineIsOpenReadOnly }
   const place = PLACES[typeof where === 'string' ? where : 'project' in where ? 'project' : 'node'](where as never)
   const { label } = PERMISSION_TEXTS[needed]
   return {
     may: false,
-    why: `Needs the permission “${label}”${place}, which the role ${leastRoleWith(set)} has. Your role is ${me.role}.`
+    why: texts.needsThePermissionWhichThe(label, place, leastRoleWith(set), me.role)
   }
 }
 
@@ -77,9 +78,9 @@ export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: r
 
 const PLACES = {
   somewhere: () => '',
-  everywhere: () => ' in all projects',
-  project: ({ project }: { project: string }) => ` in ${project}`,
-  node: () => ' for this node'
+  everywhere: () => texts.inAllProjects,
+  project: ({ project }: { project: string }) => texts.inIt(project),
+  node: () => texts.forThisNode
 }
 
 /** Node groups in which the user of this page may change nodes; null: all nodes. */

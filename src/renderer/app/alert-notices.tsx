@@ -6,6 +6,7 @@ import { noticesToShow } from '../../shared/notices-to-show.ts'
 import { useApi } from '../api/api.tsx'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { notifyLink } from '../ui/notify.tsx'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 /** Shows messages to desktop channels while a page is open in a browser. The desktop app does so by itself. */
 export function AlertNotices() {
@@ -33,7 +34,7 @@ type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 /** Outside the page only if it is not visible and the user has allowed it. */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
-    return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, 'Open', open)
+    return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.open, open)
   }
   const notification = new Notification(title, { body, tag: groupId, silent: severity === null })
   notification.onclick = () => {

@@ -7,11 +7,11 @@ import { useState } from 'react'
 import { useApi } from '../api/api.tsx'
 import { useSeesNodesOnly } from '../api/use-me.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
-import { plural } from '../ui/numbers.ts'
 import { SEVERITY_LOOK, SeverityIcon, worstOf } from '../ui/severity.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import { notificationPermission } from './alert-notices.tsx'
 import classes from './alerts-bell.module.css'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 const ASKED_MAX = 100
 const LISTED_MAX = 8
@@ -32,7 +32,7 @@ function Bell() {
   const others = (data?.alerts.length ?? 0) - open.length
   const worst = worstOf(open)
   const count = open.length >= ASKED_MAX ? `${ASKED_MAX}+` : String(open.length)
-  const label = worst === null ? 'Alerts: none to acknowledge' : `Alerts: ${count} to acknowledge, the worst ${worst}`
+  const label = worst === null ? texts.alertsNoneToAcknowledge : texts.alertsToAcknowledgeTheWorst(count, worst)
   const close = () => setOpened(false)
   return (
     <Popover opened={isOpened} onChange={setOpened} position="bottom-end" shadow="md" width={380} trapFocus>
@@ -54,7 +54,7 @@ function Bell() {
       </Popover.Target>
       <Popover.Dropdown className={classes.list}>
         {open.length === 0 ? (
-          <p className={`${classes.none} dim`}>No alert needs anybody.</p>
+          <p className={`${classes.none} dim`}>{texts.noAlertNeedsAnybody}</p>
         ) : (
           <ul>
             {open.slice(0, LISTED_MAX).map((alert) => (
@@ -75,17 +75,17 @@ function Bell() {
         {permission === 'default' && window.scrapdeck === undefined && (
           <p className={classes.ask}>
             <Button onClick={() => void Notification.requestPermission().then(setPermission)}>
-              Notify me in this browser
+              {texts.notifyMeInThisBrowser}
             </Button>
           </p>
         )}
         <Flex component="footer" gap={12} justify="space-between" className={classes.foot}>
           <span className="faint">
-            {open.length > LISTED_MAX && `${open.length - LISTED_MAX} more · `}
-            {others > 0 && `${plural(others, 'other')} acknowledged or muted`}
+            {open.length > LISTED_MAX && texts.more(open.length - LISTED_MAX)}
+            {others > 0 && texts.otherAcknowledgedOrMuted(others)}
           </span>
           <Link to="/alerts" onClick={close}>
-            All alerts
+            {texts.allAlerts}
           </Link>
         </Flex>
       </Popover.Dropdown>

@@ -26,6 +26,7 @@ import { useConnection } from '../state/connection.ts'
 import { useNow } from '../ui/clock.ts'
 import { formatCount } from '../ui/numbers.ts'
 import { splitSlots } from '../ui/slots-in-use.ts'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 const RunDialog = lazy(
   loadPatiently(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
@@ -51,15 +52,15 @@ export function Frame() {
   const engineOpened = useRemoteEngines(({ dialog }) => dialog !== null)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
-    { key: 'mod+k', label: 'Search or run a command', run: () => spotlight.toggle() },
-    ...(mayRun ? [{ key: 'r', label: 'Run spiders', run: () => openRunDialog() }] : []),
+    { key: 'mod+k', label: texts.searchOrRunACommand, run: () => spotlight.toggle() },
+    ...(mayRun ? [{ key: 'r', label: texts.runSpiders, run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
       // The tenth is 0, as on a keyboard.
       key: String((index + 1) % 10),
       label: word,
       run: () => void navigate({ to })
     })),
-    { key: '?', label: 'Keyboard shortcuts', run: () => setKeysOpened(true) }
+    { key: '?', label: texts.keyboardShortcuts, run: () => setKeysOpened(true) }
   ])
   return (
     <div className={classes.frame}>
@@ -71,7 +72,7 @@ export function Frame() {
           document.getElementById('main')?.focus()
         }}
       >
-        Skip to content
+        {texts.skipToContent}
       </a>
       <EngineLine />
       <Rail />
@@ -110,7 +111,7 @@ function SeenAsBar() {
         You see what a user with the role <strong>{role.name}</strong> sees. Your own rights are unchanged.
       </span>
       <Button size="compact-xs" variant="default" onClick={() => seeAs(null)}>
-        Stop
+        {texts.stop}
       </Button>
     </Banner>
   )
@@ -124,7 +125,7 @@ function StatusBar() {
   const figures = status?.figures
   const slots = figures && splitSlots(figures.slotsUsed, figures.slotsTotal)
   return (
-    <footer className={`${classes.bar} dim`} aria-label="Status">
+    <footer className={`${classes.bar} dim`} aria-label={texts.status}>
       {figures && (
         <span className={classes.figures} data-stale={!live || undefined}>
           <span title={slots?.hint}>
@@ -140,8 +141,11 @@ function StatusBar() {
           <span>
             <b>{formatCount(Math.round(figures.jobsPerMinute))}</b> jobs/min
           </span>
-          <span title="Event loop delay of the engine, 99th percentile">
-            Loop <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>{Math.round(figures.loopP99Ms)} ms</b>
+          <span title={texts.eventLoopDelayOfTheEngine}>
+            Loop{' '}
+            <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>
+              {texts.ms(Math.round(figures.loopP99Ms))}
+            </b>
           </span>
         </span>
       )}
@@ -155,14 +159,14 @@ function ConnectionState() {
   if (state === 'live') {
     return (
       <Flex component="span" align="center" gap={6} className="push" role="status">
-        <IconCircleFilled size={8} className="tone-ok" aria-hidden /> Live
+        <IconCircleFilled size={8} className="tone-ok" aria-hidden /> {texts.live}
       </Flex>
     )
   }
   return (
     <Flex component="span" align="center" gap={6} className="push tone-wait" role="status">
       <IconPlugConnectedX size={13} aria-hidden />
-      {state === 'connecting' ? 'Connecting…' : <Reconnecting sinceMs={sinceMs} />}
+      {state === 'connecting' ? texts.connecting : <Reconnecting sinceMs={sinceMs} />}
     </Flex>
   )
 }
@@ -171,5 +175,5 @@ function Reconnecting({ sinceMs }: { sinceMs: number }) {
   const nowMs = useNow()
   // Of a remote engine, it may be from before this page.
   const asOfMs = useRemoteEngines(({ current }) => current?.asOfMs ?? null)
-  return <>Reconnecting · data is {formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs))} old</>
+  return <>{texts.reconnectingDataIsOld(formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs)))}</>
 }

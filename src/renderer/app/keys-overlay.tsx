@@ -3,11 +3,12 @@ import { Dialog } from '../ui/dialog.tsx'
 import { EVERYWHERE, useKeyGroups } from '../state/keys.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import classes from './frame.module.css'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 /** All keys that are active on this screen. */
 export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Dialog opened={opened} onClose={onClose} title="Keyboard shortcuts" size="md">
+    <Dialog opened={opened} onClose={onClose} title={texts.keyboardShortcuts} size="md">
       <KeyList />
     </Dialog>
   )
@@ -46,6 +47,6 @@ export function KeyList() {
 function keyName(key: string): string {
   if (key.startsWith('mod+')) return modKey(key.slice(4).toUpperCase())
   if (key.startsWith('Alt+')) return `Alt ${key === 'Alt+ArrowUp' ? '↑' : key === 'Alt+ArrowDown' ? '↓' : key.slice(4)}`
-  if (/^[A-Z]$/.test(key)) return `Shift ${key}`
-  return key === 'Escape' ? 'Esc' : key === ' ' ? 'Space' : key
+  if (/^[A-Z]$/.test(key)) return texts.shift(key)
+  return key === 'Escape' ? texts.esc : key === ' ' ? texts.space : key
 }

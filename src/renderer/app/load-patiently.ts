@@ -1,3 +1,4 @@
+import { texts } from '../../shared/texts/ui/app.ts'
 type Load<Module> = () => Promise<Module>
 
 const loads: Load<unknown>[] = []
@@ -12,7 +13,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
       try {
         return await load()
       } catch (error) {
-        console.warn('A part of the app could not be loaded. Retrying', error)
+        console.warn(texts.aPartOfTheAppCould, error)
         await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
       }
     }

@@ -39,6 +39,7 @@ import { useSwitchEngine } from './engine-switch/use-switch-engine.ts'
 import classes from './frame.module.css'
 import { useScreens as useScreensOfEngine } from './rail.tsx'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 interface Entry {
   id: string
@@ -67,9 +68,9 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
       overlayProps={{ backgroundOpacity: 0.35, blur: 0, transitionProps: { duration: 0 } }}
     >
       <Spotlight.Search
-        placeholder="Search or run a command…"
+        placeholder={texts.searchOrRunACommand2}
         leftSection={<IconSearch size={16} />}
-        aria-label="Search or run a command"
+        aria-label={texts.searchOrRunACommand}
       />
       <Spotlight.ActionsList>
         <Entries text={query} onShowKeys={onShowKeys} />
@@ -94,12 +95,11 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
     const haystack = `${entry.label} ${entry.words ?? ''} ${entry.group}`.toLowerCase()
     if (!words.every((word) => haystack.includes(word))) continue
     // Without text to search for, only places and actions are listed.
-    if (words.length === 0 && !['Go to', 'Do'].includes(entry.group)) continue
+    if (words.length === 0 && ![texts.goTo, texts.doIt].includes(entry.group)) continue
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
   }
-  if (shown.size === 0)
-    return <Spotlight.Empty>No results for “{text}”. Try a spider, a job ID, a node or a project.</Spotlight.Empty>
+  if (shown.size === 0) return <Spotlight.Empty>{texts.noResultsForTryASpider(text)}</Spotlight.Empty>
   return [...shown].map(([group, list]) => (
     <Spotlight.ActionsGroup key={group} label={group} className={classes.paletteGroup}>
       {list.map(({ id, label, note, icon, run }) => (
@@ -134,7 +134,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const dark = useComputedColorScheme('light') === 'dark'
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
     id,
-    group: 'Do',
+    group: texts.doIt,
     label,
     words,
     icon: <Icon size={16} />,
@@ -142,77 +142,77 @@ function useScreens(onShowKeys: () => void): Entry[] {
   })
   const goTo = (to: string, label: string, Icon: typeof IconBox, words?: string) => ({
     ...act(to, label, Icon, () => void navigate({ to }), words),
-    group: 'Go to'
+    group: texts.goTo
   })
   return [
     ...screens.map(({ to, word, Icon }) => goTo(to, word, Icon)),
-    goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
-    goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
-    goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),
-    ...(mayAudit ? [goTo('/audit', 'Audit log', IconHistory, 'who changed refused verify export')] : []),
-    ...(mayRun ? [act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog())] : []),
+    goTo('/settings', texts.settings, IconSettings, texts.credentialsPythonKeys),
+    goTo('/engines', texts.engines, IconServerBolt, texts.leaderFollowerHandoverDrain),
+    goTo('/access', texts.usersAccess, IconShieldLock, texts.tokensRolesPasswordAccount),
+    ...(mayAudit ? [goTo('/audit', texts.auditLog, IconHistory, texts.whoChangedRefusedVerifyExport)] : []),
+    ...(mayRun ? [act('run', texts.runSpiders2, IconPlayerPlay, () => openRunDialog())] : []),
     ...(mayAddNodes
-      ? [act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
+      ? [act('add-node', texts.addNodes, IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
       : []),
     ...(maySchedule
       ? [
           act(
             'new-schedule',
-            'New schedule…',
+            texts.newSchedule,
             IconCalendarTime,
             () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
-            'cron every repeat'
+            texts.cronEveryRepeat
           )
         ]
       : []),
     ...(hasAlerts && mayAlert
-      ? [act('new-alert-rule', 'New alert rule…', IconBellPlus, () => newAlertRule(), 'tell notify when fails down')]
+      ? [act('new-alert-rule', texts.newAlertRule, IconBellPlus, () => newAlertRule(), texts.tellNotifyWhenFailsDown)]
       : []),
     ...(hasAlerts && mayAnswer
       ? [
           act(
             'add-maintenance-window',
-            'Add maintenance window…',
+            texts.addMaintenanceWindow,
             IconBellOff,
             () => void navigate({ to: '/alerts/silences', search: { add: 'window' } }),
-            'silence mute alerts downtime planned repeat weekly'
+            texts.silenceMuteAlertsDowntimePlanned
           )
         ]
       : []),
     ...(hasAlerts
       ? [
-          goTo('/alerts/rules', 'Alert rules', IconBell, 'alerts notify threshold noise'),
-          goTo('/alerts/silences', 'Alert silences', IconBellOff, 'alerts mute maintenance windows downtime'),
-          goTo('/alerts/channels', 'Alert channels', IconSend, 'alerts slack mail telegram pagerduty')
+          goTo('/alerts/rules', texts.alertRules, IconBell, texts.alertsNotifyThresholdNoise),
+          goTo('/alerts/silences', texts.alertSilences, IconBellOff, texts.alertsMuteMaintenanceWindows),
+          goTo('/alerts/channels', texts.alertChannels, IconSend, texts.alertsSlackMailTelegramPagerduty)
         ]
       : []),
     ...(hasReport
-      ? [goTo('/alerts/report', 'Report', IconReportAnalytics, 'alerts day week digest print summary')]
+      ? [goTo('/alerts/report', texts.report, IconReportAnalytics, texts.alertsDayWeekDigestPrintSummary)]
       : []),
-    goTo('/logs/search', 'Search logs', IconTerminal2, 'find text regex grep'),
-    goTo('/schedules/missed', 'Missed runs', IconCalendarTime, 'schedules'),
-    goTo('/schedules/calendar', 'Run calendar', IconCalendarTime, 'schedules'),
-    goTo('/schedules/load', 'Upcoming load', IconCalendarTime, 'schedules'),
-    goTo('/schedules/chains', 'Chains', IconCalendarTime, 'schedules'),
+    goTo('/logs/search', texts.searchLogs, IconTerminal2, texts.findTextRegexGrep),
+    goTo('/schedules/missed', texts.missedRuns, IconCalendarTime, 'schedules'),
+    goTo('/schedules/calendar', texts.runCalendar, IconCalendarTime, 'schedules'),
+    goTo('/schedules/load', texts.upcomingLoad, IconCalendarTime, 'schedules'),
+    goTo('/schedules/chains', texts.chains, IconCalendarTime, 'schedules'),
     ...(mayPause
       ? [
           act(
             'pause',
-            paused ? 'Resume queue' : 'Pause queue',
+            paused ? texts.resumeQueue : texts.pauseQueue,
             paused ? IconPlayerPlay : IconPlayerPause,
             toggle,
-            'pause resume stop'
+            texts.pauseResumeStop
           )
         ]
       : []),
     act(
       'theme',
-      dark ? 'Light appearance' : 'Dark appearance',
+      dark ? texts.lightAppearance : texts.darkAppearance,
       dark ? IconSun : IconMoon,
       () => setColorScheme(dark ? 'light' : 'dark'),
-      'theme dark light'
+      texts.themeDarkLight
     ),
-    act('keys', 'Show keyboard shortcuts', IconKeyboard, onShowKeys, 'help shortcuts')
+    act('keys', texts.showKeyboardShortcuts, IconKeyboard, onShowKeys, texts.helpShortcuts)
   ]
 }
 
@@ -222,23 +222,23 @@ function useEngines(): Entry[] {
   const current = useRemoteEngines((state) => state.current)
   const switchTo = useSwitchEngine()
   if (engines === null) return []
-  const others = [{ id: LOCAL_ENGINE, name: 'This computer' }, ...engines].filter(
+  const others = [{ id: LOCAL_ENGINE, name: texts.thisComputer }, ...engines].filter(
     ({ id }) => id !== (current?.id ?? LOCAL_ENGINE)
   )
   return [
     ...others.map(({ id, name }) => ({
       id: `engine ${id}`,
-      group: 'Go to',
-      label: `Engine: ${name}`,
-      words: 'switch open remote service',
+      group: texts.goTo,
+      label: texts.engine2(name),
+      words: texts.switchOpenRemoteService,
       icon: <IconServerBolt size={16} />,
       run: () => void switchTo(id)
     })),
     {
       id: 'add-engine',
-      group: 'Do',
-      label: 'Add engine…',
-      words: 'remote service connect',
+      group: texts.doIt,
+      label: texts.addEngine2,
+      words: texts.remoteServiceConnect,
       icon: <IconPlus size={16} />,
       run: () => openEngineDialog('add')
     }
@@ -253,7 +253,7 @@ function useSpiders(): Entry[] {
   return (data?.projects ?? []).flatMap((project) =>
     (versionOf(project)?.spiders ?? []).map((spider) => ({
       id: `run ${project.name}/${spider}`,
-      group: 'Run spider',
+      group: texts.runSpider,
       label: `${project.name}/${spider}`,
       words: 'run',
       note: 'run…',
@@ -285,7 +285,7 @@ function useJobs(text: string): Entry[] {
   if (asked === null || !data) return []
   return data.jobs.map((job) => ({
     id: job.id,
-    group: 'Jobs',
+    group: texts.jobs,
     label: `${job.project}/${job.spider}`,
     words: `${job.id} ${job.jobid}`,
     icon: <StatusIcon status={job.status} />,
@@ -306,10 +306,10 @@ function useSchedules(text: string): Entry[] {
   if (asked === null || !data) return []
   return data.schedules.map((schedule) => ({
     id: `schedule ${schedule.id}`,
-    group: 'Schedules',
+    group: texts.schedules,
     label: schedule.name,
     // Matched by the engine, which also searches what the schedule runs.
-    words: `${text} edit`,
+    words: texts.edit3(text),
     note: schedule.paused ? 'paused' : schedule.zone,
     icon: <IconCalendarTime size={16} />,
     run: () => void navigate({ to: '/schedules', search: { schedule: schedule.id } })
@@ -324,7 +324,7 @@ function useNodesAndProjects(): Entry[] {
   return [
     ...(fleet?.nodes ?? []).map((node) => ({
       id: `node ${node.id}`,
-      group: 'Nodes',
+      group: texts.nodes,
       label: node.name,
       words: `${node.url} ${node.tags.join(' ')}`,
       note: nodeWord(node),
@@ -333,7 +333,7 @@ function useNodesAndProjects(): Entry[] {
     })),
     ...(eggs?.projects ?? []).map(({ name, activeVersion }) => ({
       id: `project ${name}`,
-      group: 'Projects',
+      group: texts.projects,
       label: name,
       note: activeVersion,
       icon: <IconBox size={16} />,

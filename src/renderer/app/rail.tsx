@@ -21,19 +21,20 @@ import { useHasOperation } from '../state/remote-engines.ts'
 import { formatCount, plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 /** The screens, in the order of the rail. */
 export const SCREENS = [
-  { to: '/', word: 'Overview', Icon: IconHome },
-  { to: '/jobs', word: 'Jobs', Icon: IconList },
-  { to: '/running', word: 'Running', Icon: IconActivity },
-  { to: '/queue', word: 'Queue', Icon: IconStack2 },
-  { to: '/schedules', word: 'Schedules', Icon: IconCalendarTime, needs: 'schedules.list' },
-  { to: '/projects', word: 'Projects', Icon: IconBox },
-  { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
-  { to: '/logs', word: 'Logs', Icon: IconTerminal2 },
-  { to: '/errors', word: 'Errors', Icon: IconBug, needs: 'errors.list' },
-  { to: '/alerts', word: 'Alerts', Icon: IconBell, needs: 'alerts.list' }
+  { to: '/', word: texts.overview, Icon: IconHome },
+  { to: '/jobs', word: texts.jobs, Icon: IconList },
+  { to: '/running', word: texts.running, Icon: IconActivity },
+  { to: '/queue', word: texts.queue, Icon: IconStack2 },
+  { to: '/schedules', word: texts.schedules, Icon: IconCalendarTime, needs: 'schedules.list' },
+  { to: '/projects', word: texts.projects, Icon: IconBox },
+  { to: '/nodes', word: texts.nodes, Icon: IconServer2 },
+  { to: '/logs', word: texts.logs, Icon: IconTerminal2 },
+  { to: '/errors', word: texts.errors, Icon: IconBug, needs: 'errors.list' },
+  { to: '/alerts', word: texts.alerts, Icon: IconBell, needs: 'alerts.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
 /** The screens that the engine of this page supports and the user may see: an older engine lacks some. */
@@ -55,21 +56,21 @@ export function Rail() {
     '/': problems > 0 && (
       <span className={`${classes.badge} dim push`} data-bad title={plural(problems, 'problem')}>
         {problems}
-        <span className="visually-hidden"> problems</span>
+        <span className="visually-hidden">{texts.problems}</span>
       </span>
     ),
     '/jobs': queued > 0 && (
-      <span className={`${classes.badge} dim push`} title={`${formatCount(queued)} waiting`}>
+      <span className={`${classes.badge} dim push`} title={texts.waiting(queued)}>
         {formatCount(queued)}
-        <span className="visually-hidden"> waiting</span>
+        <span className="visually-hidden">{texts.waiting2}</span>
       </span>
     )
   }
   return (
-    <nav className={classes.rail} aria-label="Screens">
+    <nav className={classes.rail} aria-label={texts.screens}>
       <Group gap={9} wrap="nowrap" className={classes.brand}>
         <Mark />
-        <span>Scrapdeck</span>
+        <span>{texts.scrapdeck}</span>
       </Group>
       {screens.map(({ to, word, Icon }) => (
         <RailLink key={to} to={to} word={word} icon={<Icon size={17} stroke={1.6} />}>
@@ -77,7 +78,7 @@ export function Rail() {
         </RailLink>
       ))}
       <span className={`${classes.grow} grow`} />
-      <RailLink to="/settings" word="Settings" icon={<IconSettings size={17} stroke={1.6} />} />
+      <RailLink to="/settings" word={texts.settings} icon={<IconSettings size={17} stroke={1.6} />} />
     </nav>
   )
 }

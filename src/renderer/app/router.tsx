@@ -32,6 +32,7 @@ import { EmptyState, ErrorState, RowsSkeleton } from '../ui/states.tsx'
 import { formatAddress, parseAddress } from './address.ts'
 import { Frame } from './frame.tsx'
 import { loadPatiently } from './load-patiently.ts'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 const root = createRootRoute({ component: Frame, notFoundComponent: () => <NotFound /> })
 
@@ -148,7 +149,7 @@ export function createAppRouter(history: RouterHistory) {
     defaultPreload: 'intent',
     defaultPendingMs: 150,
     defaultPendingComponent: () => <RowsSkeleton />,
-    defaultErrorComponent: ({ error, reset }) => <ErrorState what="this screen" error={error} onRetry={reset} />
+    defaultErrorComponent: ({ error, reset }) => <ErrorState what={texts.thisScreen} error={error} onRetry={reset} />
   })
 }
 
@@ -160,8 +161,8 @@ declare module '@tanstack/react-router' {
 
 function NotFound() {
   return (
-    <EmptyState title="Page not found" action={<LinkButton to="/">Overview</LinkButton>}>
-      The address may be incomplete or from an older version of Scrapdeck.
+    <EmptyState title={texts.pageNotFound} action={<LinkButton to="/">{texts.overview}</LinkButton>}>
+      {texts.theAddressMayBeIncompleteOr}
     </EmptyState>
   )
 }

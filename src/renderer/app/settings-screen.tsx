@@ -17,6 +17,7 @@ import { RelativeTime } from '../ui/time.tsx'
 import { KeyList } from './keys-overlay.tsx'
 import classes from './settings-screen.module.css'
 import { optionsOf } from '../ui/fields/choice-field.tsx'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 export function SettingsScreen() {
   const { query } = useApi()
@@ -30,7 +31,7 @@ export function SettingsScreen() {
   return (
     <Stack gap={12} className={classes.screen}>
       <ScreenHead
-        title="Settings"
+        title={texts.settings}
         note={
           status.data && (
             <>
@@ -40,26 +41,28 @@ export function SettingsScreen() {
           )
         }
       >
-        <LinkButton to="/access">Users & access</LinkButton>
-        {mayAudit && <LinkButton to="/audit">Audit log</LinkButton>}
-        <LinkButton to="/engines">Engines</LinkButton>
+        <LinkButton to="/access">{texts.usersAccess}</LinkButton>
+        {mayAudit && <LinkButton to="/audit">{texts.auditLog}</LinkButton>}
+        <LinkButton to="/engines">{texts.engines}</LinkButton>
       </ScreenHead>
       {me.data !== undefined && <ClientsPanel me={me.data} />}
       <SessionsPanel />
       {!me.isPending && mayWebhooks && <WebhooksPanel />}
       <StoragePanels />
       {!hasEngines && <LocalPython />}
-      <Panel title="Node credentials">
-        <QueryState query={status} what="the credential storage" rows={1}>
+      <Panel title={texts.nodeCredentials}>
+        <QueryState query={status} what={texts.theCredentialStorage} rows={1}>
           {({ secrets }) => (
-            <FieldRow label={secrets.store === 'keychain' ? 'In the keychain' : 'In a file'}>{secrets.text}</FieldRow>
+            <FieldRow label={secrets.store === 'keychain' ? texts.inTheKeychain : texts.inAFile}>
+              {secrets.text}
+            </FieldRow>
           )}
         </QueryState>
       </Panel>
-      <Panel title="Appearance">
+      <Panel title={texts.appearance}>
         <AppearanceChoice />
       </Panel>
-      <Panel title="Keyboard shortcuts" note="press ? on a screen to see its own">
+      <Panel title={texts.keyboardShortcuts} note={texts.pressOnAScreenToSee}>
         <KeyList />
       </Panel>
     </Stack>
@@ -71,31 +74,31 @@ function LocalPython() {
   const status = useQuery(query.system.status.queryOptions())
   return (
     <Panel
-      title="Python on the local node"
+      title={texts.pythonOnTheLocalNode}
       aside={
         <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
-          Open node
+          {texts.openNode}
         </LinkButton>
       }
     >
-      <QueryState query={status} what="the state of Python" rows={3}>
+      <QueryState query={status} what={texts.theStateOfPython} rows={3}>
         {({ python }) =>
           python.state === 'ready' ? (
             <>
-              <FieldRow label="Scrapy">
+              <FieldRow label={texts.scrapy}>
                 <IconCheck size={14} className={`tone-ok ${classes.inline}`} aria-hidden /> {python.scrapyVersion}
               </FieldRow>
-              <FieldRow label="Python">{python.version}</FieldRow>
-              <FieldRow label="Path">
+              <FieldRow label={texts.python}>{python.version}</FieldRow>
+              <FieldRow label={texts.path}>
                 <span className="mono">{python.path}</span>
               </FieldRow>
-              <FieldRow label="Start mode">
+              <FieldRow label={texts.startMode}>
                 <StartModeText start={python.start} />
               </FieldRow>
             </>
           ) : (
             <div className={classes.python}>
-              <p>{python.state === 'checking' ? 'Looking for Python and Scrapy…' : python.problem}</p>
+              <p>{python.state === 'checking' ? texts.lookingForPythonAndScrapy : python.problem}</p>
               {python.state !== 'checking' && <CreateEnvironment primary />}
             </div>
           )
@@ -111,8 +114,8 @@ function AppearanceChoice() {
     <SegmentedControl
       value={colorScheme}
       onChange={setColorScheme}
-      aria-label="Appearance"
-      data={optionsOf({ auto: 'System', light: 'Light', dark: 'Dark' })}
+      aria-label={texts.appearance}
+      data={optionsOf({ auto: texts.system, light: texts.light, dark: texts.dark })}
     />
   )
 }

@@ -27,6 +27,7 @@ import { type EnginesInUse, useEnginesInUse } from '../ui/use-engines-in-use.ts'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 import { hasBrowserSession, logOut } from '../api/browser-session.ts'
 import { notifyError } from '../ui/notify.tsx'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 export function TopBar() {
   const { query } = useApi()
@@ -60,10 +61,10 @@ export function TopBar() {
         type="button"
         className={`${classes.search} faint`}
         onClick={() => spotlight.open()}
-        aria-label="Search or run a command"
+        aria-label={texts.searchOrRunACommand}
       >
         <IconSearch size={14} aria-hidden />
-        <span>Search or run a command…</span>
+        <span>{texts.searchOrRunACommand2}</span>
         <Kbd>{modKey('K')}</Kbd>
       </button>
       <Flex component="span" gap={8} justify="flex-end" className={classes.actions}>
@@ -89,7 +90,7 @@ function RunButton() {
         rightSection={<Kbd>R</Kbd>}
         aria-keyshortcuts="r"
       >
-        Run
+        {texts.run}
       </Button>
     </Tooltip>
   )
@@ -97,8 +98,8 @@ function RunButton() {
 
 /** Of several engines on one database: which one this page talks to, and which leads. */
 function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
-  const leads = isOwnLeading ? 'leads' : leader === null ? 'no engine leads' : `${leader} leads`
-  const title = `${host}: this page talks to ${own ?? 'one of several engines'}${isOwnLeading ? ', which leads' : `; ${leads}`}`
+  const leads = isOwnLeading ? 'leads' : leader === null ? texts.noEngineLeads : texts.leads(leader)
+  const title = `${host}: this page talks to ${own ?? texts.oneOfSeveralEngines}${isOwnLeading ? texts.whichLeads : `; ${leads}`}`
   return (
     <Link to="/engines" className={classes.engineLink} title={title}>
       <span className="ellipsis">{own ?? host}</span> <small className="ellipsis">{leads}</small>
@@ -111,7 +112,7 @@ const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',
   '--button-color': 'var(--wait)',
-  '--button-bd': '1px solid var(--wait)'
+  '--button-bd': texts.n1pxSolidVarWait
 }
 
 function PauseSwitch() {
@@ -119,11 +120,7 @@ function PauseSwitch() {
   // That the queue is paused concerns everybody.
   if (!may && !paused) return null
   return (
-    <Tooltip
-      label={
-        why ?? (paused ? 'Resume sending queued jobs to nodes' : 'Stop sending jobs to nodes. Running jobs continue.')
-      }
-    >
+    <Tooltip label={why ?? (paused ? texts.resumeSendingQueuedJobsToNodes : texts.stopSendingJobsToNodesRunning)}>
       <Button
         variant={paused ? 'default' : 'subtle'}
         color="gray"
@@ -137,16 +134,18 @@ function PauseSwitch() {
         onClick={() => why === null && toggle()}
         leftSection={paused && may ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
       >
-        <span className={classes.pauseWord}>{!paused ? 'Pause queue' : may ? 'Paused · Resume' : 'Paused'}</span>
+        <span className={classes.pauseWord}>
+          {!paused ? texts.pauseQueue : may ? texts.pausedResume : texts.paused}
+        </span>
       </Button>
     </Tooltip>
   )
 }
 
 function engineName(host: 'desktop' | 'service' | undefined): string {
-  if (host === undefined) return 'Scrapdeck'
+  if (host === undefined) return texts.scrapdeck
   if (host === 'desktop' || ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname))
-    return 'This computer'
+    return texts.thisComputer
   return window.location.hostname
 }
 
@@ -155,7 +154,7 @@ function AccountMenu() {
   const { data: me } = useMe()
   const mayAudit = useMay('audit.read').may
   const navigate = useNavigate()
-  const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
+  const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError(texts.couldNotLogOut, error) })
   if (me === undefined || me.userId === null) return null
   return (
     <Menu position="bottom-end">
@@ -166,7 +165,7 @@ function AccountMenu() {
           color="gray"
           leftSection={<IconUser size={14} />}
           rightSection={<IconChevronDown size={13} className={classes.accountWord} />}
-          aria-label={`Account of ${me.name}, ${me.role}`}
+          aria-label={texts.accountOf(me.name, me.role)}
         >
           <span className={classes.accountWord}>
             <span className="ellipsis">{me.name}</span> <small>{me.role}</small>
@@ -178,16 +177,16 @@ function AccountMenu() {
           {me.name} · {me.role}
         </Menu.Label>
         <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => void navigate({ to: '/access' })}>
-          Users & access
+          {texts.usersAccess}
         </Menu.Item>
         {mayAudit && (
           <Menu.Item leftSection={<IconHistory size={14} />} onClick={() => void navigate({ to: '/audit' })}>
-            Audit log
+            {texts.auditLog}
           </Menu.Item>
         )}
         {hasBrowserSession() && (
           <Menu.Item leftSection={<IconLogout size={14} />} onClick={() => leave.mutate()}>
-            Log out
+            {texts.logOut}
           </Menu.Item>
         )}
       </Menu.Dropdown>

@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useMay } from '../api/use-me.ts'
 import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
+import { texts } from '../../shared/texts/ui/app.ts'
 
 /**
  * Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them.
@@ -27,8 +28,8 @@ export function WindowDropZone() {
     >
       <Stack align="center" gap={8} justify="center" className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
-        <strong>{target?.title ?? (may ? 'Drop to deploy' : 'You cannot deploy')}</strong>
-        <span className="dim">{target?.text ?? why ?? 'an .egg, .whl or .zip, or a folder with scrapy.cfg'}</span>
+        <strong>{target?.title ?? (may ? texts.dropToDeploy : texts.youCannotDeploy)}</strong>
+        <span className="dim">{target?.text ?? why ?? texts.anEggWhlOrZipOr}</span>
       </Stack>
     </Dropzone.FullScreen>
   )

@@ -3,6 +3,7 @@ import { showUnseen } from '../../shared/unseen.ts'
 import type { Client } from '../api/wire.ts'
 import { cancelSoon } from '../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../ui/notify.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** Nodes list any names. */
 export const externalName = ({ project, spider }: Pick<NodeRun, 'project' | 'spider'>): string =>
@@ -24,13 +25,13 @@ export function cancelExternal(
       const { wasState } = await client.nodes.cancelExternal({ id: node.id, project: run.project, jobid: run.jobid })
       notifyDone(
         wasState === null
-          ? `${name} has already ended.`
+          ? texts.hasAlreadyEnded(name)
           : wasState === 'pending'
-            ? `${name} was removed from the queue of ${node.name}.`
-            : `Cancel of ${name} on ${node.name} requested. Cancel again to kill it.`
+            ? texts.wasRemovedFromTheQueueOf(name, node.name)
+            : texts.cancelOfOnRequestedCancelAgain(name, node.name)
       )
     } catch (error) {
-      notifyError(`Could not cancel ${name} on ${node.name}`, error)
+      notifyError(texts.couldNotCancelOn(name, node.name), error)
     }
   }
   cancelSoon({ ids: [externalId(node.id, run)], name, send })

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { create } from 'zustand'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** One key and what it does, in words: the `?` overlay lists all active ones. */
 export interface KeyBinding {
@@ -17,7 +18,7 @@ interface KeysState {
 export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
 
 /** The frame's group: any key of a screen takes precedence over it. */
-export const EVERYWHERE = 'Everywhere'
+export const EVERYWHERE = texts.everywhere
 
 let nextId = 1
 
@@ -121,15 +122,12 @@ export function listenForKeys(): () => void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof Element &&
-    target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
-  )
+  return target instanceof Element && target.closest(texts.inputNotTypeCheckboxTextarea) !== null
 }
 
 /** A focused button or link keeps its own Enter. */
 const keepsEnter = ({ key, target }: KeyboardEvent) =>
-  key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null
+  key === 'Enter' && target instanceof Element && target.closest(texts.aButtonSummary) !== null
 
 function runBinding(event: KeyboardEvent): void {
   const mod = event.ctrlKey || event.metaKey

@@ -1,5 +1,6 @@
 import { create } from 'zustand'
 import type { RemoteEngine } from '../../shared/desktop/contract.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface RemoteEngines {
   /** null: not in the desktop, or not known yet. */
@@ -24,7 +25,7 @@ export const openEngineDialog = (dialog: RemoteEngines['dialog']): void => useRe
 export const useEngineAway = (): string | null =>
   useRemoteEngines(({ current }) =>
     current?.state === 'offline' || current?.state === 'refused'
-      ? `${current.name} ${current.state === 'offline' ? 'is offline' : 'has refused the connection'}: nothing is sent until it responds.`
+      ? `${current.name} ${current.state === 'offline' ? texts.isOffline : texts.hasRefusedTheConnection}: nothing is sent until it responds.`
       : null
   )
 

@@ -1,6 +1,7 @@
 import { formatCount } from '../ui/numbers.ts'
 import { LOG_LEVELS, type LogLevel } from './log-line.ts'
 import classes from './log-terminal.module.css'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 export interface LevelChipsProps {
   snapshot: {
@@ -36,7 +37,7 @@ export function LevelChips(props: LevelChipsProps) {
     onShow(next)
   }
   return (
-    <span className={classes.chips} role="group" aria-label="Levels shown">
+    <span className={classes.chips} role="group" aria-label={texts.levelsShown}>
       {LOG_LEVELS.map((level) => (
         <button
           key={level}
@@ -44,7 +45,7 @@ export function LevelChips(props: LevelChipsProps) {
           className={`${classes.chip} small`}
           data-level={level}
           aria-pressed={shownLevels.has(level)}
-          title={`${shownLevels.has(level) ? 'Hide' : 'Show'} ${level} (Shift-click: show only ${level})`}
+          title={`${shownLevels.has(level) ? texts.hide : texts.show} ${level} (Shift-click: show only ${level})`}
           onClick={(event) => toggle(level, event.shiftKey)}
         >
           <span className={classes.level}>{level}</span> <b>{textOfCount(level, props)}</b>

@@ -1,6 +1,7 @@
 import type { AttemptNumber, JobId, LogChunk } from '../../shared/contract/index.ts'
 import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { type Appended, LogWindow, type LogPiece } from './log-window.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 /** What happened to the lines held. */
 export type FeedChange =
@@ -112,7 +113,7 @@ export class LogFeed {
   /** Holds the lines around this byte, unless they are held already. Resolves false if that failed or was overtaken. */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
-    return this.#load('jump', 'Could not read this part of the log', async (signal) => {
+    return this.#load('jump', texts.couldNotReadThisPartOf, async (signal) => {
       const end = offset + AROUND_BYTES
       const piece = await this.#read(Math.max(0, offset - AROUND_BYTES), end, signal)
       this.#detach()
@@ -127,7 +128,7 @@ export class LogFeed {
   async loadOlder(): Promise<void> {
     const end = this.window.startOffset
     if (end === null || end === 0) return
-    await this.#load('older', 'Could not load older lines', async (signal) => {
+    await this.#load('older', texts.couldNotLoadOlderLines, async (signal) => {
       const piece = await this.#read(Math.max(0, end - MORE_BYTES), end, signal)
       if (this.window.startOffset !== end) return
       const { added, dropped } = this.window.prepend(piece)
@@ -139,7 +140,7 @@ export class LogFeed {
   /** Reads what comes after the lines held, if it does not come by itself. */
   async loadNewer(): Promise<void> {
     if (this.isAttached) return
-    await this.#load('newer', 'Could not load newer lines', async (signal) => {
+    await this.#load('newer', texts.couldNotLoadNewerLines, async (signal) => {
       const start = this.window.nextOffset
       const { logs, jobId, attemptNumber } = this.#options
       const chunk = await logs.read({ jobId, attemptNumber, offset: start, limitBytes: MORE_BYTES }, { signal })

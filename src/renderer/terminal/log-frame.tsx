@@ -9,6 +9,7 @@ import type { LogsClient } from './follow-log.ts'
 import { LevelChips, type LevelChipsProps } from './level-chips.tsx'
 import classes from './log-terminal.module.css'
 import type { TerminalView, ViewSnapshot } from './terminal-view.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 /** Creates the view of a terminal once its element exists, and again for another client or `key`. */
 export function useTerminalView<Snapshot extends ViewSnapshot, View extends TerminalView<Snapshot>>(
@@ -91,15 +92,15 @@ export function LogFrame(props: LogFrameProps) {
   const { isFollowing, isWrapping, newLineCount, lineCount } = snapshot
   return (
     <section className={`${classes.log} grow`} aria-label={props.label} data-testid={props.testId} {...props.data}>
-      <Group gap={8} className={classes.toolbar} role="toolbar" aria-label="Log">
+      <Group gap={8} className={classes.toolbar} role="toolbar" aria-label={texts.log}>
         <LevelChips snapshot={snapshot} records={props.records} onShow={(levels) => view?.showLevels(levels)} />
         {props.search}
         <span className={classes.actions}>
           {props.actionsBefore}
-          <Tooltip label={isWrapping ? 'Long lines are wrapped (w)' : 'Long lines scroll horizontally (w)'}>
+          <Tooltip label={isWrapping ? texts.longLinesAreWrappedW : texts.longLinesScrollHorizontally}>
             <ActionIcon
               onClick={() => view?.wrap(!isWrapping)}
-              aria-label="Wrap long lines"
+              aria-label={texts.wrapLongLines}
               aria-pressed={isWrapping}
               data-on={isWrapping || undefined}
             >
@@ -120,13 +121,13 @@ export function LogFrame(props: LogFrameProps) {
           data-on={isFollowing || undefined}
           className={`${classes.follow} fixed`}
         >
-          {isFollowing ? 'Following' : 'Follow'} <Kbd>f</Kbd>
+          {isFollowing ? texts.following : texts.follow} <Kbd>f</Kbd>
         </Button>
       </Group>
       <div
         className={`${classes.screen} box`}
         role="group"
-        aria-label="Log text"
+        aria-label={texts.logText}
         tabIndex={0}
         onKeyDown={(event) => {
           if (!event.ctrlKey && !event.metaKey && view?.scrollBy(event.key)) event.preventDefault()
@@ -137,11 +138,11 @@ export function LogFrame(props: LogFrameProps) {
         {!isFollowing && lineCount > 0 && newLineCount !== 0 && (
           <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
             <IconArrowDown size={14} aria-hidden />{' '}
-            {newLineCount === null ? 'Go to the end' : plural(newLineCount, 'new line')}
+            {newLineCount === null ? texts.goToTheEnd : plural(newLineCount, texts.newLine)}
           </button>
         )}
         {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
-        <pre className="visually-hidden" role="log" aria-live="off" aria-label="The last lines">
+        <pre className="visually-hidden" role="log" aria-live="off" aria-label={texts.theLastLines}>
           {snapshot.lastLines}
         </pre>
       </div>

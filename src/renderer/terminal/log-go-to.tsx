@@ -3,9 +3,9 @@ import { useDisclosure } from '@mantine/hooks'
 import { type FormEvent, useState } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
-import { formatCount } from '../ui/numbers.ts'
 import classes from './log-go-to.module.css'
 import type { LogSnapshot, LogView } from './log-view.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 interface LogGoToProps {
   view: LogView | null
@@ -19,8 +19,8 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   const [wanted, setWanted] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
   const [isGoing, setGoing] = useState(false)
-  const bindings: KeyBinding[] = [{ key: 'l', label: 'Go to a line or a time', run: open }]
-  useKeys('Log', bindings, hasKeys)
+  const bindings: KeyBinding[] = [{ key: 'l', label: texts.goToALineOrA, run: open }]
+  useKeys(texts.log, bindings, hasKeys)
 
   async function go(event: FormEvent) {
     event.preventDefault()
@@ -41,16 +41,16 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   return (
     <Popover opened={isOpen} onChange={(opened) => !opened && close()} position="top-start" width={260} trapFocus>
       <Popover.Target>
-        <button type="button" className={classes.button} onClick={toggle} title="Go to a line or a time (l)">
-          {topNumber === null ? 'Go to…' : `Line ${formatCount(topNumber)}`}
+        <button type="button" className={classes.button} onClick={toggle} title={texts.goToALineOrA2}>
+          {topNumber === null ? texts.goTo : texts.line(topNumber)}
         </button>
       </Popover.Target>
       <Popover.Dropdown>
         <form onSubmit={(event) => void go(event)}>
           <TextInput
-            label="Go to a line or a time"
+            label={texts.goToALineOrA}
             placeholder="120 or 14:05"
-            description="A line number, or a time as it is written in the log"
+            description={texts.aLineNumberOrATime}
             value={wanted}
             error={problem}
             disabled={isGoing}

@@ -10,6 +10,7 @@ import classes from './log-search-box.module.css'
 import type { SearchState } from './log-search.ts'
 import type { LogSnapshot, LogView } from './log-view.ts'
 import { plainText } from './sanitise.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 interface SearchBoxProps {
   box: RefObject<HTMLInputElement | null>
@@ -54,20 +55,20 @@ export function LogSearchBox({ box, view, snapshot, isListing, onListing }: Sear
       <input
         ref={box}
         value={text}
-        placeholder="Search the whole log"
-        aria-label="Search the log"
+        placeholder={texts.searchTheWholeLog}
+        aria-label={texts.searchTheLog}
         spellCheck={false}
         onChange={(event) => change({ text: event.target.value })}
         onKeyDown={onKey}
       />
       {snapshot.search !== null && <MatchCount search={snapshot.search} index={snapshot.matchIndex} />}
-      <Toggle label="Match case" isOn={matchesCase} onToggle={() => change({ matchesCase: !matchesCase })}>
+      <Toggle label={texts.matchCase} isOn={matchesCase} onToggle={() => change({ matchesCase: !matchesCase })}>
         <IconLetterCase size={15} />
       </Toggle>
-      <Toggle label="Regular expression" isOn={isRegex} onToggle={() => change({ isRegex: !isRegex })}>
+      <Toggle label={texts.regularExpression} isOn={isRegex} onToggle={() => change({ isRegex: !isRegex })}>
         <IconRegex size={15} />
       </Toggle>
-      <Toggle label="List all matches" isOn={isListing} onToggle={() => onListing(!isListing)}>
+      <Toggle label={texts.listAllMatches} isOn={isListing} onToggle={() => onListing(!isListing)}>
         <IconList size={15} />
       </Toggle>
     </Group>
@@ -101,11 +102,12 @@ function MatchCount({ search, index }: { search: SearchState; index: number }) {
     )
   }
   const share = `${Math.floor(searchedShare * 100)} %`
-  if (state === 'copying') return <span className="faint">fetching the log, {share}</span>
-  if (matches === 0) return <span className="faint">{state === 'complete' ? 'no matches' : `searching, ${share}`}</span>
+  if (state === 'copying') return <span className="faint">{texts.fetchingTheLog(share)}</span>
+  if (matches === 0)
+    return <span className="faint">{state === 'complete' ? texts.noMatches : texts.searching(share)}</span>
   return (
     <span className={classes.matches} role="status">
-      {index >= 0 ? `${formatCount(index + 1)} of ` : ''}
+      {index >= 0 ? texts.of(index + 1) : ''}
       {formatCount(matches)}
       {state === 'searching' && <span className="faint"> · {share}</span>} <Kbd>n</Kbd> <Kbd>N</Kbd>
     </span>
@@ -128,7 +130,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
     if (index >= 0) rows.scrollToIndex(index, { align: 'auto' })
   }, [index, rows])
   return (
-    <div className={`${classes.list} box fixed`} ref={scroller} role="listbox" aria-label="Matches" tabIndex={0}>
+    <div className={`${classes.list} box fixed`} ref={scroller} role="listbox" aria-label={texts.matches} tabIndex={0}>
       <div style={{ height: rows.getTotalSize(), position: 'relative' }}>
         {rows.getVirtualItems().map(({ index: at, start }) => {
           const { line, text, matchAt, matchLength } = found[at]!
@@ -156,9 +158,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
         })}
       </div>
       {matches > found.length && search.state === 'complete' && (
-        <p className="faint">
-          Only the first {formatCount(found.length)} of {formatCount(matches)} matching lines are listed.
-        </p>
+        <p className="faint">{texts.onlyTheFirstOfMatchingLines(found.length, matches)}</p>
       )}
     </div>
   )

@@ -6,7 +6,7 @@ import { explainError } from '../api/explain-error.ts'
 import { type KeyBinding, useKeys } from '../state/keys.ts'
 import { copyText } from '../ui/copy-button.tsx'
 import { notifyError } from '../ui/notify.tsx'
-import { formatBytes, formatCount } from '../ui/numbers.ts'
+import { formatBytes } from '../ui/numbers.ts'
 import { LogGoTo } from './log-go-to.tsx'
 import { downloadLog } from './download-log.ts'
 import type { LogsClient } from './follow-log.ts'
@@ -15,6 +15,7 @@ import scrollbar from './log-scrollbar.module.css'
 import classes from './log-terminal.module.css'
 import { LogSearchBox, MatchList } from './log-search-box.tsx'
 import { EMPTY_LOG, type LineRange, type LogSnapshot, LogView } from './log-view.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 export interface LogTerminalProps {
   /** The whole client, because its parts are proxies that are created anew on each access. */
@@ -78,19 +79,19 @@ export function LogTerminal(props: LogTerminalProps) {
   const { showsTimes, marked } = snapshot
   const toggleTimes = () => view?.showTimes(!showsTimes)
   const bindings: KeyBinding[] = [
-    { key: 'f', label: 'Follow the end of the log', run: () => view?.follow(!snapshot.isFollowing) },
-    { key: 'e', label: 'Next ERROR', run: () => void view?.showNextError() },
-    { key: 'n', label: 'Next match', run: () => view?.findNext(1) },
-    { key: 'N', label: 'Previous match', run: () => view?.findNext(-1) },
-    { key: 'w', label: 'Wrap long lines', run: () => view?.wrap(!snapshot.isWrapping) },
-    { key: 't', label: 'Show times', run: toggleTimes }
+    { key: 'f', label: texts.followTheEndOfTheLog, run: () => view?.follow(!snapshot.isFollowing) },
+    { key: 'e', label: texts.nextError, run: () => void view?.showNextError() },
+    { key: 'n', label: texts.nextMatch, run: () => view?.findNext(1) },
+    { key: 'N', label: texts.previousMatch, run: () => view?.findNext(-1) },
+    { key: 'w', label: texts.wrapLongLines, run: () => view?.wrap(!snapshot.isWrapping) },
+    { key: 't', label: texts.showTimes, run: toggleTimes }
   ]
-  if (hasSearchKey) bindings.push({ key: '/', label: 'Search the log', run: () => searchBox.current?.focus() })
-  useKeys('Log', bindings, hasKeys)
+  if (hasSearchKey) bindings.push({ key: '/', label: texts.searchTheLog, run: () => searchBox.current?.focus() })
+  useKeys(texts.log, bindings, hasKeys)
 
   return (
     <LogFrame
-      label={`Log of ${title}`}
+      label={texts.logOf(title)}
       testId="log"
       data={{ 'data-size-bytes': snapshot.sizeBytes, 'data-skipped-bytes': snapshot.skippedBytes }}
       host={host}
@@ -101,18 +102,18 @@ export function LogTerminal(props: LogTerminalProps) {
         <LogSearchBox box={searchBox} view={view} snapshot={snapshot} isListing={isListing} onListing={setListing} />
       }
       actionsBefore={
-        <Tooltip label="Next ERROR (e)">
-          <ActionIcon onClick={() => void view?.showNextError()} aria-label="Next ERROR">
+        <Tooltip label={texts.nextErrorE}>
+          <ActionIcon onClick={() => void view?.showNextError()} aria-label={texts.nextError}>
             <IconAlertCircle size={16} />
           </ActionIcon>
         </Tooltip>
       }
       actionsBetween={
         <>
-          <Tooltip label={showsTimes ? 'Times are shown (t)' : 'Times are hidden (t)'}>
+          <Tooltip label={showsTimes ? texts.timesAreShownT : texts.timesAreHiddenT}>
             <ActionIcon
               onClick={toggleTimes}
-              aria-label="Show times"
+              aria-label={texts.showTimes}
               aria-pressed={showsTimes}
               data-on={showsTimes || undefined}
             >
@@ -120,10 +121,10 @@ export function LogTerminal(props: LogTerminalProps) {
             </ActionIcon>
           </Tooltip>
           {addressOf !== undefined && marked !== null && (
-            <Tooltip label={`Copy a link to ${wordsOf(marked)}`}>
+            <Tooltip label={texts.copyALinkTo(wordsOf(marked))}>
               <ActionIcon
-                onClick={() => copyText(addressOf(marked), 'Link copied')}
-                aria-label={`Copy a link to ${wordsOf(marked)}`}
+                onClick={() => copyText(addressOf(marked), texts.linkCopied)}
+                aria-label={texts.copyALinkTo(wordsOf(marked))}
               >
                 <IconLink size={16} />
               </ActionIcon>
@@ -131,8 +132,8 @@ export function LogTerminal(props: LogTerminalProps) {
           )}
         </>
       }
-      copyLabel="Copy the selection, the marked lines, or all lines shown"
-      copyName="Copy the log"
+      copyLabel={texts.copyTheSelectionTheMarkedLines}
+      copyName={texts.copyTheLog}
       actionsAfter={
         <>
           <DownloadButton {...props} fileName={fileName} />
@@ -164,7 +165,7 @@ export function LogTerminal(props: LogTerminalProps) {
 }
 
 function wordsOf({ from, to }: LineRange): string {
-  return from === to ? `line ${formatCount(from)}` : `lines ${formatCount(from)} to ${formatCount(to)}`
+  return from === to ? texts.line2(from) : texts.linesTo(from, to)
 }
 
 function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalProps) {
@@ -174,14 +175,14 @@ function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalP
     try {
       await downloadLog({ logs: client.logs, jobId, attemptNumber, fileName, onProgress: setShare })
     } catch (error) {
-      notifyError('Could not download the log', error)
+      notifyError(texts.couldNotDownloadTheLog, error)
     } finally {
       setShare(null)
     }
   }
   return (
-    <Tooltip label={share === null ? 'Download the whole log' : `Downloading, ${Math.round(share * 100)} %`}>
-      <ActionIcon onClick={() => void download()} loading={share !== null} aria-label="Download the log">
+    <Tooltip label={share === null ? texts.downloadTheWholeLog : texts.downloading(Math.round(share * 100))}>
+      <ActionIcon onClick={() => void download()} loading={share !== null} aria-label={texts.downloadTheLog}>
         <IconDownload size={16} />
       </ActionIcon>
     </Tooltip>
@@ -201,17 +202,11 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
       <div className={classes.waiting} role="alert">
         <strong>{title}</strong>
         <p>{text}</p>
-        {state.kind === 'interrupted' ? <p>Trying again…</p> : <Button onClick={onRetry}>Retry</Button>}
+        {state.kind === 'interrupted' ? <p>{texts.tryingAgain}</p> : <Button onClick={onRetry}>{texts.retry}</Button>}
       </div>
     )
   }
-  return (
-    <div className={classes.waiting}>
-      {state.kind === 'complete'
-        ? 'There is no log: the run did not write one, or its node or retention has deleted it.'
-        : waitingText}
-    </div>
-  )
+  return <div className={classes.waiting}>{state.kind === 'complete' ? texts.thereIsNoLogTheRun : waitingText}</div>
 }
 
 function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: boolean; goTo: ReactNode }) {
@@ -221,27 +216,23 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
       <span>
         {goTo} · {formatBytes(sizeBytes)}
       </span>
-      {skippedBytes > 0 && (
-        <span className="tone-wait">
-          {formatBytes(skippedBytes)} skipped to keep up with the log. Scroll up to read the skipped lines.
-        </span>
-      )}
-      {isLoading && <span className="faint">loading…</span>}
+      {skippedBytes > 0 && <span className="tone-wait">{texts.skippedToKeepUpWithThe(formatBytes(skippedBytes))}</span>}
+      {isLoading && <span className="faint">{texts.loading}</span>}
       <span className={`${classes.state} push`} role="status">
-        {state.kind === 'live' && <span className="tone-run">● live</span>}
+        {state.kind === 'live' && <span className="tone-run">{texts.live}</span>}
         {state.kind === 'complete' && isCut && (
-          <Tooltip label="The node deleted the rest of this log or is gone. The part that was copied before is kept. See the job’s timeline for details.">
+          <Tooltip label={texts.theNodeDeletedTheRestOf}>
             <span className="tone-wait" tabIndex={0}>
-              ▲ incomplete: only the copied part is kept
+              {texts.incompleteOnlyTheCopiedPart}
             </span>
           </Tooltip>
         )}
         {state.kind === 'complete' && !isCut && (
           <>
-            <IconCheck size={13} aria-hidden /> complete
+            <IconCheck size={13} aria-hidden /> {texts.complete}
           </>
         )}
-        {state.kind === 'interrupted' && <span className="tone-wait">▲ interrupted, trying again…</span>}
+        {state.kind === 'interrupted' && <span className="tone-wait">{texts.interruptedTryingAgain}</span>}
       </span>
     </>
   )

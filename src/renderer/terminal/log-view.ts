@@ -8,6 +8,7 @@ import { highlightsIn, LogSearch, type SearchQuery, type SearchState } from './l
 import type { ViewRow } from './log-viewport.ts'
 import { ACTIVE_MATCH, GUTTER, MARKED, MATCH } from './terminal-look.ts'
 import { NARROW_COLUMNS, TerminalView, type ViewSnapshot } from './terminal-view.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 /** Lines of the log, by number; the first is 1. */
 export interface LineRange {
@@ -225,7 +226,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
       if (this.isClosed) return
-      this.#options.onError('Could not go to this line', error)
+      this.#options.onError(texts.couldNotGoToThisLine, error)
       // Nothing is held yet: the end of the log, or why there is none.
       if (this.#feed.window.startOffset === null) this.follow(true)
     })
@@ -283,7 +284,7 @@ export class LogView extends TerminalView<LogSnapshot> {
         if (next !== undefined) return next.offset
       }
     } catch (error) {
-      this.#options.onError('Could not search the log', error)
+      this.#options.onError(texts.couldNotSearchTheLog, error)
     } finally {
       stopping.abort()
     }

@@ -3,12 +3,13 @@ import { IconSearch } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
 import { useKeys } from '../state/keys.ts'
 import { Kbd } from '../ui/kbd.tsx'
-import { formatCount, plural } from '../ui/numbers.ts'
+import { formatCount } from '../ui/numbers.ts'
 import type { LogsClient } from './follow-log.ts'
 import { LogFrame, useTerminalView } from './log-frame.tsx'
 import searchClasses from './log-search-box.module.css'
 import classes from './log-terminal.module.css'
 import { EMPTY_MERGED, type MergedSource, MergedView } from './merged-view.ts'
+import { texts } from '../../shared/texts/ui/terminal.ts'
 
 interface MergedTerminalProps {
   /** The whole client, because its parts are proxies that are created anew on each access. */
@@ -33,19 +34,19 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
     view?.find(wanted, direction)
   }
   useKeys(
-    'Log',
+    texts.log,
     [
-      { key: 'f', label: 'Follow the end of the logs', run: () => view?.follow(!snapshot.isFollowing) },
-      { key: 'n', label: 'Next match', run: () => find(text, 1) },
-      { key: 'N', label: 'Previous match', run: () => find(text, -1) },
-      { key: 'w', label: 'Wrap long lines', run: () => view?.wrap(!snapshot.isWrapping) },
-      { key: '/', label: 'Search the lines shown', run: () => box.current?.focus() }
+      { key: 'f', label: texts.followTheEndOfTheLogs, run: () => view?.follow(!snapshot.isFollowing) },
+      { key: 'n', label: texts.nextMatch, run: () => find(text, 1) },
+      { key: 'N', label: texts.previousMatch, run: () => find(text, -1) },
+      { key: 'w', label: texts.wrapLongLines, run: () => view?.wrap(!snapshot.isWrapping) },
+      { key: '/', label: texts.searchTheLinesShown, run: () => box.current?.focus() }
     ],
     hasKeys
   )
   return (
     <LogFrame
-      label="Merged logs"
+      label={texts.mergedLogs}
       testId="merged-log"
       host={host}
       view={view}
@@ -56,8 +57,8 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           <input
             ref={box}
             value={text}
-            placeholder="Search the lines shown"
-            aria-label="Search the lines shown"
+            placeholder={texts.searchTheLinesShown}
+            aria-label={texts.searchTheLinesShown}
             spellCheck={false}
             onChange={(event) => find(event.target.value, 0)}
             onKeyDown={(event) => {
@@ -70,20 +71,18 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           />
           {text !== '' && (
             <span className={searchClasses.matches} role="status">
-              {snapshot.matches === 0 ? 'no matches' : formatCount(snapshot.matches)} <Kbd>n</Kbd> <Kbd>N</Kbd>
+              {snapshot.matches === 0 ? texts.noMatches : formatCount(snapshot.matches)} <Kbd>n</Kbd> <Kbd>N</Kbd>
             </span>
           )}
         </Group>
       }
-      copyLabel="Copy the selection, or all lines shown"
-      copyName="Copy the logs"
+      copyLabel={texts.copyTheSelectionOrAllLines}
+      copyName={texts.copyTheLogs}
       status={
         <>
-          <span>
-            {plural(snapshot.lineCount, 'line')} from {sources.length} logs
-          </span>
+          <span>{texts.lineFromLogs(snapshot.lineCount, sources.length)}</span>
           <span className={`${classes.state} push`} role="status">
-            {snapshot.liveCount > 0 && <span className="tone-run">● {snapshot.liveCount} live</span>}
+            {snapshot.liveCount > 0 && <span className="tone-run">{texts.live2(snapshot.liveCount)}</span>}
           </span>
         </>
       }

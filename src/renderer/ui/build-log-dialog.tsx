@@ -11,6 +11,7 @@ import classes from './build-log-dialog.module.css'
 import { StepProgress, EnvironmentStateText, environmentName, pythonWords } from './environment.tsx'
 import { RebuildButton } from './rebuild-button.tsx'
 import { ErrorState } from './states.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** The output of building an environment, as it was printed. */
 export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => void }) {
@@ -22,11 +23,11 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
       opened
       onClose={onClose}
       size={860}
-      title={environment ? `${environmentName(environment)}: build log` : 'Build log'}
+      title={environment ? texts.buildLog(environmentName(environment)) : texts.buildLog2}
     >
       <Stack gap={10} h="min(66vh, 640px)">
         {data !== undefined && environment === undefined ? (
-          <p className="dim">This environment no longer exists.</p>
+          <p className="dim">{texts.thisEnvironmentNoLongerExists}</p>
         ) : (
           environment && <BuildLog environment={environment} />
         )}
@@ -52,12 +53,12 @@ function BuildLog({ environment }: { environment: Environment }) {
         <span className="grow" />
         {!isFollowing && (
           <Button leftSection={<IconArrowDown size={14} />} onClick={() => setFollowing(true)}>
-            {isOpen ? 'Follow' : 'Jump to end'}
+            {isOpen ? texts.follow : texts.jumpToEnd}
           </Button>
         )}
         <RebuildButton environment={environment} />
-        <Tooltip label="Copy log">
-          <ActionIcon onClick={() => copyLog(text)} disabled={text === ''} aria-label="Copy log">
+        <Tooltip label={texts.copyLog}>
+          <ActionIcon onClick={() => copyLog(text)} disabled={text === ''} aria-label={texts.copyLog}>
             <IconCopy size={16} />
           </ActionIcon>
         </Tooltip>
@@ -69,11 +70,11 @@ function BuildLog({ environment }: { environment: Environment }) {
         </p>
       )}
       {error !== null ? (
-        <ErrorState what="the log" error={error} onRetry={retry} />
+        <ErrorState what={texts.theLog} error={error} onRetry={retry} />
       ) : (
         // A fast log would flood a screen reader: it can be read, but only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
-          {text === '' && <span>{isOpen ? 'The log is empty so far.' : 'No build log.'}</span>}
+          {text === '' && <span>{isOpen ? texts.theLogIsEmptySoFar : texts.noBuildLog}</span>}
           {text}
         </pre>
       )}

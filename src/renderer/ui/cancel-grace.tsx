@@ -4,6 +4,7 @@ import { create } from 'zustand'
 import { useNow } from './clock.ts'
 import { notifyError, showNotice } from './notify.tsx'
 import { plural } from './numbers.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 export const GRACE_MS = 5_000
 
@@ -72,7 +73,7 @@ window.addEventListener('pagehide', sendPendingCancels)
 
 function undoAll({ notice, undo }: Pending): void {
   drop(notice)
-  undo?.().catch((error: unknown) => notifyError('Could not undo', error))
+  undo?.().catch((error: unknown) => notifyError(texts.couldNotUndo, error))
 }
 
 function sendNow(notice: string): void {
@@ -100,7 +101,7 @@ const publish = () =>
 export function useCancelCountdown(id: string): string | null {
   const atMs = usePendingCancels(({ byId }) => byId.get(id)?.atMs)
   const nowMs = useNow()
-  return atMs === undefined ? null : `cancel in ${secondsLeft(atMs, nowMs)} s`
+  return atMs === undefined ? null : texts.cancelInS(secondsLeft(atMs, nowMs))
 }
 
 /** The shared clock may be a second behind. */
@@ -116,10 +117,10 @@ function GraceNotice({ notice }: { notice: string }) {
     <Group justify="space-between" wrap="nowrap">
       <span id={notice} role="status">
         Cancelling {one.name ?? plural(one.ids.size + (one.others ?? 0), 'job')} in {secondsLeft(one.atMs, nowMs)} s.{' '}
-        <span className="faint">Closing this page cancels immediately.</span>
+        <span className="faint">{texts.closingThisPageCancelsImmediately}</span>
       </span>
       <Button flex="none" aria-describedby={notice} onClick={() => undoAll(one)}>
-        Undo
+        {texts.undo}
       </Button>
     </Group>
   )

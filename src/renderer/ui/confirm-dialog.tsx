@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { FormFailure } from './fields/form-failure.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ConfirmDialogProps {
   /** A question that names the object. */
@@ -27,7 +28,7 @@ interface ConfirmDialogProps {
 
 /** Asks before an action that cannot be undone. */
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, children, act, onAct, isActing, error = null, keep = 'Cancel', instead, onClose } = props
+  const { title, children, act, onAct, isActing, error = null, keep = texts.cancel, instead, onClose } = props
   return (
     <Dialog opened onClose={onClose} title={title} size={460}>
       <DialogText>{children}</DialogText>

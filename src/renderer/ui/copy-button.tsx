@@ -1,14 +1,15 @@
 import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from '@mantine/core'
 import { IconCheck, IconCopy } from '@tabler/icons-react'
 import { notifyDone, notifyError } from './notify.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** Copies `value`; `what` is its name for the tooltip: `Copy the job ID`. */
 export function CopyButton({ value, what }: { value: string; what: string }) {
   return (
     <MantineCopyButton value={value}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? 'Copied' : `Copy ${what}`}>
-          <ActionIcon size={20} style={{ verticalAlign: 'middle' }} onClick={copy} aria-label={`Copy ${what}`}>
+        <Tooltip label={copied ? texts.copied : texts.copy(what)}>
+          <ActionIcon size={20} style={{ verticalAlign: 'middle' }} onClick={copy} aria-label={texts.copy(what)}>
             {copied ? <IconCheck size={14} className="tone-ok" /> : <IconCopy size={14} />}
           </ActionIcon>
         </Tooltip>
@@ -30,12 +31,12 @@ export function CopyText({ value, what }: { value: string; what: string }) {
 export const copyText = (text: string, done: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(`${done}.`),
-    (error: unknown) => notifyError('Could not copy', error)
+    (error: unknown) => notifyError(texts.couldNotCopy, error)
   )
 
 /** Copies a log, or the selected part of it, and says so. */
 export const copyLog = (text: string): void =>
   void navigator.clipboard.writeText(text).then(
-    () => notifyDone('Log copied.'),
-    (error: unknown) => notifyError('Could not copy the log', error)
+    () => notifyDone(texts.logCopied),
+    (error: unknown) => notifyError(texts.couldNotCopyTheLog, error)
   )

@@ -1,13 +1,11 @@
 import { formatCount } from './numbers.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** How many pages, items or errors a run has. null: a dash that explains itself, not 0. */
 export function Count({ value, tone }: { value: number | null; tone?: string | undefined }) {
   if (value !== null) return <span className={tone}>{formatCount(value)}</span>
   return (
-    <span
-      className="faint"
-      title="Unknown: the log does not say. Scrapy’s closing stats are missing, or do not count it."
-    >
+    <span className="faint" title={texts.unknownTheLogDoesNotSay}>
       –
     </span>
   )

@@ -4,11 +4,12 @@ import type { ReactNode } from 'react'
 import type { Environment, StartMode } from '../../shared/contract/index.ts'
 import type { Tone } from './status.tsx'
 import classes from './environment.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 const KIND_WORDS: Record<Environment['kind'], string> = {
-  main: 'Main',
-  interpreter: 'Interpreter',
-  requirements: 'From requirements'
+  main: texts.main,
+  interpreter: texts.interpreter,
+  requirements: texts.fromRequirements
 }
 
 /** `Main`, `From requirements 7be1f0c2`. */
@@ -18,7 +19,7 @@ export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>):
 
 /** `Python 3.13.2, Scrapy 2.13.3`, as far as known. */
 export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'version' | 'scrapyVersion'>): string {
-  return [version && `Python ${version}`, scrapyVersion && `Scrapy ${scrapyVersion}`].filter(Boolean).join(', ')
+  return [version && texts.python(version), scrapyVersion && texts.scrapy(scrapyVersion)].filter(Boolean).join(', ')
 }
 
 const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }> = {
@@ -49,7 +50,7 @@ export function StepProgress({ progress }: { progress: Environment['progress'] }
         </span>
         {percent !== null && <span>{percent} %</span>}
       </Flex>
-      <Progress value={percent ?? 100} animated={percent === null} aria-label="Building the environment" />
+      <Progress value={percent ?? 100} animated={percent === null} aria-label={texts.buildingTheEnvironment} />
     </Stack>
   )
 }

@@ -3,6 +3,7 @@ import { IconX, IconSearch } from '@tabler/icons-react'
 import type { ReactNode, RefObject } from 'react'
 import classes from './filter-bar.module.css'
 import filterBoxClasses from './filter-box.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface FilterBarProps {
   /** Filters without a field of their own, each with a button that removes it. */
@@ -16,19 +17,19 @@ interface FilterBarProps {
 /** The filters of a list, below the head of its screen. */
 export function FilterBar({ chips = [], onClear, children }: FilterBarProps) {
   return (
-    <Group gap={8} className={classes.bar} role="group" aria-label="Filter">
+    <Group gap={8} className={classes.bar} role="group" aria-label={texts.filter}>
       {children}
       {chips.map(({ label, onRemove }) => (
         <Flex key={label} component="span" display="inline-flex" align="center" gap={4} className={classes.chip}>
           <span className="ellipsis">{label}</span>
-          <ActionIcon size={18} aria-label={`Remove filter ${label}`} onClick={onRemove}>
+          <ActionIcon size={18} aria-label={texts.removeFilter(label)} onClick={onRemove}>
             <IconX size={12} />
           </ActionIcon>
         </Flex>
       ))}
       {onClear !== null && (
         <Button size="compact-sm" variant="subtle" color="gray" onClick={onClear}>
-          Clear filter
+          {texts.clearFilter}
         </Button>
       )}
     </Group>

@@ -2,6 +2,7 @@ import { Flex, Stack } from '@mantine/core'
 import { IconChevronRight } from '@tabler/icons-react'
 import { type ReactNode, useState } from 'react'
 import classes from './fold.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface FoldProps {
   title: string
@@ -21,7 +22,7 @@ export function Fold({ title, summary, isWrong = false, children }: FoldProps) {
       <button type="button" className={classes.head} aria-expanded={isOpened} onClick={() => setOpened(!isOpened)}>
         <IconChevronRight size={14} aria-hidden />
         <strong>{title}</strong>{' '}
-        <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{isWrong ? 'contains errors' : summary}</span>
+        <span className={`ellipsis ${isWrong ? 'tone-bad' : 'dim'}`}>{isWrong ? texts.containsErrors : summary}</span>
       </button>
       {isOpened && (
         <Stack gap={12} className={classes.body}>

@@ -1,4 +1,5 @@
 import classes from './kbd.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** A keyboard key. */
 export function Kbd({ children }: { children: string }) {
@@ -6,4 +7,4 @@ export function Kbd({ children }: { children: string }) {
 }
 
 /** `Ctrl K`, or `⌘ K` on a Mac. */
-export const modKey = (key: string): string => (/mac/i.test(navigator.platform) ? `⌘ ${key}` : `Ctrl ${key}`)
+export const modKey = (key: string): string => (/mac/i.test(navigator.platform) ? `⌘ ${key}` : texts.ctrl(key))

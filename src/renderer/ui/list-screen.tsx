@@ -7,6 +7,7 @@ import classes from './list-screen.module.css'
 import { ScreenHead } from './panel.tsx'
 import { QueryState, type QueryStateProps, RowsSkeleton } from './states.tsx'
 import { VirtualTable, type VirtualTableProps } from './table/virtual-table.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ListScreenProps<Row> {
   title: string
@@ -39,7 +40,7 @@ interface ListScreenProps<Row> {
 export function ListScreen<Row>(props: ListScreenProps<Row>) {
   const { title, filterBox, keys = [], query, what, table } = props
   const filterInput = useRef<HTMLInputElement>(null)
-  const filterKey = { key: '/', label: 'Filter', run: () => filterInput.current?.focus() }
+  const filterKey = { key: '/', label: texts.filter, run: () => filterInput.current?.focus() }
   useKeys(props.keysTitle ?? title, filterBox === undefined ? keys : [filterKey, ...keys])
   return (
     <>

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { Kbd } from './kbd.tsx'
 import classes from './marks-bar.module.css'
 import { plural } from './numbers.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface MarksBarProps {
   /** How many are marked, and what one is called. */
@@ -16,11 +17,11 @@ interface MarksBarProps {
 /** Below a list: what can be done with the marked rows. */
 export function MarksBar({ count, noun, children, onClear }: MarksBarProps) {
   return (
-    <Group gap={8} className={classes.bar} role="toolbar" aria-label={`Selected ${noun}s`}>
-      <strong>{plural(count, noun)} selected</strong>
+    <Group gap={8} className={classes.bar} role="toolbar" aria-label={texts.selectedS(noun)}>
+      <strong>{texts.selected(plural(count, noun))}</strong>
       {children}
-      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
-        Clear selection
+      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>{texts.esc}</Kbd>}>
+        {texts.clearSelection}
       </Button>
     </Group>
   )

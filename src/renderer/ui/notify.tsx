@@ -2,6 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { type NotificationData, Notifications, notifications } from '@mantine/notifications'
 import { useId } from 'react'
 import { explainError } from '../api/explain-error.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 const UNDO_MS = 10_000
 let nextId = 1
@@ -38,7 +39,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
     try {
       await undo()
     } catch (error) {
-      notifyError('Could not undo', error)
+      notifyError(texts.couldNotUndo, error)
     }
   }
   showNotice({
@@ -47,7 +48,7 @@ export function notifyUndo(text: string, undo: () => void | Promise<unknown>, ab
     onClose: () => {
       if (about !== undefined && offered.get(about) === id) offered.delete(about)
     },
-    message: <TextWithButton text={text} act="Undo" onAct={() => void onUndo()} />
+    message: <TextWithButton text={text} act={texts.undo} onAct={() => void onUndo()} />
   })
 }
 

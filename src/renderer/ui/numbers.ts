@@ -1,13 +1,6 @@
+import { texts } from '../../shared/texts/ui/shared.ts'
 export { formatBytes } from '../../shared/format-bytes.ts'
-
-const counts = new Intl.NumberFormat('en')
-
-/** `1,204`. */
-export const formatCount = (value: number): string => counts.format(value)
-
-/** `1 job`, `2 jobs`. */
-export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${formatCount(count)} ${count === 1 ? one : many}`
+export { formatCount, plural } from '../../shared/numbers.ts'
 
 /** `184 MB`, `1.5 GB`: in units of 1,024, as limits and operating systems count memory. */
 export function formatMemory(sizeBytes: number): string {
@@ -24,8 +17,8 @@ export function formatSeconds(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`
   const whole = Math.round(seconds)
   if (whole < 60) return `${whole} s`
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
-  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+  if (whole < 3600) return texts.minS(Math.floor(whole / 60), whole % 60)
+  return texts.hMin(Math.floor(whole / 3600), Math.floor((whole % 3600) / 60))
 }
 
 /** `3 nodes · 24 slots · 1 with problems`: skips what is unknown or not worth mentioning. */

@@ -4,6 +4,7 @@ import panelsScreenClasses from './panels-screen.module.css'
 import { ActionIcon, Flex, Group, Stack, Tooltip } from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
 import paneHeadClasses from './pane-head.module.css'
+import { texts as words } from '../../shared/texts/ui/shared.ts'
 
 interface PanelProps {
   title?: ReactNode
@@ -131,8 +132,8 @@ export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
       {children}
       <Flex component="span" gap={8} className="fixed push">
         {menu}
-        <Tooltip label="Close (Esc)">
-          <ActionIcon onClick={onClose} aria-label={`Close ${what}`}>
+        <Tooltip label={words.closeEsc}>
+          <ActionIcon onClick={onClose} aria-label={words.close(what)}>
             <IconX size={16} />
           </ActionIcon>
         </Tooltip>

@@ -6,8 +6,9 @@ import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { StepProgress } from './environment.tsx'
 import { notifyError } from './notify.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
-const NOT_STEPPED: Progress = { text: 'Creating', done: false, share: null }
+const NOT_STEPPED: Progress = { text: texts.creating, done: false, share: null }
 
 /** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
@@ -20,7 +21,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
       for await (const each of await client.system.createEnvironment()) setStep(each)
       await refetch()
     },
-    onError: (error) => notifyError('Could not create the environment', error),
+    onError: (error) => notifyError(texts.couldNotCreateTheEnvironment, error),
     onSettled: () => setStep(NOT_STEPPED)
   })
   // Another window, or the engine itself, may be creating it.
@@ -33,7 +34,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
   if (!may) return null
   return (
     <Button variant={primary ? 'filled' : 'default'} onClick={() => mutate()}>
-      Create environment
+      {texts.createEnvironment}
     </Button>
   )
 }

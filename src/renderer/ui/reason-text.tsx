@@ -1,12 +1,13 @@
 import { Tooltip } from '@mantine/core'
 import { explainReason } from '../../shared/outcome-reasons.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** Why a job ended, with a word for it and an explanation, if it is a known reason. */
 export function ReasonText({ reason }: { reason: string }) {
   const known = explainReason(reason)
   if (known === null) return <strong>{reason}</strong>
   const { label, text, zyte } = known
-  const alike = zyte === null || zyte === reason ? '' : ` Scrapy Cloud: ${zyte}.`
+  const alike = zyte === null || zyte === reason ? '' : texts.scrapyCloud(zyte)
   return (
     <Tooltip label={`${text}${alike}`} multiline maw={360}>
       <span tabIndex={0}>

@@ -5,12 +5,13 @@ import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { environmentName } from './environment.tsx'
 import { notifyError } from './notify.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 export function useRebuild(environment: Environment): { rebuild: () => void; isAsking: boolean } {
   const { query } = useApi()
   const { mutate, isPending } = useMutation(
     query.environments.rebuild.mutationOptions({
-      onError: (error) => notifyError(`Could not rebuild ${environmentName(environment)}`, error)
+      onError: (error) => notifyError(texts.couldNotRebuild(environmentName(environment)), error)
     })
   )
   return { rebuild: () => mutate({ id: environment.id }), isAsking: isPending }
@@ -23,7 +24,7 @@ export function RebuildButton({ environment }: { environment: Environment }) {
   if (!may || environment.state !== 'failed' || environment.kind !== 'requirements') return null
   return (
     <Button loading={isAsking} onClick={rebuild}>
-      Rebuild
+      {texts.rebuild}
     </Button>
   )
 }

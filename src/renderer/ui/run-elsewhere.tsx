@@ -8,7 +8,7 @@ import { useMay } from '../api/use-me.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
-import { plural } from './numbers.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** Gives up the live runs of a node that does not respond, after explaining what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
@@ -19,7 +19,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
   const read = useMutation({
     mutationFn: () => readJobs(client, { nodeId, status: ['starting', 'running'] }),
     onSuccess: (jobs) => setIds(jobs.map(({ id }) => id)),
-    onError: (error) => notifyError(`Could not load the live jobs of ${nodeName}`, error)
+    onError: (error) => notifyError(texts.couldNotLoadTheLiveJobs(nodeName), error)
   })
   const giveUp = useMutation(
     query.jobs.runElsewhere.mutationOptions({
@@ -27,38 +27,36 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
       onSuccess: ({ changed }) =>
         notifyDone(
           changed.length === 0
-            ? `Nothing was changed: ${nodeName} is reachable again, or its jobs have ended.`
-            : `${plural(changed.length, 'job')} of ${nodeName} queued for other nodes.`
+            ? texts.nothingWasChangedIsReachable(nodeName)
+            : texts.jobOfQueuedForOtherNodes(changed.length, nodeName)
         ),
-      onError: (error) => notifyError(`Could not run the jobs of ${nodeName} elsewhere`, error)
+      onError: (error) => notifyError(texts.couldNotRunTheJobsOf(nodeName), error)
     })
   )
   if (!may) return null
-  const title = `Run jobs of ${nodeName} elsewhere?`
+  const title = texts.runJobsOfElsewhere(nodeName)
   return (
     <>
       <Button loading={read.isPending} onClick={() => read.mutate()}>
-        Run elsewhere
+        {texts.runElsewhere}
       </Button>
       {ids?.length === 0 && (
         <Dialog opened onClose={close} title={title}>
-          <DialogText>There are no live jobs on {nodeName}.</DialogText>
+          <DialogText>{texts.thereAreNoLiveJobsOn(nodeName)}</DialogText>
           <DialogFoot>
-            <Button onClick={close}>Close</Button>
+            <Button onClick={close}>{texts.close2}</Button>
           </DialogFoot>
         </Dialog>
       )}
       {ids !== null && ids.length > 0 && (
         <ConfirmDialog
           title={title}
-          act="Run elsewhere"
+          act={texts.runElsewhere}
           onAct={() => giveUp.mutate({ ids })}
           focusesAct
           onClose={close}
         >
-          {ids.length === 1
-            ? `1 job was live on ${nodeName} when it last responded. It is queued again for other nodes. If it still runs there, it runs twice and is marked.`
-            : `${plural(ids.length, 'job')} were live on ${nodeName} when it last responded. They are queued again for other nodes. Those that still run there run twice and are marked.`}
+          {ids.length === 1 ? texts.n1JobWasLiveOnWhen(nodeName) : texts.jobWereLiveOnWhenIt(ids.length, nodeName)}
         </ConfirmDialog>
       )}
     </>

@@ -1,5 +1,6 @@
 import type { Node } from '../../shared/contract/index.ts'
 import { formatCount } from './numbers.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** Over nodes that respond, as in the engine's figures: a node that takes no more jobs counts with what runs there. */
 export function countSlots(nodes: ReadonlyArray<Pick<Node, 'health' | 'mode' | 'stuckSinceMs' | 'slots' | 'runs'>>): {
@@ -24,5 +25,5 @@ export function splitSlots(
 ): { inUse: number; over: string | null; hint: string | undefined } {
   if (used <= total) return { inUse: used, over: null, hint: undefined }
   const over = `+${formatCount(used - total)}`
-  return { inUse: total, over, hint: `${over} on the nodes beyond their slots, queued there` }
+  return { inUse: total, over, hint: texts.onTheNodesBeyondTheirSlots(over) }
 }

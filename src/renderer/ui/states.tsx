@@ -4,6 +4,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { explainError } from '../api/explain-error.ts'
 import classes from './states.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface EmptyStateProps {
   icon?: ReactNode
@@ -30,7 +31,7 @@ interface NoMatchProps extends Omit<EmptyStateProps, 'action'> {
 
 /** A list that its filter emptied. */
 export function NoMatch({ onClear, ...props }: NoMatchProps) {
-  return <EmptyState {...props} action={<Button onClick={onClear}>Clear filter</Button>} />
+  return <EmptyState {...props} action={<Button onClick={onClear}>{texts.clearFilter}</Button>} />
 }
 
 /** What failed, why, what next; with Retry. `what` completes "Could not load …". */
@@ -40,13 +41,11 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
     <Group align="stretch" gap={10} wrap="nowrap" className={`${classes.error} notice-bad`} role="alert">
       <IconAlertTriangle size={18} className="tone-bad" aria-hidden />
       <div>
-        <strong>
-          Could not load {what}: {title.charAt(0).toLowerCase() + title.slice(1)}
-        </strong>
+        <strong>{texts.couldNotLoad(what, title.charAt(0).toLowerCase() + title.slice(1))}</strong>
         <p>
           {text} {code !== null && <span className="faint mono">{code}</span>}
         </p>
-        {onRetry && <Button onClick={onRetry}>Retry</Button>}
+        {onRetry && <Button onClick={onRetry}>{texts.retry}</Button>}
       </div>
     </Group>
   )
@@ -55,7 +54,7 @@ export function ErrorState({ what, error, onRetry }: { what: string; error: unkn
 /** Grey rows in place of what is loading; shown only after 150 ms, so that fast responses do not flash. */
 export function RowsSkeleton({ rows = 8 }: { rows?: number }) {
   return (
-    <Stack gap={16} className={classes.skeleton} role="status" aria-label="Loading">
+    <Stack gap={16} className={classes.skeleton} role="status" aria-label={texts.loading}>
       {Array.from({ length: rows }, (_, index) => (
         <i key={index} style={{ width: `${55 + ((index * 37) % 40)}%` }} />
       ))}

@@ -13,6 +13,7 @@ import {
 import type { Node, NodeHealth, ShownStatus } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
 import { formatInstant } from './time.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
@@ -52,16 +53,16 @@ export function StatusText({ status, word, title }: { status: ShownStatus; word?
 
 /** For a live job whose node is unreachable: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
-  const title = `State unknown: the node has been unreachable since ${formatInstant(sinceMs)}`
+  const title = texts.stateUnknownTheNodeHasBeen(formatInstant(sinceMs))
   return <StatusText status="unknown" title={title} />
 }
 
 const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
-  unknown: { tone: 'off', word: 'not checked yet' },
+  unknown: { tone: 'off', word: texts.notCheckedYet },
   up: { tone: 'ok', word: 'up' },
   down: { tone: 'bad', word: 'down' },
-  unauthorized: { tone: 'bad', word: 'authentication failed' },
-  invalid: { tone: 'bad', word: 'not a Scrapyd server' }
+  unauthorized: { tone: 'bad', word: texts.authenticationFailed },
+  invalid: { tone: 'bad', word: texts.notAScrapydServer }
 }
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>

@@ -5,6 +5,7 @@ import type { AlertWatch } from '../../shared/alert-watches.ts'
 import { useMay } from '../api/use-me.ts'
 import { newAlertRule } from '../state/open-dialogs.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** What can be watched from the page of a thing. */
 export type Watched =
@@ -15,18 +16,18 @@ export type Watched =
 type Entry = readonly [watch: AlertWatch, label: string, over?: Partial<AlertRuleSettings>]
 
 const OF_SPIDER: readonly Entry[] = [
-  ['spider_fails', 'this spider fails'],
-  ['spider_fails', 'this spider fails 3 times in a row', { threshold: 3 }],
-  ['spider_items', 'a run has too few items'],
-  ['spider_unusual', 'a run is unlike the earlier ones'],
-  ['spider_overdue', 'this spider has not succeeded for a day'],
-  ['job_runs_long', 'a job runs too long'],
-  ['error_appears', 'a new error appears in the project']
+  ['spider_fails', texts.thisSpiderFails],
+  ['spider_fails', texts.thisSpiderFails3TimesIn, { threshold: 3 }],
+  ['spider_items', texts.aRunHasTooFewItems],
+  ['spider_unusual', texts.aRunIsUnlikeTheEarlier],
+  ['spider_overdue', texts.thisSpiderHasNotSucceededFor],
+  ['job_runs_long', texts.aJobRunsTooLong],
+  ['error_appears', texts.aNewErrorAppearsInThe]
 ]
-const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', 'this schedule misses its time or fails']]
+const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', texts.thisScheduleMissesItsTimeOr]]
 const OF_NODE: readonly Entry[] = [
-  ['node_down', 'this node is down'],
-  ['node_stuck', 'this node accepts jobs but starts none']
+  ['node_down', texts.thisNodeIsDown],
+  ['node_stuck', texts.thisNodeAcceptsJobsButStarts]
 ]
 
 /** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
@@ -36,7 +37,7 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
     <Menu>
       <Menu.Target>
         <Button leftSection={<IconBellPlus size={14} />} {...button}>
-          Tell me when…
+          {texts.tellMeWhen}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
@@ -53,7 +54,7 @@ export function TellMeItems({ of }: { of: Watched }) {
   const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
   return (
     <>
-      <Menu.Label>Tell me when</Menu.Label>
+      <Menu.Label>{texts.tellMeWhen2}</Menu.Label>
       {entries.map(([watch, label, over]) => (
         <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
           {label}

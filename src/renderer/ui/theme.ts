@@ -10,6 +10,7 @@ import {
   Tabs,
   Tooltip
 } from '@mantine/core'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 const indigo: MantineColorsTuple = [
   '#eceefc',
@@ -38,14 +39,14 @@ const dark: MantineColorsTuple = [
   '#0a0d11'
 ]
 
-const TEXT_INPUTS = ['TextInput', 'PasswordInput', 'NumberInput', 'Autocomplete', 'TagsInput', 'Textarea']
+const TEXT_INPUTS = ['TextInput', 'PasswordInput', 'NumberInput', texts.autocomplete, 'TagsInput', texts.textarea]
 
 /** Mantine, calmer and denser. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },
   colors: { indigo, dark },
-  fontFamily: "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+  fontFamily: texts.interSystemUiAppleSystemSegoe,
   fontFamilyMonospace: 'var(--mono)',
   fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '15px', xl: '17px' },
   lineHeights: { xs: '1.4', sm: '1.45', md: '1.45', lg: '1.5', xl: '1.5' },
@@ -77,7 +78,7 @@ export const theme = createTheme({
         centered: false,
         yOffset: '8vh',
         overlayProps: { backgroundOpacity: 0.35 },
-        closeButtonProps: { size: 26, iconSize: 16, 'aria-label': 'Close' },
+        closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close2 },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
         // Keys typed after Esc are for the screen: nothing of it may still be there.
         transitionProps: { duration: 100, exitDuration: 0 }
@@ -98,7 +99,7 @@ export const theme = createTheme({
       })
     }),
     ...Object.fromEntries(
-      [...TEXT_INPUTS, 'NativeSelect', 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])
+      [...TEXT_INPUTS, 'NativeSelect', texts.checkbox].map((name) => [name, { defaultProps: { size: 'xs' } }])
     ),
     Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
     MultiSelect: { defaultProps: { size: 'xs' } },
@@ -118,7 +119,7 @@ const variables = {
   // Mantine's own reds are too pale to read on our surfaces.
   '--mantine-color-red-6': 'var(--bad)',
   '--mantine-color-red-filled': 'var(--bad)',
-  '--mantine-color-red-filled-hover': 'color-mix(in srgb, var(--bad) 88%, var(--text))',
+  '--mantine-color-red-filled-hover': texts.colorMixInSrgbVarBad,
   '--mantine-color-red-light': 'var(--bad-soft)',
   '--mantine-color-red-light-hover': 'var(--bad-soft)',
   '--mantine-color-red-light-color': 'var(--bad)',

@@ -1,5 +1,6 @@
 import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** `12 s`, with the full date in the tooltip. `suffix` as in `12 s ago`; `absent`: what is said without a time. */
 export function RelativeTime(props: { atMs: number | null; suffix?: string; absent?: string }) {
@@ -25,7 +26,7 @@ export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null
 
 function RunningTime({ startedAtMs }: { startedAtMs: number }) {
   const nowMs = useNow()
-  return <span title={`since ${formatInstant(startedAtMs)}`}>{formatRuntime(nowMs - startedAtMs)}</span>
+  return <span title={texts.since2(formatInstant(startedAtMs))}>{formatRuntime(nowMs - startedAtMs)}</span>
 }
 
 /** `21 Nov 2026, 09:42:10`, in the machine's time zone and language. */

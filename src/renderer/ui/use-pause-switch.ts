@@ -3,6 +3,7 @@ import type { Project } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { notifyError } from './notify.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** The pause of the whole queue. The switch changes once the engine has confirmed it. */
 export function usePauseSwitch() {
@@ -18,7 +19,7 @@ export function usePauseSwitch() {
           query.system.status.queryKey(),
           (old) => old && { ...old, figures: { ...old.figures, paused: answer.paused } }
         ),
-      onError: (error) => notifyError(paused ? 'Could not resume' : 'Could not pause', error)
+      onError: (error) => notifyError(paused ? texts.couldNotResume : texts.couldNotPause, error)
     })
   )
   return {

@@ -1,5 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import classes from './view-tabs.module.css'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 interface ViewTabsProps {
   /** Completes "Views of …". */
@@ -10,7 +11,7 @@ interface ViewTabsProps {
 /** The views of a screen, after its title. */
 export function ViewTabs({ of, views }: ViewTabsProps) {
   return (
-    <nav className={`${classes.tabs} box fixed`} aria-label={`Views of ${of}`}>
+    <nav className={`${classes.tabs} box fixed`} aria-label={texts.viewsOf(of)}>
       {views.map(({ to, word }) => (
         <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
           {word}

@@ -4,10 +4,11 @@ import { formatAge } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 import { formatMoment } from './moment.ts'
 import { formatInstant } from './time.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
 /** What a queued job waits for, in words; if a time ends the wait, a countdown to it. */
 export function WaitingText({ waiting }: { waiting: Waiting | null }) {
-  if (waiting === null) return 'next in queue'
+  if (waiting === null) return texts.nextInQueue
   if (waiting.untilMs === undefined) return <span title={waiting.text}>{withShortIds(waiting.text)}</span>
   return <WaitingUntil waiting={waiting} untilMs={waiting.untilMs} />
 }
@@ -22,9 +23,9 @@ function WaitingUntil({ waiting, untilMs }: { waiting: Waiting; untilMs: number 
 /** `retry in 28 s`, `not before 14:00`, or the engine's own words. */
 export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return text
-  if (untilMs <= nowMs) return code === 'retry_wait' ? 'retrying now' : 'due now'
+  if (untilMs <= nowMs) return code === 'retry_wait' ? texts.retryingNow : texts.dueNow
   // Rounded up: it never says 0 s while it waits.
-  if (code === 'retry_wait') return `retry in ${formatAge(untilMs - nowMs + 999)}`
-  if (code === 'not_before') return `not before ${formatMoment(untilMs, nowMs)}`
-  return `${text}, for ${formatAge(untilMs - nowMs + 999)} more`
+  if (code === 'retry_wait') return texts.retryIn(formatAge(untilMs - nowMs + 999))
+  if (code === 'not_before') return texts.notBefore(formatMoment(untilMs, nowMs))
+  return texts.forMore(text, formatAge(untilMs - nowMs + 999))
 }

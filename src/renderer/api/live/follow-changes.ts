@@ -13,6 +13,7 @@ import type { Connection } from '../../state/connection.ts'
 import type { Api } from '../api.tsx'
 import { sleep } from '../sleep.ts'
 import { newestOfEach, queryUpdates } from './live-updates.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface FollowChangesOptions {
   api: Api
@@ -82,7 +83,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       } catch (error) {
         // The reaction to any failure is the same: report it and reconnect.
         if (abort.signal.aborted) return
-        console.warn('The stream of changes was interrupted', error)
+        console.warn(texts.theStreamOfChangesWasInterrupted, error)
       }
       if (abort.signal.aborted) return
       onConnection('reconnecting')

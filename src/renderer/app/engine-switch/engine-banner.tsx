@@ -9,6 +9,7 @@ import { Banner } from '../../ui/banner.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatMoment } from '../../ui/moment.ts'
+import { texts } from '../../../shared/texts/ui/app.ts'
 
 /** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
 export function EngineBanner() {
@@ -17,11 +18,11 @@ export function EngineBanner() {
   const nowMs = useNow()
   const retry = useMutation({
     mutationFn: (id: string) => desktopApp().engines.retry({ id }),
-    onError: (error) => notifyError('Could not connect again', error)
+    onError: (error) => notifyError(texts.couldNotConnectAgain, error)
   })
   const openUi = useMutation({
     mutationFn: (id: string) => desktopApp().engines.openUi({ id }),
-    onError: (error) => notifyError('Could not open the browser', error)
+    onError: (error) => notifyError(texts.couldNotOpenTheBrowser, error)
   })
   if (engine === null) return null
   const { id, name, url, signsInWith, state, problem, sinceMs, asOfMs, age, version, lacks } = engine
@@ -32,19 +33,19 @@ export function EngineBanner() {
         <IconPlugConnectedX size={14} aria-hidden />
         <span>
           <strong>
-            {name} {state === 'offline' ? 'has been offline' : 'has refused the connection'} for{' '}
+            {name} {state === 'offline' ? texts.hasBeenOffline : texts.hasRefusedTheConnection} for{' '}
             {formatAge(Math.max(0, nowMs - sinceMs))}.
           </strong>{' '}
           {asOfMs === null
-            ? 'Nothing of it is known here yet.'
-            : `You see its last known state, as of ${formatMoment(asOfMs - (asOfMs % 60_000), nowMs)}.`}{' '}
+            ? texts.nothingOfItIsKnownHere
+            : texts.youSeeItsLastKnownState(formatMoment(asOfMs - (asOfMs % 60_000), nowMs))}{' '}
           {problem?.message}
         </span>
         <Button size="compact-xs" variant="default" onClick={() => retry.mutate(id)}>
-          Retry now
+          {texts.retryNow}
         </Button>
         <Button size="compact-xs" variant="default" onClick={() => openEngineDialog(engine)}>
-          {signsInAgain ? 'Sign in again…' : 'Edit engine…'}
+          {signsInAgain ? texts.signInAgain : texts.editEngine}
         </Button>
       </Banner>
     )
@@ -59,7 +60,7 @@ export function EngineBanner() {
         {/* A browser gets through an SSH host only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
-            Open its own UI
+            {texts.openItsOwnUi}
           </Button>
         )}
       </Banner>

@@ -21,6 +21,7 @@ import { notifyDone } from '../../ui/notify.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './engine-switch.module.css'
 import { useSwitchEngine } from './use-switch-engine.ts'
+import { texts } from '../../../shared/texts/ui/app.ts'
 
 interface EngineTexts extends z.input<typeof EngineSettings> {
   kind: RemoteEngine['signsInWith']
@@ -61,7 +62,7 @@ const formSchema = (isOptional: boolean) =>
       if (isEmpty && isOptional) return choose(null)
       const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
       if (read.success) return choose(read.data)
-      for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: 'Required' })
+      for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: texts.required })
       return z.NEVER
     })
 
@@ -109,7 +110,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         }
         const added = await desktopApp().engines.add({ ...settings, credentials: credentials!, trusted })
         close()
-        notifyDone(`${added.name} added`)
+        notifyDone(texts.added(added.name))
         await switchTo(added.id)
       } catch (error) {
         const certificate = certificateOf(error)
@@ -125,27 +126,23 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
   return (
-    <Dialog opened onClose={close} title={engine === null ? 'Add engine' : `Edit ${engine.name}`} size={520}>
+    <Dialog opened onClose={close} title={engine === null ? texts.addEngine : texts.edit(engine.name)} size={520}>
       <SchemaForm form={form} className={classes.form}>
-        <TextInput {...form.input('name')} label="Name" placeholder="EU production" data-autofocus />
+        <TextInput {...form.input('name')} label={texts.name} placeholder={texts.euProduction} data-autofocus />
         <TextInput
           {...form.input('url')}
-          label="Address"
+          label={texts.address}
           placeholder="https://deck.example.org"
           description={
-            isOverSsh
-              ? 'Through the SSH host, with your own ssh: keys, agent and ~/.ssh/config.'
-              : isPlain
-                ? 'Without TLS, your token or password and everything else can be read on the way. Use https:// outside of a trusted network.'
-                : undefined
+            isOverSsh ? texts.throughTheSshHostWithYour : isPlain ? texts.withoutTlsYourTokenOrPassword : undefined
           }
         />
         <SegmentedControl
-          aria-label="Sign in with"
+          aria-label={texts.signInWith}
           data={[
-            { value: 'browser', label: 'Browser' },
-            { value: 'token', label: 'Token' },
-            { value: 'password', label: 'User name and password' }
+            { value: 'browser', label: texts.browser },
+            { value: 'token', label: texts.token },
+            { value: 'password', label: texts.userNameAndPassword }
           ]}
           value={kind}
           onChange={(chosen) => form.change({ kind: chosen as EngineTexts['kind'] })}
@@ -155,23 +152,23 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         ) : kind === 'token' ? (
           <PasswordInput
             {...form.input('token')}
-            label="Token"
-            description={engine === null ? 'Create one there under Users & access.' : UNCHANGED}
+            label={texts.token}
+            description={engine === null ? texts.createOneThereUnderUsersAccess : UNCHANGED}
             autoComplete="off"
           />
         ) : (
           <>
-            <TextInput {...form.input('username')} label="User name" autoComplete="off" />
+            <TextInput {...form.input('username')} label={texts.userName} autoComplete="off" />
             <PasswordInput
               {...form.input('password')}
-              label="Password"
+              label={texts.password}
               description={engine === null ? undefined : UNCHANGED}
               autoComplete="off"
             />
           </>
         )}
-        <Input.Wrapper label="Colour" description="Shown above everything of this engine." labelElement="div">
-          <Group align="stretch" gap={6} wrap="nowrap" mt={6} role="radiogroup" aria-label="Colour">
+        <Input.Wrapper label={texts.colour} description={texts.shownAboveEverythingOfThis} labelElement="div">
+          <Group align="stretch" gap={6} wrap="nowrap" mt={6} role="radiogroup" aria-label={texts.colour}>
             {ENGINE_COLOURS.map((colour) => (
               <button
                 key={colour}
@@ -190,7 +187,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         <Checkbox
           {...form.input('readOnly', 'checkbox')}
           label="Read-only"
-          description="Nothing is changed there from this computer, whatever your role is."
+          description={texts.nothingIsChangedThereFromThis}
         />
         {seen !== null && (
           <Certificate
@@ -202,13 +199,13 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         )}
         <FormFoot
           form={form}
-          submit={signsIn ? 'Sign in…' : engine === null ? 'Add engine' : 'Save'}
+          submit={signsIn ? texts.signIn : engine === null ? texts.addEngine : texts.save}
           isDisabled={seen !== null && trusted === null}
           onCancel={close}
         >
           {engine !== null && (
             <Button variant="subtle" color="red" onClick={() => setRemoves(true)}>
-              Remove…
+              {texts.remove}
             </Button>
           )}
         </FormFoot>
@@ -217,7 +214,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   )
 }
 
-const UNCHANGED = 'Leave empty to keep the current one.'
+const UNCHANGED = texts.leaveEmptyToKeepTheCurrent
 
 const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
@@ -257,7 +254,7 @@ function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
   if (waitsFor === 'browser') {
     return (
       <Stack gap={8} className="dim" role="status">
-        Continue in your browser: log in there, and allow this app. This window waits for it.
+        {texts.continueInYourBrowserLogIn}
       </Stack>
     )
   }
@@ -276,13 +273,13 @@ function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
   return (
     <Stack gap={8} className="dim">
       {form.values.withCode && isOverSsh
-        ? 'You get a code, and enter it in a browser that reaches the engine. This app gets a token of its own.'
-        : `Your browser opens${isOverSsh ? ', and reaches the engine through SSH until you are signed in' : ''}. Log in there as you usually do, and choose what this app may do. It gets a token of its own.`}
+        ? texts.youGetACodeAndEnter
+        : `Your browser opens${isOverSsh ? texts.andReachesTheEngineThrough : ''}. Log in there as you usually do, and choose what this app may do. It gets a token of its own.`}
       {isOverSsh && (
         <Checkbox
           {...form.input('withCode', 'checkbox')}
-          label="Use a code in another browser"
-          description="For a passkey or an identity provider: they work at the engine’s own address only, not through SSH."
+          label={texts.useACodeInAnotherBrowser}
+          description={texts.forAPasskeyOrAnIdentity}
         />
       )}
       {isKept && <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />}
@@ -302,29 +299,27 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
   const isChanged = pinned !== null && pinned !== seen.fingerprint
   return (
     <Stack gap={6} className={`${classes.certificate} box`} data-changed={isChanged || undefined} role="alert">
-      <strong>{isChanged ? 'The certificate has changed' : 'The certificate is not trusted yet'}</strong>
+      <strong>{isChanged ? texts.theCertificateHasChanged : texts.theCertificateIsNotTrusted}</strong>
       <span>
         {isChanged ? (
-          'Trust the new one only if you know that it was replaced. Otherwise the connection may be intercepted.'
+          texts.trustTheNewOneOnlyIf
         ) : (
           <>
             No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}
-            <code>openssl x509 -noout -fingerprint -sha256 -in cert.pem</code>
+            <code>{texts.opensslX509NooutFingerprint}</code>
           </>
         )}
       </span>
-      <span>
-        {seen.subject}, issued by {seen.issuer}, valid until {formatInstant(seen.validUntilMs)}
-      </span>
+      <span>{texts.issuedByValidUntil(seen.subject, seen.issuer, formatInstant(seen.validUntilMs))}</span>
       <code className={`${classes.fingerprint} break`}>{seen.fingerprint}</code>
       {isChanged && (
         <>
-          <span>Trusted until now:</span>
+          <span>{texts.trustedUntilNow}</span>
           <code className={`${classes.fingerprint} break`}>{pinned}</code>
         </>
       )}
       <Checkbox
-        label="Trust this certificate, and only this one"
+        label={texts.trustThisCertificateAndOnly}
         checked={isTrusted}
         onChange={(event) => onTrust(event.currentTarget.checked)}
       />
@@ -344,14 +339,14 @@ function RemoveDialog({ engine: { id, name }, onClose }: { engine: RemoteEngine;
   })
   return (
     <ConfirmDialog
-      title={`Remove ${name} from this computer?`}
-      act="Remove"
+      title={texts.removeFromThisComputer(name)}
+      act={texts.remove2}
       onAct={() => remove.mutate()}
       isActing={remove.isPending}
       error={remove.error}
       onClose={onClose}
     >
-      Its stored credentials and its trusted certificate are deleted here. Nothing changes on the engine itself.
+      {texts.itsStoredCredentialsAndIts}
     </ConfirmDialog>
   )
 }

@@ -13,12 +13,13 @@ import { LOCAL_ENGINE } from '../../../shared/wire.ts'
 import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
 import { useSwitchEngine } from './use-switch-engine.ts'
 import classes from './engine-switch.module.css'
+import { texts } from '../../../shared/texts/ui/app.ts'
 
 export const STATE_WORDS: Record<RemoteEngine['state'], string> = {
-  connecting: 'Connecting…',
-  live: 'Live',
-  offline: 'Offline',
-  refused: 'Refused'
+  connecting: texts.connecting,
+  live: texts.live,
+  offline: texts.offline,
+  refused: texts.refused
 }
 
 /** In the desktop: which engine the window shows, and all others. */
@@ -26,7 +27,7 @@ export function EngineSwitch() {
   const engines = useRemoteEngines((state) => state.engines) ?? []
   const current = useRemoteEngines((state) => state.current)
   const switchTo = useSwitchEngine()
-  const name = current?.name ?? 'This computer'
+  const name = current?.name ?? texts.thisComputer
   return (
     <Menu position="bottom-start" width={320}>
       <Menu.Target>
@@ -43,13 +44,13 @@ export function EngineSwitch() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>Engines</Menu.Label>
+        <Menu.Label>{texts.engines}</Menu.Label>
         <Menu.Item
           leftSection={<IconDeviceDesktop size={14} />}
           rightSection={current === null && <IconCheck size={14} aria-label="shown" />}
           onClick={() => void switchTo(LOCAL_ENGINE)}
         >
-          This computer
+          {texts.thisComputer}
         </Menu.Item>
         {engines.map((engine) => (
           <Menu.Item
@@ -60,7 +61,7 @@ export function EngineSwitch() {
           >
             <Flex component="span" align="baseline" gap={8} miw={0} className={classes.item}>
               <span className="ellipsis">{engine.name}</span>
-              {engine.readOnly && <small>read-only</small>}
+              {engine.readOnly && <small>{texts.readOnly}</small>}
               <small className={TONES[engine.state]}>{STATE_WORDS[engine.state]}</small>
             </Flex>
           </Menu.Item>
@@ -68,11 +69,11 @@ export function EngineSwitch() {
         <Menu.Divider />
         {current !== null && (
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => openEngineDialog(current)}>
-            Edit {current.name}…
+            {texts.edit2(current.name)}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconPlus size={14} />} onClick={() => openEngineDialog('add')}>
-          Add engine…
+          {texts.addEngine2}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
@@ -88,14 +89,14 @@ export function TrustedEngines({ here, engines }: { here: string; engines: reado
           className={classes.switch}
           variant="subtle"
           color="gray"
-          aria-label={`Engine: ${here}`}
+          aria-label={texts.engine(here)}
           rightSection={<IconChevronDown size={13} />}
         >
           <span className="ellipsis">{here}</span>
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>Engines</Menu.Label>
+        <Menu.Label>{texts.engines}</Menu.Label>
         {engines.map(({ name, url }) => (
           <Menu.Item
             key={url}

@@ -14,17 +14,17 @@ import {
 import { NONE, type Permissions, permissionsOf, unite } from '../../../shared/permissions.ts'
 import { NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../../shared/roles.ts'
 import { setOfRole } from './role-words.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
-export const PASSWORD_HELP =
-  'At least 15 characters of any kind: length is what makes a password hard to guess. Several unrelated words are good.'
+export const PASSWORD_HELP = texts.atLeast15CharactersOfAny
 
 const rowsOf = <Role extends z.ZodType<string>>(role: Role, noun: string) =>
   z
     .array(z.object({ name: z.string().trim(), role }))
-    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, `A ${noun} is named twice`)
-    .refine((rows) => rows.every(({ name }) => name !== ''), `Name each ${noun}, or remove its row`)
+    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, texts.aIsNamedTwice(noun))
+    .refine((rows) => rows.every(({ name }) => name !== ''), texts.nameEachOrRemoveItsRow(noun))
 
 const rightsFields = {
   /** `none`: nothing but what is named. */
@@ -54,7 +54,7 @@ function toRights({ role, projects, nodeGroups }: RightsRows): GivenRights {
 
 const hasRole = ({ role, projects, nodeGroups }: RightsRows) =>
   role !== 'none' || projects.length + nodeGroups.length > 0
-const NO_ROLE = { error: 'Add a project or a node group, or choose a role in all projects', path: ['projects'] }
+const NO_ROLE = { error: texts.addAProjectOrANode, path: ['projects'] }
 
 /** `mayHaveNone`: groups have roles for the user. */
 export const rightsForm = ({ mayHaveNone = false } = {}) =>
@@ -72,9 +72,9 @@ export const rightsIn = ({ role, projects, nodeGroups }: GivenRights): RightsTex
 
 export const GroupForm = z
   .object({
-    name: z.string().trim().min(1, 'Required').pipe(NewGroup.shape.name),
+    name: z.string().trim().min(1, texts.required).pipe(NewGroup.shape.name),
     description: z.string().trim().max(500),
-    members: z.array(UserId).max(1_000, 'A group can have 1,000 members'),
+    members: z.array(UserId).max(1_000, texts.aGroupCanHave1000),
     ...rightsFields
   })
   .transform(
@@ -91,7 +91,7 @@ export const startGroup = (group: Group | null): GroupTexts => ({
 })
 
 const userFields = {
-  name: z.string().trim().min(1, 'Required').pipe(NewUser.shape.name),
+  name: z.string().trim().min(1, texts.required).pipe(NewUser.shape.name),
   groups: z.array(GroupId),
   ...rightsFields
 }
@@ -118,29 +118,29 @@ export const startUser = (): UserTexts => ({
 
 export const SetPasswordForm = z.object({ password: Password })
 
-export const ChangePasswordForm = z.object({ current: z.string().min(1, 'Required'), password: Password })
+export const ChangePasswordForm = z.object({ current: z.string().min(1, texts.required), password: Password })
 
-export const CurrentPasswordForm = z.object({ current: z.string().min(1, 'Required') })
+export const CurrentPasswordForm = z.object({ current: z.string().min(1, texts.required) })
 
 /** Some apps show a space in the middle. */
 export const CodeForm = z.object({
   code: z
     .string()
     .transform((code) => code.replaceAll(/\s/g, ''))
-    .pipe(z.string().regex(/^\d{6}$/, 'The app shows six digits'))
+    .pipe(z.string().regex(/^\d{6}$/, texts.theAppShowsSixDigits))
 })
 
 export const PasskeyForm = CurrentPasswordForm.extend({
-  name: z.string().trim().min(1, 'Required').pipe(NewAccessToken.shape.name)
+  name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name)
 })
 
 /** Days, as the options of a select. */
-export const EXPIRIES = { '30': '30 days', '90': '90 days', '365': '365 days', never: 'Never' } as const
+export const EXPIRIES = { '30': '30 days', '90': '90 days', '365': '365 days', never: texts.never } as const
 
 /** In `userId`, an empty text is the caller. */
 export const TokenForm = z
   .object({
-    name: z.string().trim().min(1, 'Required').pipe(NewAccessToken.shape.name),
+    name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name),
     userId: z.literal('').or(UserId),
     role: z.string(),
     /** None: all of the user's. */

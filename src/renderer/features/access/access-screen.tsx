@@ -15,6 +15,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { Me } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { describePermissions } from './role-words.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Lets owners, who have every button, see the pages as others do. */
 function SeeAs() {
@@ -23,7 +24,7 @@ function SeeAs() {
     <Menu position="bottom-end">
       <Menu.Target>
         <Button size="compact-xs" variant="default" leftSection={<IconEye size={13} />}>
-          View as…
+          {texts.viewAs}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
@@ -43,8 +44,8 @@ export function AccessScreen() {
   const isOwner = useMay('users.change', 'everywhere').may
   return (
     <PanelsScreen isNarrow>
-      <ScreenHead title="Users & access">{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
-      <QueryState query={me} what="your role" rows={3}>
+      <ScreenHead title={texts.usersAccess}>{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
+      <QueryState query={me} what={texts.yourRole} rows={3}>
         {(data) => (
           <>
             {data.userId !== null && <AccountPanel me={data} />}
@@ -67,14 +68,14 @@ function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: {
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
   const isFromProvider = sessions?.some(({ isCurrent, signedInWith }) => isCurrent && signedInWith === 'oidc') === true
   return (
-    <Panel title="Your account">
-      <FieldRow label="Name">{name}</FieldRow>
-      <FieldRow label="Role">
+    <Panel title={texts.yourAccount}>
+      <FieldRow label={texts.name}>{name}</FieldRow>
+      <FieldRow label={texts.role}>
         {role}{' '}
         <span className="dim">
-          · {permissions.everywhere === null ? 'only what is named here' : describePermissions(permissions.everywhere)}
+          · {permissions.everywhere === null ? texts.onlyWhatIsNamedHere : describePermissions(permissions.everywhere)}
         </span>
-        {isFromProvider && <span className="dim"> · from your groups at the identity provider, at each login</span>}
+        {isFromProvider && <span className="dim">{texts.fromYourGroupsAtTheIdentity}</span>}
       </FieldRow>
       {Object.entries(permissions.projects).map(([project, names]) => (
         <FieldRow key={project} label={project}>
@@ -82,13 +83,13 @@ function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: {
         </FieldRow>
       ))}
       {Object.entries(nodeGroups).map(([tag, one]) => (
-        <FieldRow key={tag} label={`Nodes ${tag}`}>
+        <FieldRow key={tag} label={texts.nodes(tag)}>
           {one}
         </FieldRow>
       ))}
       {groups.length > 0 && (
-        <FieldRow label="Groups">
-          {groups.join(', ')} <span className="dim">· whose roles are among yours</span>
+        <FieldRow label={texts.groups}>
+          {groups.join(', ')} <span className="dim">{texts.whoseRolesAreAmongYours}</span>
         </FieldRow>
       )}
     </Panel>

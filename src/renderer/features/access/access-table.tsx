@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import classes from './access.module.css'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface AccessTableProps {
   label: string
@@ -27,7 +28,7 @@ export function AccessTable({ label, columns, children }: AccessTableProps) {
             )
           )}
           <th>
-            <span className="visually-hidden">Actions</span>
+            <span className="visually-hidden">{texts.actions}</span>
           </th>
         </tr>
       </thead>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SignInApproval, SignInRequester } from '../../../shared/contract/index.ts'
 import type { AuthorizeSearch } from '../../state/search.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Days, as the options of a select. */
 export const APPROVAL_EXPIRIES = {
@@ -40,7 +41,7 @@ export function readAuthorize(search: AuthorizeSearch): Asked {
   const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
   if (redirectUri === undefined) return { is: 'code' }
   if (rest.code_challenge_method !== 'S256' || state === undefined) {
-    return { is: 'unusable', why: 'The address is incomplete, or from a program of another version.' }
+    return { is: 'unusable', why: texts.theAddressIsIncompleteOrFrom }
   }
   const requester = { client, host, user }
   const to = Redirect.safeParse({ kind: 'redirect', requester, redirectUri, challenge })
@@ -48,8 +49,6 @@ export function readAuthorize(search: AuthorizeSearch): Asked {
   const isElsewhere = to.error.issues.some(({ path }) => path[0] === 'redirectUri')
   return {
     is: 'unusable',
-    why: isElsewhere
-      ? 'It would send a code to another place than a program on this computer.'
-      : 'The address is incomplete, or from a program of another version.'
+    why: isElsewhere ? texts.itWouldSendACodeTo : texts.theAddressIsIncompleteOrFrom
   }
 }

@@ -22,6 +22,7 @@ import { RoleSelect } from './role-select.tsx'
 import { permissionsOfMe } from './access-forms.ts'
 import { describeRole, rolesWithin } from './role-words.ts'
 import { useRoles } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** What the page ends with. */
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
@@ -34,15 +35,15 @@ export function AuthorizeScreen() {
   const me = useMe().data
   if (!hasBrowserSession()) {
     return (
-      <EmptyState icon={<IconDevicesX size={28} />} title="Open this page in a browser">
-        Only a user who is logged in to the service in a browser can sign in a program.
+      <EmptyState icon={<IconDevicesX size={28} />} title={texts.openThisPageInABrowser}>
+        {texts.onlyAUserWhoIsLogged}
       </EmptyState>
     )
   }
   if (asked.is === 'unusable') {
     return (
-      <EmptyState icon={<IconDevicesX size={28} />} title="This sign-in cannot be used">
-        {asked.why} Start it again on the computer that it came from.
+      <EmptyState icon={<IconDevicesX size={28} />} title={texts.thisSignInCannotBeUsed}>
+        {texts.startItAgainOnTheComputer(asked.why)}
       </EmptyState>
     )
   }
@@ -96,10 +97,10 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
           if (userCode !== null) find.mutate(userCode)
         }}
       >
-        <h1 className={`${classes.question} break`}>Enter the code</h1>
+        <h1 className={`${classes.question} break`}>{texts.enterTheCode}</h1>
         <TextInput
-          label="Code"
-          description="The eight letters that the command line or the desktop app shows. Never enter a code that was sent to you."
+          label={texts.code}
+          description={texts.theEightLettersThatTheCommand}
           placeholder="WDJB-MJHT"
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
@@ -112,7 +113,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         />
         <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" disabled={userCode === null} loading={find.isPending}>
-            Continue
+            {texts.continueIt}
           </Button>
         </Group>
       </form>
@@ -156,32 +157,30 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
   return (
     <Panel>
       <SchemaForm form={form} className={classes.form}>
-        <h1 className={`${classes.question} break`}>
-          Allow the {program} on {requester.host} to act as you?
-        </h1>
+        <h1 className={`${classes.question} break`}>{texts.allowTheOnToActAs(program, requester.host)}</h1>
         <div>
-          <FieldRow label="You are">
+          <FieldRow label={texts.youAre}>
             <strong>{me.name}</strong>
           </FieldRow>
-          <FieldRow label="Computer">
+          <FieldRow label={texts.computer}>
             {requester.host}
-            {requester.user !== '' && <span className="dim"> (account {requester.user})</span>}
+            {requester.user !== '' && <span className="dim">{texts.account(requester.user)}</span>}
           </FieldRow>
-          {began !== undefined && <FieldRow label="Asked from">{began.address}</FieldRow>}
+          {began !== undefined && <FieldRow label={texts.askedFrom}>{began.address}</FieldRow>}
         </div>
         <p>
           It gets a token of its own. Allow it only if you have just started this yourself
-          {began === undefined ? ' on this computer' : ''}: it can then do what you choose here, without asking again.
+          {began === undefined ? texts.onThisComputer : ''}: it can then do what you choose here, without asking again.
         </p>
         <RoleSelect
           {...form.input('role')}
           roles={within}
-          label="Role"
+          label={texts.role}
           description={`${describeRole(within, form.values.role)}.`}
         />
         <TagsInput
-          label="Projects"
-          placeholder="All of yours"
+          label={texts.projects}
+          placeholder={texts.allOfYours}
           data={projects.map(({ name }) => name)}
           value={form.values.projects}
           error={form.error('projects')}
@@ -189,18 +188,18 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
         />
         <Select
           {...form.input('expiry')}
-          label="Expires after"
-          description="You can revoke it at any time under Users & access."
+          label={texts.expiresAfter}
+          description={texts.youCanRevokeItAtAny}
           allowDeselect={false}
           data={optionsOf(APPROVAL_EXPIRIES)}
         />
         <FormFailure error={form.failure ?? deny.error} />
         <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" loading={form.isSaving}>
-            Allow
+            {texts.allow}
           </Button>
           <Button variant="default" loading={deny.isPending} onClick={() => deny.mutate()}>
-            Deny
+            {texts.deny}
           </Button>
         </Group>
       </SchemaForm>
@@ -209,14 +208,14 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
 }
 
 function Ended({ end: { is, requester } }: { end: End }) {
-  const name = `${SIGN_IN_CLIENTS[requester.client]} on ${requester.host}`
+  const name = texts.on(SIGN_IN_CLIENTS[requester.client], requester.host)
   return is === 'allowed' ? (
-    <EmptyState icon={<IconDevicesCheck size={28} className="tone-ok" />} title={`${name} is signed in`}>
-      You can close this window. The token is listed under Users & access, where you can revoke it.
+    <EmptyState icon={<IconDevicesCheck size={28} className="tone-ok" />} title={texts.isSignedIn(name)}>
+      {texts.youCanCloseThisWindowThe}
     </EmptyState>
   ) : (
-    <EmptyState icon={<IconDevices size={28} />} title={`${name} was not signed in`}>
-      Nothing was allowed. If you did not start this sign-in, another person may have.
+    <EmptyState icon={<IconDevices size={28} />} title={texts.wasNotSignedIn(name)}>
+      {texts.nothingWasAllowedIfYouDid}
     </EmptyState>
   )
 }

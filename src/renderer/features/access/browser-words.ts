@@ -1,23 +1,24 @@
+import { texts } from '../../../shared/texts/ui/access.ts'
 /** In the order of the search: most browsers also identify as an older one. */
 const BROWSERS: [RegExp, string][] = [
-  [/\bEdgA?\//, 'Edge'],
-  [/\bOPR\//, 'Opera'],
-  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
-  [/\bChrom(?:e|ium)\/|\bCriOS\//, 'Chrome'],
-  [/\bSafari\//, 'Safari']
+  [/\bEdgA?\//, texts.edge],
+  [/\bOPR\//, texts.opera],
+  [/\bFirefox\/|\bFxiOS\//, texts.firefox],
+  [/\bChrom(?:e|ium)\/|\bCriOS\//, texts.chrome],
+  [/\bSafari\//, texts.safari]
 ]
 const SYSTEMS: [RegExp, string][] = [
-  [/\bAndroid\b/, 'Android'],
+  [/\bAndroid\b/, texts.android],
   [/\biP(?:hone|ad)\b/, 'iOS'],
-  [/\bWindows\b/, 'Windows'],
+  [/\bWindows\b/, texts.windows],
   [/\bMac OS X\b/, 'macOS'],
-  [/\bLinux\b|\bX11\b/, 'Linux']
+  [/\bLinux\b|\bX11\b/, texts.linux]
 ]
 
 /** `Firefox on Linux`, as far as a browser says what it is; else what it says. */
 export function describeBrowser(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
-  if (browser !== undefined && system !== undefined) return `${browser} on ${system}`
-  return browser ?? (userAgent === '' ? 'Unknown' : userAgent.slice(0, 40))
+  if (browser !== undefined && system !== undefined) return texts.on2(browser, system)
+  return browser ?? (userAgent === '' ? texts.unknown : userAgent.slice(0, 40))
 }

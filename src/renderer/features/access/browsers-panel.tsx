@@ -14,11 +14,12 @@ import { AccessTable } from './access-table.tsx'
 import classes from './access.module.css'
 import { describeBrowser } from './browser-words.ts'
 import { READ_AGAIN } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 const WAYS: Record<Session['signedInWith'], string> = {
   password: 'password',
-  link: 'login link',
-  oidc: 'identity provider',
+  link: texts.loginLink,
+  oidc: texts.identityProvider,
   passkey: 'passkey'
 }
 
@@ -29,18 +30,25 @@ export function BrowsersPanel() {
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN))
   return (
     <Panel
-      title={isOwner ? 'Browser sessions' : 'Your browser sessions'}
-      note={isOwner ? 'of all users' : undefined}
+      title={isOwner ? texts.browserSessions : texts.yourBrowserSessions}
+      note={isOwner ? texts.ofAllUsers : undefined}
       flush
     >
-      <QueryState query={sessions} what="the browser sessions" rows={2}>
+      <QueryState query={sessions} what={texts.theBrowserSessions} rows={2}>
         {(data) =>
           data.sessions.length === 0 ? (
-            <p className={`dim ${classes.none}`}>No browser is logged in.</p>
+            <p className={`dim ${classes.none}`}>{texts.noBrowserIsLoggedIn}</p>
           ) : (
             <AccessTable
-              label="Browser sessions"
-              columns={['Browser', isOwner && 'User', 'Signed in with', 'Address', 'Last seen', 'Ends']}
+              label={texts.browserSessions}
+              columns={[
+                texts.browser,
+                isOwner && texts.user,
+                texts.signedInWith,
+                texts.address,
+                texts.lastSeen,
+                texts.ends
+              ]}
             >
               {data.sessions.map((session) => (
                 <SessionRow key={session.id} session={session} showsUser={isOwner} />
@@ -65,21 +73,21 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
           <strong>{browser}</strong>
           {isCurrent && (
             <Badge size="xs" variant="default">
-              this browser
+              {texts.thisBrowser}
             </Badge>
           )}
         </span>
       </th>
-      {showsUser && <td data-label="User">{userName}</td>}
-      <td data-label="Signed in with">{WAYS[signedInWith]}</td>
-      <td data-label="Address" className="mono">
+      {showsUser && <td data-label={texts.user}>{userName}</td>}
+      <td data-label={texts.signedInWith}>{WAYS[signedInWith]}</td>
+      <td data-label={texts.address} className="mono">
         {address}
       </td>
-      <td data-label="Last seen">
+      <td data-label={texts.lastSeen}>
         <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
       </td>
-      <td data-label="Ends">
-        <span title={formatInstant(endsAtMs)}>in {formatAge(Math.max(0, endsAtMs - nowMs))}</span>
+      <td data-label={texts.ends}>
+        <span title={formatInstant(endsAtMs)}>{texts.inIt(formatAge(Math.max(0, endsAtMs - nowMs)))}</span>
       </td>
       <td className={classes.acts}>
         <Button
@@ -87,10 +95,10 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
           variant="subtle"
           color="red"
           loading={isPending}
-          aria-label={isCurrent ? 'Log out of this browser' : `Log out ${browser} of ${userName}`}
+          aria-label={isCurrent ? texts.logOutOfThisBrowser : texts.logOutOf(browser, userName)}
           onClick={end}
         >
-          Log out
+          {texts.logOut}
         </Button>
       </td>
     </tr>
@@ -106,9 +114,9 @@ function useEnd({ id, userName, isCurrent }: Session, browser: string) {
       if (isCurrent && hasBrowserSession()) return logOut()
       await client.sessions.revoke({ id })
       await queries.invalidateQueries({ queryKey: query.sessions.key() })
-      showNotice({ message: `${browser} of ${userName} is logged out.` })
+      showNotice({ message: texts.ofIsLoggedOut(browser, userName) })
     },
-    onError: (error) => notifyError('Could not end the session', error)
+    onError: (error) => notifyError(texts.couldNotEndTheSession, error)
   })
   return { end: () => mutate(), isPending }
 }

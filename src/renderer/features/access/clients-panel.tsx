@@ -7,6 +7,7 @@ import { LinkButton } from '../../ui/link-button.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** How Scrapyd clients connect: with a token in place of the password, which is not readable here. */
 export function ClientsPanel({ me: { name } }: { me: Me }) {
@@ -14,11 +15,11 @@ export function ClientsPanel({ me: { name } }: { me: Me }) {
   const status = useQuery(query.system.status.queryOptions())
   return (
     <Panel
-      title="Scrapyd clients"
-      note="the fleet acts as one Scrapyd server"
-      aside={<LinkButton to="/access">Create a token</LinkButton>}
+      title={texts.scrapydClients}
+      note={texts.theFleetActsAsOneScrapyd}
+      aside={<LinkButton to="/access">{texts.createAToken}</LinkButton>}
     >
-      <QueryState query={status} what="the address" rows={4}>
+      <QueryState query={status} what={texts.theAddress} rows={4}>
         {({ address }) => <ClientsView address={address} username={name} />}
       </QueryState>
     </Panel>
@@ -28,27 +29,16 @@ export function ClientsPanel({ me: { name } }: { me: Me }) {
 function ClientsView({ address, username }: { address: string | null; username: string }) {
   const url = address ?? window.location.origin
   const snippets = {
-    'scrapy.cfg': [
-      `[deploy:scrapdeck]\nurl = ${url}/\nusername = ${username}\npassword = TOKEN`,
-      'Append this to the scrapy.cfg of a project. Then "scrapyd-deploy scrapdeck" uploads the egg to Scrapdeck, which deploys it to the nodes.'
-    ],
-    curl: [
-      `curl -u ${username}:TOKEN ${url}/schedule.json -d project=YOUR_PROJECT -d spider=YOUR_SPIDER`,
-      'The job is queued here and sent to the first node with a free slot.'
-    ]
+    'scrapy.cfg': [texts.deployScrapdeckUrlUsername(url, username), texts.appendThisToTheScrapyCfg],
+    curl: [texts.curlUTokenScheduleJsonD(username, url), texts.theJobIsQueuedHereAnd]
   } as const
   return (
     <>
-      {address === null && (
-        <p className="dim">
-          Scrapdeck is not listening for HTTP requests, so Scrapyd clients cannot connect. Start it with `npm run serve`
-          to open one.
-        </p>
-      )}
-      <FieldRow label="Address">
-        <CopyText value={url} what="the address" />
+      {address === null && <p className="dim">{texts.scrapdeckIsNotListeningFor}</p>}
+      <FieldRow label={texts.address}>
+        <CopyText value={url} what={texts.theAddress} />
       </FieldRow>
-      <FieldRow label="Password">a token; the user name can be any</FieldRow>
+      <FieldRow label={texts.password}>{texts.aTokenTheUserNameCan}</FieldRow>
       <Tabs defaultValue="scrapy.cfg" mt={10}>
         <Tabs.List>
           {Object.keys(snippets).map((name) => (
@@ -61,7 +51,7 @@ function ClientsView({ address, username }: { address: string | null; username: 
           <Tabs.Panel key={name} value={name}>
             <div className={classes.snippet}>
               <pre className="mono">{text}</pre>
-              <CopyButton value={text} what={`this for ${name}`} />
+              <CopyButton value={text} what={texts.thisFor(name)} />
               <p className="dim">{words}</p>
             </div>
           </Tabs.Panel>

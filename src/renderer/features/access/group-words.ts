@@ -1,4 +1,5 @@
 import type { Group, User } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 export type Given = Pick<User, 'role' | 'projects' | 'nodeGroups'>
 
@@ -6,8 +7,8 @@ export type Given = Pick<User, 'role' | 'projects' | 'nodeGroups'>
 export function givenWords({ role, projects, nodeGroups }: Given): string[] {
   return [
     ...(role === null ? [] : [role]),
-    ...Object.entries(projects).map(([project, one]) => `${one} in ${project}`),
-    ...Object.entries(nodeGroups).map(([tag, one]) => `${one} of nodes ${tag}`)
+    ...Object.entries(projects).map(([project, one]) => texts.inIt2(one, project)),
+    ...Object.entries(nodeGroups).map(([tag, one]) => texts.ofNodes(one, tag))
   ]
 }
 
@@ -16,7 +17,7 @@ export const groupsOf = (user: Pick<User, 'id'>, groups: readonly Group[]): Grou
 
 /** What a user may do by groups alone: `operator, from Crawl team`. */
 export const fromGroups = (user: Pick<User, 'id'>, groups: readonly Group[]): string[] =>
-  groupsOf(user, groups).map((group) => `${givenWords(group).join(', ') || 'no role'}, from ${group.name}`)
+  groupsOf(user, groups).map((group) => `${givenWords(group).join(', ') || texts.noRole}, from ${group.name}`)
 
 export interface Loss {
   /** Members whose only roles these are. */
@@ -41,5 +42,5 @@ export function namesIn(users: readonly Pick<User, 'name'>[]): string {
   const names = users.map(({ name }) => name).toSorted((one, other) => one.localeCompare(other))
   if (names.length <= 1) return names.join('')
   if (names.length <= SHOWN_MAX + 1) return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-  return `${names.slice(0, SHOWN_MAX).join(', ')} and ${names.length - SHOWN_MAX} others`
+  return texts.andOthers(names.slice(0, SHOWN_MAX).join(', '), names.length - SHOWN_MAX)
 }

@@ -19,6 +19,7 @@ import { MultiSelect } from '../../ui/fields/select.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { GroupForm, type GroupTexts, startGroup } from './access-forms.ts'
 import { RightsFields } from './rights-fields.tsx'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Groups of users, for owners. */
 export function GroupsPanel() {
@@ -28,19 +29,19 @@ export function GroupsPanel() {
   const [isAdding, setAdding] = useState(false)
   const addButton = (
     <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
-      Add group
+      {texts.addGroup}
     </Button>
   )
   return (
-    <Panel title="Groups" aside={groups.data !== undefined && groups.data.groups.length > 0 && addButton} flush>
-      <QueryState query={groups} what="the groups" rows={2}>
+    <Panel title={texts.groups} aside={groups.data !== undefined && groups.data.groups.length > 0 && addButton} flush>
+      <QueryState query={groups} what={texts.theGroups} rows={2}>
         {(data) =>
           data.groups.length === 0 ? (
-            <EmptyState icon={<IconUsersGroup size={28} stroke={1.4} />} title="No groups" action={addButton}>
-              Members of a group have its roles in addition to their own.
+            <EmptyState icon={<IconUsersGroup size={28} stroke={1.4} />} title={texts.noGroups} action={addButton}>
+              {texts.membersOfAGroupHaveIts}
             </EmptyState>
           ) : (
-            <AccessTable label="Groups" columns={['Name', 'Roles', 'Members']}>
+            <AccessTable label={texts.groups} columns={[texts.name, texts.roles, texts.members]}>
               {data.groups.map((group) => (
                 <GroupRow key={group.id} group={group} groups={data.groups} users={users} />
               ))}
@@ -69,24 +70,24 @@ function GroupRow({ group, groups, users }: GroupRowProps) {
         <strong>{group.name}</strong>
         {group.description !== '' && <div className="dim">{group.description}</div>}
       </th>
-      <td data-label="Roles">
+      <td data-label={texts.roles}>
         <ul>
           {givenWords(group).map((words) => (
             <li key={words}>{words}</li>
           ))}
-          {givenWords(group).length === 0 && <li className="faint">none</li>}
+          {givenWords(group).length === 0 && <li className="faint">{texts.none}</li>}
         </ul>
       </td>
-      <td data-label="Members" title={members.map(({ name }) => name).join('\n')}>
-        {members.length === 0 ? <span className="faint">none</span> : namesIn(members)}
+      <td data-label={texts.members} title={members.map(({ name }) => name).join('\n')}>
+        {members.length === 0 ? <span className="faint">{texts.none}</span> : namesIn(members)}
       </td>
       <td className={classes.acts}>
-        <MoreMenu label={`More actions for ${group.name}`} size={24}>
+        <MoreMenu label={texts.moreActionsFor(group.name)} size={24}>
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setAsking('edit')}>
-            Edit…
+            {texts.edit}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-            Remove…
+            {texts.remove}
           </Menu.Item>
         </MoreMenu>
         {asking === 'edit' && <GroupDialog group={group} users={users} onClose={close} />}
@@ -101,15 +102,15 @@ function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClo
   const { lockedOut, losing } = lossOf(group, users, groups)
   return (
     <ConfirmAccessChange
-      title={`Remove ${group.name}?`}
-      act="Remove"
+      title={texts.remove2(group.name)}
+      act={texts.remove3}
       change={() => client.groups.remove({ id: group.id })}
       onClose={onClose}
     >
-      {lockedOut.length > 0 && `${namesIn(lockedOut)} can no longer log in: no other role is left. `}
+      {lockedOut.length > 0 && texts.canNoLongerLogInNo(namesIn(lockedOut))}
       {losing.length > 0 &&
         `${namesIn(losing)} ${losing.length === 1 ? 'loses' : 'lose'} these roles: ${givenWords(group).join(', ')}. `}
-      {lockedOut.length + losing.length === 0 ? 'No user loses a role.' : 'The users themselves stay.'}
+      {lockedOut.length + losing.length === 0 ? texts.noUserLosesARole : texts.theUsersThemselvesStay}
     </ConfirmAccessChange>
   )
 }
@@ -132,28 +133,34 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
       if (group === null) await client.groups.create(wanted)
       else await client.groups.update({ id: group.id, ...withoutOthersChanges(wanted, group) })
       onClose()
-      notifyDone(group === null ? `${wanted.name} was added.` : `${wanted.name} was changed.`)
+      notifyDone(group === null ? texts.wasAdded(wanted.name) : texts.wasChanged(wanted.name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={group === null ? 'Add group' : `Edit ${group.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={group === null ? texts.addGroup : texts.edit2(group.name)} size={520}>
       <SchemaForm form={form} className={classes.form}>
-        <TextInput {...form.input('name')} label="Name" placeholder="Crawl team" maxLength={64} data-autofocus />
-        <TextInput {...form.input('description')} label="Description" maxLength={500} />
+        <TextInput
+          {...form.input('name')}
+          label={texts.name}
+          placeholder={texts.crawlTeam}
+          maxLength={64}
+          data-autofocus
+        />
+        <TextInput {...form.input('description')} label={texts.description} maxLength={500} />
         <MultiSelect
-          label="Members"
-          description="They have these roles in addition to their own."
-          placeholder={form.values.members.length === 0 ? 'Choose users' : undefined}
+          label={texts.members}
+          description={texts.theyHaveTheseRolesInAddition}
+          placeholder={form.values.members.length === 0 ? texts.chooseUsers : undefined}
           searchable
-          nothingFoundMessage="No such user"
+          nothingFoundMessage={texts.noSuchUser}
           data={users.map(({ id, name }) => ({ value: id, label: name }))}
           value={[...form.values.members]}
           error={form.error('members')}
           onChange={(ids) => form.change({ members: ids as UserId[] })}
         />
-        <RightsFields form={form} label="In all projects" />
-        <FormFoot form={form} submit={group === null ? 'Add group' : 'Save'} onCancel={onClose} />
+        <RightsFields form={form} label={texts.inAllProjects} />
+        <FormFoot form={form} submit={group === null ? texts.addGroup : texts.save} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

@@ -1,10 +1,11 @@
 import type { NewCredential } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Why this browser can make none, whatever the address; null: it can. */
 export const browserProblem = (): string | null =>
   typeof globalThis.PublicKeyCredential?.parseCreationOptionsFromJSON === 'function'
     ? null
-    : 'This browser is too old for passkeys, or has them turned off.'
+    : texts.thisBrowserIsTooOldFor
 
 /**
  * Asks the person for a finger, a face or a PIN. `options`: as the engine made them. Rejects with words of ours if
@@ -24,7 +25,7 @@ export async function makePasskey(options: Record<string, unknown>): Promise<New
 }
 
 function explain({ name, message }: DOMException): string {
-  if (name === 'InvalidStateError') return 'There is already a passkey for this account in that place.'
-  if (name === 'NotAllowedError') return 'No passkey was made: it was cancelled, or took too long. Try again.'
-  return `The browser made no passkey: ${message}`
+  if (name === 'InvalidStateError') return texts.thereIsAlreadyAPasskeyFor
+  if (name === 'NotAllowedError') return texts.noPasskeyWasMadeItWas
+  return texts.theBrowserMadeNoPasskey(message)
 }

@@ -9,6 +9,7 @@ import { notifyDone } from '../../ui/notify.tsx'
 import { ChangePasswordForm, PASSWORD_HELP, SetPasswordForm } from './access-forms.ts'
 import classes from './access.module.css'
 import { useReadAccess } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** One's own password. It ends one's sessions, so a browser goes to the login. */
 export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
@@ -23,24 +24,24 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
     }
   })
   return (
-    <Dialog opened onClose={onClose} title="Change password" size={460}>
+    <Dialog opened onClose={onClose} title={texts.changePassword} size={460}>
       <SchemaForm form={form} className={classes.form}>
         <PasswordInput
           {...form.input('current')}
-          label="Current password"
+          label={texts.currentPassword}
           autoComplete="current-password"
           data-autofocus
         />
         <PasswordInput
           {...form.input('password')}
-          label="New password"
+          label={texts.newPassword}
           description={PASSWORD_HELP}
           autoComplete="new-password"
         />
         <FormFoot
           form={form}
-          submit="Change password"
-          says="You are logged out everywhere and log in again. Your tokens and passkeys keep working: revoke those that are not yours."
+          submit={texts.changePassword}
+          says={texts.youAreLoggedOutEverywhereAnd}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -58,25 +59,22 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
     save: async ({ password }) => {
       await client.users.update({ id, password })
       onClose()
-      notifyDone(`${name} has a new password.`)
+      notifyDone(texts.hasANewPassword(name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={`Set a password for ${name}`} size={460}>
+    <Dialog opened onClose={onClose} title={texts.setAPasswordFor(name)} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>
-          All sessions of {name} end. Tokens and passkeys keep working. If another person may have them, revoke the
-          tokens, and remove the passkeys with Reset sign-in.
-        </DialogText>
+        <DialogText>{texts.allSessionsOfEndTokensAnd(name)}</DialogText>
         <PasswordInput
           {...form.input('password')}
-          label="New password"
+          label={texts.newPassword}
           description={PASSWORD_HELP}
           autoComplete="new-password"
           data-autofocus
         />
-        <FormFoot form={form} submit="Set password" onCancel={onClose} />
+        <FormFoot form={form} submit={texts.setPassword} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

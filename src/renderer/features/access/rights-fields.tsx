@@ -7,6 +7,7 @@ import { RoleSelect } from './role-select.tsx'
 import { BUILT_IN_ROLES, describeRole, NODE_ROLE_WORDS } from './role-words.ts'
 import { ScopedRolesField } from './scoped-roles-field.tsx'
 import { useRoles } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 const NODE_ROLES = BUILT_IN_ROLES.filter(({ name }) => NODE_GROUP_ROLES.some((one) => one === name)).map((role) => ({
   ...{ ...role, isBuiltIn: false },
@@ -30,8 +31,8 @@ export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label
         description={`${describeRole(roles, role)}.`}
       />
       <ScopedRolesField
-        label="Projects"
-        description="More in single projects than in all others. A project without any role is as if it were not there."
+        label={texts.projects}
+        description={texts.moreInSingleProjectsThanIn}
         noun="project"
         roles={roles.filter(({ isForProjects }) => isForProjects)}
         known={projects.map(({ name }) => name)}
@@ -41,8 +42,8 @@ export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label
         onChange={(rows) => form.change({ projects: rows })}
       />
       <ScopedRolesField
-        label="Node groups"
-        description="For the nodes with a tag, whatever runs there."
+        label={texts.nodeGroups}
+        description={texts.forTheNodesWithATag}
         noun="tag"
         roles={NODE_ROLES}
         known={[...new Set(nodes.flatMap(({ tags }) => tags))].toSorted()}

@@ -21,6 +21,7 @@ import classes from './access.module.css'
 import { listPermissions } from './role-words.ts'
 import { useReadAccess } from './use-access.ts'
 import { z } from 'zod'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface RoleDialogProps {
   /** null: a new one. */
@@ -42,41 +43,39 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
     save: async (wanted) => {
       await (isNew ? client.roles.create(wanted) : client.roles.update(wanted))
       onClose()
-      notifyDone(isNew ? `The role ${wanted.name} was added.` : `The role ${wanted.name} was changed.`)
+      notifyDone(isNew ? texts.theRoleWasAdded(wanted.name) : texts.theRoleWasChanged(wanted.name))
       await readAgain()
     }
   })
   if (isFixed) {
     return (
-      <Dialog opened onClose={onClose} title={`Role ${role.name}`} size={560}>
-        <p className={`${classes.roleNote} dim`}>
-          A built-in role stays as it is. Duplicate it to make one that differs.
-        </p>
+      <Dialog opened onClose={onClose} title={texts.role2(role.name)} size={560}>
+        <p className={`${classes.roleNote} dim`}>{texts.aBuiltInRoleStaysAs}</p>
         <Permissions value={role.permissions} />
       </Dialog>
     )
   }
   const { permissions } = form.values
   return (
-    <Dialog opened onClose={onClose} title={isNew ? 'Add role' : `Role ${role.name}`} size={560}>
+    <Dialog opened onClose={onClose} title={isNew ? texts.addRole : texts.role2(role.name)} size={560}>
       <SchemaForm form={form} className={classes.form}>
         {isNew && (
           <TextInput
             {...form.input('name')}
-            label="Name"
-            placeholder="shop keeper"
-            description="In small letters. It cannot be changed later: users, tokens and the configuration name it."
+            label={texts.name}
+            placeholder={texts.shopKeeper}
+            description={texts.inSmallLettersItCannotBe}
             maxLength={64}
             data-autofocus
             {...CODE_INPUT}
           />
         )}
-        <TextInput {...form.input('description')} label="Description" maxLength={500} />
+        <TextInput {...form.input('description')} label={texts.description} maxLength={500} />
         <Permissions value={permissions} onChange={(next) => form.change({ permissions: next })} />
         <p className={`${classes.roleNote} dim`} role="status">
           {scopeWords(permissions)}
         </p>
-        <FormFoot form={form} submit={isNew ? 'Add role' : 'Save'} onCancel={onClose} />
+        <FormFoot form={form} submit={isNew ? texts.addRole : texts.save} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )
@@ -84,8 +83,8 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
 
 function scopeWords(permissions: readonly Permission[]): string {
   const ofService = ofWholeService(permissions)
-  if (ofService.length === 0) return 'This role can be given in all projects or in single ones.'
-  return `This role can only be given in all projects, because of: ${listPermissions(ofService)}.`
+  if (ofService.length === 0) return texts.thisRoleCanBeGivenIn
+  return texts.thisRoleCanOnlyBeGiven(listPermissions(ofService))
 }
 
 /** Without `onChange`, they are only shown. */
@@ -106,8 +105,8 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
                   <span className={classes.permission}>
                     {label[0]!.toUpperCase() + label.slice(1)}
                     {scope === 'service' && (
-                      <Badge size="xs" variant="default" title="It cannot be given in single projects">
-                        whole service
+                      <Badge size="xs" variant="default" title={texts.itCannotBeGivenInSingle}>
+                        {texts.wholeService}
                       </Badge>
                     )}
                   </span>
@@ -129,7 +128,7 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
 }
 
 const RoleForm = z.object({
-  name: z.string().trim().min(1, 'Required').pipe(NewRole.shape.name),
+  name: z.string().trim().min(1, texts.required).pipe(NewRole.shape.name),
   description: z.string().trim().max(500),
   permissions: NewRole.shape.permissions
 })
@@ -144,8 +143,8 @@ function startRole(of: AccessRole | null, isCopy: boolean): RoleTexts {
 
 /** Why a permission cannot be chosen or left out; null: it can. */
 function fixedBecause(name: Permission): string | null {
-  if (name === 'read') return 'Every role has it'
-  return namesOf(OWNER_PERMISSIONS).includes(name) ? 'Only the built-in role owner has it' : null
+  if (name === 'read') return texts.everyRoleHasIt
+  return namesOf(OWNER_PERMISSIONS).includes(name) ? texts.onlyTheBuiltInRoleOwner : null
 }
 
 const GROUPS: { group: PermissionGroup; permissions: Permission[] }[] = (

@@ -8,21 +8,22 @@ import {
   permissionsOf
 } from '../../../shared/permissions.ts'
 import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** What each built-in role may do; all but the first also may do what the roles before it may. */
 const BUILT_IN: Record<Role, string> = {
-  viewer: 'Reads everything, changes nothing',
-  operator: 'Also runs, cancels, retries and schedules jobs',
-  deployer: 'Also uploads eggs, which run code on every node',
-  admin: 'Also manages nodes, webhooks, storage and engines',
-  owner: 'Also manages users and the tokens of others'
+  viewer: texts.readsEverythingChangesNothing,
+  operator: texts.alsoRunsCancelsRetriesAndSchedules,
+  deployer: texts.alsoUploadsEggsWhichRunCode,
+  admin: texts.alsoManagesNodesWebhooksStorage,
+  owner: texts.alsoManagesUsersAndTheTokens
 }
 
 /** What each role in a node group may do there. */
 export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
-  viewer: 'Sees the nodes',
-  operator: 'Also cordons and drains them',
-  admin: 'Also changes, adds and removes them'
+  viewer: texts.seesTheNodes,
+  operator: texts.alsoCordonsAndDrainsThem,
+  admin: texts.alsoChangesAddsAndRemovesThem
 }
 
 /** Until the engine has answered, and for one that is too old to have others. */
@@ -42,16 +43,16 @@ export function listPermissions(names: readonly Permission[]): string {
 /** In small letters: what these permissions are together. */
 export function describePermissions(names: readonly Permission[]): string {
   const same = roleOf(permissionsOf(names))
-  return same === null ? `may ${listPermissions(names)}` : BUILT_IN[same].toLowerCase()
+  return same === null ? texts.may(listPermissions(names)) : BUILT_IN[same].toLowerCase()
 }
 
 /** What a role is for, without a full stop. `none`: nothing but what is named. */
 export function describeRole(roles: readonly AccessRole[], name: string): string {
-  if (name === 'none') return 'Only what is named below'
+  if (name === 'none') return texts.onlyWhatIsNamedBelow
   const role = roles.find((one) => one.name === name)
-  if (role === undefined) return 'From groups elsewhere'
+  if (role === undefined) return texts.fromGroupsElsewhere
   if (role.isBuiltIn) return BUILT_IN[name as Role]
-  return role.description.replace(/\.$/, '') || `May ${listPermissions(role.permissions)}`
+  return role.description.replace(/\.$/, '') || texts.may2(listPermissions(role.permissions))
 }
 
 export const setOfRole = (roles: readonly AccessRole[], name: string): Permissions =>

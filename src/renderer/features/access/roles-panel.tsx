@@ -4,7 +4,6 @@ import { useState } from 'react'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { AccessTable } from './access-table.tsx'
 import { ConfirmAccessChange } from './confirm-access-change.tsx'
@@ -12,6 +11,7 @@ import classes from './access.module.css'
 import { RoleDialog } from './role-dialog.tsx'
 import { describeRole, listPermissions } from './role-words.ts'
 import { useRoles } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** The built-in roles and those of owners. */
 export function RolesPanel() {
@@ -19,17 +19,17 @@ export function RolesPanel() {
   const [isAdding, setAdding] = useState(false)
   return (
     <Panel
-      title="Roles"
+      title={texts.roles}
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
-          Add role
+          {texts.addRole}
         </Button>
       }
       flush
     >
       <AccessTable
-        label="Roles"
-        columns={['Name', 'Description', { title: 'Permissions', isNumber: true }, 'Given in']}
+        label={texts.roles}
+        columns={[texts.name, texts.description, { title: texts.permissions, isNumber: true }, texts.givenIn]}
       >
         {roles.map((role) => (
           <RoleRow key={role.name} role={role} roles={roles} />
@@ -49,42 +49,42 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         <span className={classes.name}>
           <strong>{name}</strong>
           {isBuiltIn && (
-            <Badge size="xs" variant="default" title="It stays as it is">
-              built-in
+            <Badge size="xs" variant="default" title={texts.itStaysAsItIs}>
+              {texts.builtIn}
             </Badge>
           )}
         </span>
       </th>
-      <td data-label="Description">
+      <td data-label={texts.description}>
         <span className={`${classes.description} dim break`}>{describeRole(roles, name)}</span>
       </td>
-      <td data-label="Permissions" className={classes.number}>
+      <td data-label={texts.permissions} className={classes.number}>
         <UnstyledButton
           className={classes.count}
           title={listPermissions(permissions)}
-          aria-label={`${plural(permissions.length, 'permission')} of ${name}`}
+          aria-label={texts.permissionOf(permissions.length, name)}
           onClick={() => setOpen('role')}
         >
           {permissions.length}
         </UnstyledButton>
       </td>
-      <td data-label="Given in">
-        <span className="dim">{isForProjects ? 'any project' : 'all projects'}</span>
+      <td data-label={texts.givenIn}>
+        <span className="dim">{isForProjects ? texts.anyProject : texts.allProjects}</span>
       </td>
       <td className={classes.acts}>
-        <MoreMenu label={`More actions for the role ${name}`} size={24}>
+        <MoreMenu label={texts.moreActionsForTheRole(name)} size={24}>
           <Menu.Item
             leftSection={isBuiltIn ? <IconShieldLock size={14} /> : <IconPencil size={14} />}
             onClick={() => setOpen('role')}
           >
-            {isBuiltIn ? 'Show permissions' : 'Edit…'}
+            {isBuiltIn ? texts.showPermissions : texts.edit}
           </Menu.Item>
           <Menu.Item leftSection={<IconCopy size={14} />} onClick={() => setOpen('copy')}>
-            Duplicate…
+            {texts.duplicate}
           </Menu.Item>
           {!isBuiltIn && (
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setOpen('remove')}>
-              Remove…
+              {texts.remove}
             </Menu.Item>
           )}
         </MoreMenu>
@@ -101,12 +101,12 @@ function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) 
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={`Remove the role ${name}?`}
-      act="Remove"
+      title={texts.removeTheRole(name)}
+      act={texts.remove3}
       change={() => client.roles.remove({ name })}
       onClose={onClose}
     >
-      It can no longer be given to users. A role that is in use cannot be removed.
+      {texts.itCanNoLongerBeGiven}
     </ConfirmAccessChange>
   )
 }

@@ -4,6 +4,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
 import { RoleSelect } from './role-select.tsx'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 export interface ScopedRole<Role extends string> {
   /** Of a project, or a tag of nodes. */
@@ -47,7 +48,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
               {...CODE_INPUT}
             />
             <RoleSelect
-              aria-label={`Role in ${name || `${noun} ${index + 1}`}`}
+              aria-label={texts.roleIn(name || `${noun} ${index + 1}`)}
               roles={roles}
               value={role}
               onChange={(next) => next !== null && change(index, { role: next as Role })}
@@ -55,7 +56,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
             <ActionIcon
               variant="subtle"
               color="gray"
-              aria-label={`Remove ${name || `${noun} ${index + 1}`}`}
+              aria-label={texts.remove4(name || `${noun} ${index + 1}`)}
               onClick={() => onChange(value.filter((_, at) => at !== index))}
             >
               <IconX size={14} />
@@ -68,7 +69,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
           leftSection={<IconPlus size={13} />}
           onClick={() => onChange([...value, { name: '', role: 'viewer' as Role }])}
         >
-          Add {noun}
+          {texts.add(noun)}
         </Button>
       </Stack>
     </Input.Wrapper>

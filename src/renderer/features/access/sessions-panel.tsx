@@ -5,9 +5,9 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { hasBrowserSession, logOut, openLogin } from '../../api/browser-session.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Ends browser sessions: this one, or all of them. The desktop's own window has none. */
 export function SessionsPanel() {
@@ -15,45 +15,41 @@ export function SessionsPanel() {
   const [isAsking, setAsking] = useState(false)
   const isBrowser = hasBrowserSession()
   const { may } = useMay('users.change')
-  const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
+  const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError(texts.couldNotLogOut, error) })
   const everywhere = useMutation(
     query.system.logOutEverywhere.mutationOptions({
       onSuccess: ({ ended }) => {
         if (isBrowser) return openLogin()
         setAsking(false)
-        showNotice({ message: ended === 0 ? 'No browser was logged in.' : `${plural(ended, 'browser')} logged out.` })
+        showNotice({ message: ended === 0 ? texts.noBrowserWasLoggedIn : texts.browserLoggedOut(ended) })
       }
     })
   )
   return (
-    <Panel title="Browser sessions">
-      <p className="dim">
-        A browser stays logged in for 30 days at most, and 7 without use, or until the user name or password changes.
-        Programs send the password with every request and are not affected by logging out. Users & access lists all
-        browsers.
-      </p>
+    <Panel title={texts.browserSessions}>
+      <p className="dim">{texts.aBrowserStaysLoggedInFor}</p>
       <Group align="stretch" gap={8} mt={10}>
         {isBrowser && (
           <Button size="xs" loading={leave.isPending} onClick={() => leave.mutate()}>
-            Log out
+            {texts.logOut}
           </Button>
         )}
         {may && (
           <Button size="xs" color="red" variant="light" onClick={() => setAsking(true)}>
-            {isBrowser ? 'Log out everywhere' : 'Log out all browsers'}
+            {isBrowser ? texts.logOutEverywhere : texts.logOutAllBrowsers}
           </Button>
         )}
       </Group>
       {isAsking && (
         <ConfirmDialog
-          title={isBrowser ? 'Log out everywhere?' : 'Log out all browsers?'}
-          act={isBrowser ? 'Log out everywhere' : 'Log out all browsers'}
+          title={isBrowser ? texts.logOutEverywhere2 : texts.logOutAllBrowsers2}
+          act={isBrowser ? texts.logOutEverywhere : texts.logOutAllBrowsers}
           onAct={() => everywhere.mutate({})}
           isActing={everywhere.isPending}
           error={everywhere.error}
           onClose={() => setAsking(false)}
         >
-          All browser sessions end at once{isBrowser && ', including this one'}, with their live views. Unused login
+          All browser sessions end at once{isBrowser && texts.includingThisOne}, with their live views. Unused login
           links stop working.
         </ConfirmDialog>
       )}

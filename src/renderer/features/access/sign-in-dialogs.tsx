@@ -11,6 +11,7 @@ import { CodeForm, CurrentPasswordForm, PasskeyForm } from './access-forms.ts'
 import classes from './access.module.css'
 import { makePasskey } from './make-passkey.ts'
 import { useReadAccess } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface SetUp {
   secret: string
@@ -27,13 +28,12 @@ export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   if (setUp !== null) return <ConfirmCodeDialog setUp={setUp} onDone={setCodes} onClose={onClose} />
   return (
     <ConfirmPasswordDialog
-      title="Set up an authenticator app"
-      act="Continue"
+      title={texts.setUpAnAuthenticatorApp}
+      act={texts.continueIt}
       onAct={async (current) => setSetUp(await client.secondFactors.beginAuthenticator({ current }))}
       onClose={onClose}
     >
-      You log in with your password and a code that an app on your phone shows, such as Aegis, Google Authenticator or
-      1Password. Programs that send your password stop working: give them a token.
+      {texts.youLogInWithYourPassword}
     </ConfirmPasswordDialog>
   )
 }
@@ -59,25 +59,25 @@ function ConfirmCodeDialog({
     }
   })
   return (
-    <Dialog opened onClose={onClose} title="Set up an authenticator app" size={460} closeOnClickOutside={false}>
+    <Dialog opened onClose={onClose} title={texts.setUpAnAuthenticatorApp} size={460} closeOnClickOutside={false}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>Scan this with the app, or tap it on the phone itself. To type it, use the key below.</DialogText>
+        <DialogText>{texts.scanThisWithTheAppOr}</DialogText>
         <a href={uri} className={`${classes.qr} box`}>
-          <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt="QR code for the authenticator app" />
+          <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt={texts.qrCodeForTheAuthenticatorApp} />
         </a>
         <Group gap={10} wrap="nowrap" className={classes.secret}>
-          <CopyText value={secret} what="the key" />
+          <CopyText value={secret} what={texts.theKey} />
         </Group>
         <TextInput
           {...form.input('code')}
           {...CODE_INPUT}
-          label="Code that the app shows"
+          label={texts.codeThatTheAppShows}
           inputMode="numeric"
           autoComplete="one-time-code"
           maxLength={7}
           data-autofocus
         />
-        <FormFoot form={form} submit="Turn on" says="Your other sessions end." onCancel={onClose} />
+        <FormFoot form={form} submit={texts.turnOn} says={texts.yourOtherSessionsEnd} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )
@@ -89,26 +89,23 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
     <Dialog
       opened
       onClose={onClose}
-      title="Save your recovery codes"
+      title={texts.saveYourRecoveryCodes}
       size={460}
       closeOnClickOutside={false}
       closeOnEscape={false}
     >
-      <DialogText>
-        If you lose the phone, each of them replaces a code of the app, once. Keep them where you keep your passwords:
-        they are not shown again.
-      </DialogText>
+      <DialogText>{texts.ifYouLoseThePhoneEach}</DialogText>
       <Group align="flex-start" gap={10} wrap="nowrap" className={classes.codes}>
-        <ul className="mono" aria-label="Recovery codes">
+        <ul className="mono" aria-label={texts.recoveryCodes}>
           {codes.map((code) => (
             <li key={code}>{code}</li>
           ))}
         </ul>
-        <CopyButton value={codes.join('\n')} what="the recovery codes" />
+        <CopyButton value={codes.join('\n')} what={texts.theRecoveryCodes} />
       </Group>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          I have saved them
+          {texts.iHaveSavedThem}
         </Button>
       </DialogFoot>
     </Dialog>
@@ -142,7 +139,7 @@ export function ConfirmPasswordDialog({
         <DialogText>{children}</DialogText>
         <PasswordInput
           {...form.input('current')}
-          label="Current password"
+          label={texts.currentPassword}
           autoComplete="current-password"
           data-autofocus
         />
@@ -163,26 +160,23 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
       const credential = await makePasskey(options)
       await client.secondFactors.addPasskey({ name, credential })
       onClose()
-      notifyDone(`You can log in with the passkey ${name}.`)
+      notifyDone(texts.youCanLogInWithThe(name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title="Add a passkey" size={460}>
+    <Dialog opened onClose={onClose} title={texts.addAPasskey} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>
-          The browser keeps it in this device, a security key or a password manager, and asks for your finger, face or
-          PIN. You log in with it alone, without password and code.
-        </DialogText>
+        <DialogText>{texts.theBrowserKeepsItInThis}</DialogText>
         <TextInput
           {...form.input('name')}
-          label="Name"
-          description="To tell it from others, such as laptop or YubiKey."
+          label={texts.name}
+          description={texts.toTellItFromOthersSuch}
           maxLength={100}
           data-autofocus
         />
-        <PasswordInput {...form.input('current')} label="Current password" autoComplete="current-password" />
-        <FormFoot form={form} submit="Add passkey" onCancel={onClose} />
+        <PasswordInput {...form.input('current')} label={texts.currentPassword} autoComplete="current-password" />
+        <FormFoot form={form} submit={texts.addPasskey} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

@@ -17,6 +17,7 @@ import {
   SetUpAuthenticatorDialog
 } from './sign-in-dialogs.tsx'
 import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 type Asking = 'password' | 'setUp' | 'turnOff' | 'renew' | 'addPasskey' | Passkey
 
@@ -27,8 +28,8 @@ export function SignInPanel() {
   const [asking, setAsking] = useState<Asking | null>(null)
   const close = () => setAsking(null)
   return (
-    <Panel title="Sign-in" note="how you log in" flush>
-      <QueryState query={signIn} what="how you log in" rows={3}>
+    <Panel title="Sign-in" note={texts.howYouLogIn} flush>
+      <QueryState query={signIn} what={texts.howYouLogIn} rows={3}>
         {(data) =>
           data.hasPassword ? (
             <>
@@ -36,9 +37,7 @@ export function SignInPanel() {
               <p className={`dim ${classes.none}`}>{whatIfLost(data)}</p>
             </>
           ) : (
-            <p className={`dim ${classes.none}`}>
-              You sign in elsewhere: passwords and second factors are managed there.
-            </p>
+            <p className={`dim ${classes.none}`}>{texts.youSignInElsewherePasswords}</p>
           )
         }
       </QueryState>
@@ -63,19 +62,19 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
   return (
     <table className={`${classes.table} ${classes.ways}`} aria-label="Sign-in">
       <tbody>
-        <Way name="Password" act={action('Change…', 'password', 'Change password…')}>
-          {authenticator === null ? 'Enough to log in' : 'Needs a code beside it'}
+        <Way name={texts.password} act={action(texts.change, 'password', texts.changePassword2)}>
+          {authenticator === null ? texts.enoughToLogIn : texts.needsACodeBesideIt}
         </Way>
         <Way
-          name="Authenticator app"
+          name={texts.authenticatorApp}
           act={
             authenticator === null
-              ? action('Set up…', 'setUp', 'Set up an authenticator app…')
-              : action('Turn off…', 'turnOff', 'Turn off the authenticator app…')
+              ? action(texts.setUp, 'setUp', texts.setUpAnAuthenticatorApp2)
+              : action(texts.turnOff, 'turnOff', texts.turnOffTheAuthenticatorApp)
           }
         >
           {authenticator === null ? (
-            <span className="dim">Off</span>
+            <span className="dim">{texts.off}</span>
           ) : (
             <>
               On{' '}
@@ -86,23 +85,23 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
           )}
         </Way>
         {authenticator !== null && (
-          <Way name="Recovery codes" act={action('Replace…', 'renew', 'Replace the recovery codes…')}>
+          <Way name={texts.recoveryCodes} act={action(texts.replace, 'renew', texts.replaceTheRecoveryCodes)}>
             <span className={authenticator.recoveryCodesLeft < FEW_CODES ? 'tone-wait' : undefined}>
-              {authenticator.recoveryCodesLeft} left
+              {texts.left(authenticator.recoveryCodesLeft)}
             </span>
           </Way>
         )}
         {passkeys.map((passkey) => (
           <Way
             key={passkey.id}
-            name={`Passkey ${passkey.name}`}
-            act={action('Remove…', passkey, `Remove the passkey ${passkey.name}…`)}
+            name={texts.passkey(passkey.name)}
+            act={action(texts.remove, passkey, texts.removeThePasskey(passkey.name))}
           >
             For {passkey.host}{' '}
             <span className="dim">
               ·{' '}
               {passkey.lastUsedAtMs === null ? (
-                'not used yet'
+                texts.notUsedYet
               ) : (
                 <>
                   last used <RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" />
@@ -112,10 +111,10 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
           </Way>
         ))}
         <Way
-          name={passkeys.length === 0 ? 'Passkeys' : 'Another passkey'}
-          act={problem === null && action('Add…', 'addPasskey', 'Add a passkey…')}
+          name={passkeys.length === 0 ? texts.passkeys : texts.anotherPasskey}
+          act={problem === null && action(texts.add2, 'addPasskey', texts.addAPasskey2)}
         >
-          <span className="dim">{problem ?? 'In place of password and code: a finger, a face or a security key'}</span>
+          <span className="dim">{problem ?? texts.inPlaceOfPasswordAndCode}</span>
         </Way>
       </tbody>
     </table>
@@ -136,14 +135,12 @@ const FEW_CODES = 3
 
 /** What people ask before they turn it on, and after it has happened. */
 function whatIfLost({ authenticator, passkeys }: LoginMethods): string {
-  const owner = 'an owner of this Scrapdeck can reset your sign-in'
+  const owner = texts.anOwnerOfThisScrapdeckCan
   if (authenticator !== null) {
     const passkey = passkeys.length > 0 ? ', or a passkey,' : ''
-    return `If you lose the phone: log in with a recovery code${passkey} and set the app up again. Without one, ${owner}.`
+    return texts.ifYouLoseThePhoneLog(passkey, owner)
   }
-  return passkeys.length > 0
-    ? 'If you lose a passkey: log in with your password and remove the passkey here.'
-    : `If you forget the password: an owner of this Scrapdeck can set another one.`
+  return passkeys.length > 0 ? texts.ifYouLoseAPasskeyLog : texts.ifYouForgetThePasswordAn
 }
 
 function TurnOffDialog({ onClose }: { onClose: () => void }) {
@@ -151,18 +148,18 @@ function TurnOffDialog({ onClose }: { onClose: () => void }) {
   const readAgain = useReadAccess()
   return (
     <ConfirmPasswordDialog
-      title="Turn off the authenticator app?"
-      act="Turn off"
-      says="Your other sessions end."
+      title={texts.turnOffTheAuthenticatorApp2}
+      act={texts.turnOff2}
+      says={texts.yourOtherSessionsEnd}
       onClose={onClose}
       onAct={async (current) => {
         await client.secondFactors.removeAuthenticator({ current })
         onClose()
-        notifyDone('The authenticator app is off.')
+        notifyDone(texts.theAuthenticatorAppIsOff)
         await readAgain()
       }}
     >
-      Your password alone is enough to log in then. The recovery codes stop working.
+      {texts.yourPasswordAloneIsEnoughTo}
     </ConfirmPasswordDialog>
   )
 }
@@ -174,15 +171,15 @@ function RenewCodesDialog({ onClose }: { onClose: () => void }) {
   if (codes !== null) return <RecoveryCodesDialog codes={codes} onClose={onClose} />
   return (
     <ConfirmPasswordDialog
-      title="Replace the recovery codes?"
-      act="Replace"
+      title={texts.replaceTheRecoveryCodes2}
+      act={texts.replace2}
       onClose={onClose}
       onAct={async (current) => {
         setCodes((await client.secondFactors.renewRecoveryCodes({ current })).recoveryCodes)
         await readAgain()
       }}
     >
-      You get ten new ones. The former ones stop working.
+      {texts.youGetTenNewOnesThe}
     </ConfirmPasswordDialog>
   )
 }
@@ -192,18 +189,18 @@ function RemovePasskeyDialog({ passkey: { id, name }, onClose }: { passkey: Pass
   const readAgain = useReadAccess()
   return (
     <ConfirmPasswordDialog
-      title={`Remove the passkey ${name}?`}
-      act="Remove"
-      says="Your other sessions end."
+      title={texts.removeThePasskey2(name)}
+      act={texts.remove3}
+      says={texts.yourOtherSessionsEnd}
       onClose={onClose}
       onAct={async (current) => {
         await client.secondFactors.removePasskey({ id, current })
         onClose()
-        notifyDone(`The passkey ${name} is removed.`)
+        notifyDone(texts.thePasskeyIsRemoved(name))
         await readAgain()
       }}
     >
-      It is refused from now on. Delete it in the device or the password manager as well.
+      {texts.itIsRefusedFromNowOn}
     </ConfirmPasswordDialog>
   )
 }

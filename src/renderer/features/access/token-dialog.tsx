@@ -21,6 +21,7 @@ import { groupsOf } from './group-words.ts'
 import { RoleSelect } from './role-select.tsx'
 import { describeRole, rolesWithin } from './role-words.ts'
 import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface TokenDialogProps {
   me: Me
@@ -60,20 +61,20 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
       of === undefined ? permissionsOfMe(me) : permissionsOfRoles([of, ...groupsOf(of, groups)], roles)
     )
   return (
-    <Dialog opened onClose={onClose} title="Create token" size={460}>
+    <Dialog opened onClose={onClose} title={texts.createToken} size={460}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput
           {...form.input('name')}
-          label="Name"
-          placeholder="GitLab, laptop, dashboard"
-          description="What the token is for."
+          label={texts.name}
+          placeholder={texts.gitlabLaptopDashboard}
+          description={texts.whatTheTokenIsFor}
           maxLength={100}
           data-autofocus
         />
         {others.length > 0 && (
           <Select
             {...form.input('userId')}
-            label="User"
+            label={texts.user}
             allowDeselect={false}
             searchable={others.length > 10}
             data={[
@@ -89,12 +90,12 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         <RoleSelect
           {...form.input('role')}
           roles={rolesOf(user)}
-          label="Role"
+          label={texts.role}
           description={`${describeRole(roles, role)}.`}
         />
         <TagsInput
-          label="Projects"
-          description="Leave it empty for all projects of the user."
+          label={texts.projects}
+          description={texts.leaveItEmptyForAllProjects}
           data={projects.map(({ name }) => name)}
           value={form.values.projects}
           error={form.error('projects')}
@@ -102,16 +103,16 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         />
         {hasNodeGroups && (
           <TagsInput
-            label="Node groups"
-            description="Leave it empty for all node groups of the user, or for none if the token is for some projects."
+            label={texts.nodeGroups}
+            description={texts.leaveItEmptyForAllNode}
             data={tags}
             value={form.values.nodeGroups}
             error={form.error('nodeGroups')}
             onChange={(names) => form.change({ nodeGroups: names })}
           />
         )}
-        <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
-        <FormFoot form={form} submit="Create token" onCancel={onClose} />
+        <Select {...form.input('expiry')} label={texts.expiresAfter} allowDeselect={false} data={optionsOf(EXPIRIES)} />
+        <FormFoot form={form} submit={texts.createToken} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

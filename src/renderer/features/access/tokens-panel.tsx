@@ -19,6 +19,7 @@ import { READ_AGAIN } from './use-access.ts'
 import { hasBrowserSession } from '../../api/browser-session.ts'
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** What programs log in with: one's own tokens, or all of them for an owner. */
 export function TokensPanel({ me }: { me: Me }) {
@@ -30,26 +31,29 @@ export function TokensPanel({ me }: { me: Me }) {
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<CreatedToken | null>(null)
   const nameOf = (id: UserId | null) =>
-    id === me.userId ? me.name : (users.find((user) => user.id === id)?.name ?? (id === null ? 'the service' : '–'))
+    id === me.userId ? me.name : (users.find((user) => user.id === id)?.name ?? (id === null ? texts.theService : '–'))
   return (
     <Panel
-      title={isOwner ? 'Tokens' : 'Your tokens'}
-      note={isOwner ? 'of all users' : undefined}
+      title={isOwner ? texts.tokens : texts.yourTokens}
+      note={isOwner ? texts.ofAllUsers : undefined}
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setCreating(true)}>
-          Create token
+          {texts.createToken}
         </Button>
       }
       flush
     >
-      <QueryState query={tokens} what="the tokens" rows={3}>
+      <QueryState query={tokens} what={texts.theTokens} rows={3}>
         {(data) =>
           data.tokens.length === 0 ? (
-            <EmptyState icon={<IconKey size={28} stroke={1.4} />} title="No tokens">
-              A program sends a token instead of a password: to the API, and as the password of Scrapyd clients.
+            <EmptyState icon={<IconKey size={28} stroke={1.4} />} title={texts.noTokens}>
+              {texts.aProgramSendsATokenInstead}
             </EmptyState>
           ) : (
-            <AccessTable label="Tokens" columns={['Name', isOwner && 'User', 'Role', 'Token', 'Expires', 'Last used']}>
+            <AccessTable
+              label={texts.tokens}
+              columns={[texts.name, isOwner && texts.user, texts.role, texts.token, texts.expires, texts.lastUsed]}
+            >
               {data.tokens
                 .filter(({ userId }) => isOwner || userId === me.userId)
                 .toSorted((left, right) => right.createdAtMs - left.createdAtMs)
@@ -78,14 +82,14 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
   const [isAsking, setAsking] = useState(false)
   const { name, role, ending, lastUsedAtMs } = token
   const { projects, nodeGroups } = token
-  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => `nodes ${tag}`)]
+  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => texts.nodes3(tag))]
   return (
     <tr>
       <th scope="row">
         <strong>{name}</strong>
       </th>
-      {user !== null && <td data-label="User">{user}</td>}
-      <td data-label="Role">
+      {user !== null && <td data-label={texts.user}>{user}</td>}
+      <td data-label={texts.role}>
         {role}
         {only.length > 0 && (
           <span className="dim" title={only.join('\n')}>
@@ -94,15 +98,15 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
           </span>
         )}
       </td>
-      <td data-label="Token">
-        <span className="mono" title="The last characters of the token">
+      <td data-label={texts.token}>
+        <span className="mono" title={texts.theLastCharactersOfTheToken}>
           …{ending}
         </span>
       </td>
-      <td data-label="Expires">
+      <td data-label={texts.expires}>
         <Expiry token={token} />
       </td>
-      <td data-label="Last used">
+      <td data-label={texts.lastUsed}>
         <RelativeTime atMs={lastUsedAtMs} suffix=" ago" absent="never" />
       </td>
       <td className={classes.acts}>
@@ -110,10 +114,10 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
           size="compact-xs"
           variant="subtle"
           color="red"
-          aria-label={`Revoke ${name}`}
+          aria-label={texts.revoke2(name)}
           onClick={() => setAsking(true)}
         >
-          Revoke…
+          {texts.revoke}
         </Button>
         {isAsking && <RevokeDialog token={token} onClose={() => setAsking(false)} />}
       </td>
@@ -123,12 +127,12 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
 
 function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
   const nowMs = useNow()
-  if (expiresAtMs === null) return <span className="faint">never</span>
+  if (expiresAtMs === null) return <span className="faint">{texts.never2}</span>
   const isOver = expiresAtMs <= nowMs
   return (
     <span className={isOver ? `tone-bad ${classes.marked}` : undefined} title={formatInstant(expiresAtMs)}>
       {isOver && <IconAlertTriangle size={14} aria-hidden />}
-      {isOver ? `expired ${formatAge(nowMs - expiresAtMs)} ago` : `in ${timeLeft(expiresAtMs - nowMs)}`}
+      {isOver ? texts.expiredAgo(formatAge(nowMs - expiresAtMs)) : texts.inIt3(timeLeft(expiresAtMs - nowMs))}
     </span>
   )
 }
@@ -149,14 +153,14 @@ function RevokeDialog({
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={`Revoke ${name}?`}
-      act="Revoke"
+      title={texts.revoke3(name)}
+      act={texts.revoke4}
       change={() => client.tokens.revoke({ id })}
       onClose={onClose}
     >
       The token <span className="mono">…{ending}</span> is refused from now on.{' '}
       {lastUsedAtMs === null ? (
-        'It was never used.'
+        texts.itWasNeverUsed
       ) : (
         <>
           It was last used <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />.
@@ -176,14 +180,14 @@ interface CreatedToken {
 function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & { onClose: () => void }) {
   const address = useAddress()
   const snippets = {
-    API: `curl -H 'Authorization: Bearer ${secret}' \\\n  ${address}api/v1/users/me`,
-    'scrapy.cfg': `[deploy:scrapdeck]\nurl = ${address}\nusername = ${userName}\npassword = ${secret}`
+    API: texts.curlHAuthorizationBearerApi(secret, address),
+    'scrapy.cfg': texts.deployScrapdeckUrlUsername2(address, userName, secret)
   }
   return (
-    <Dialog opened onClose={onClose} title={`Token ${token.name} was created`} size={560} closeOnClickOutside={false}>
-      <DialogText>Copy the token now: it is not shown again.</DialogText>
+    <Dialog opened onClose={onClose} title={texts.tokenWasCreated(token.name)} size={560} closeOnClickOutside={false}>
+      <DialogText>{texts.copyTheTokenNowItIs}</DialogText>
       <Group gap={10} wrap="nowrap" className={classes.secret}>
-        <CopyText value={secret} what="the token" />
+        <CopyText value={secret} what={texts.theToken} />
       </Group>
       <Tabs defaultValue="API" className={classes.snippets}>
         <Tabs.List>
@@ -196,13 +200,13 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
         {Object.entries(snippets).map(([name, text]) => (
           <Tabs.Panel key={name} value={name} className={classes.snippet}>
             <pre className="mono">{text}</pre>
-            <CopyButton value={text} what="with the token" />
+            <CopyButton value={text} what={texts.withTheToken} />
           </Tabs.Panel>
         ))}
       </Tabs>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          I have saved it
+          {texts.iHaveSavedIt}
         </Button>
       </DialogFoot>
     </Dialog>

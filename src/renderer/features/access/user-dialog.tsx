@@ -12,6 +12,7 @@ import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-for
 import classes from './access.module.css'
 import { RightsFields } from './rights-fields.tsx'
 import { useReadAccess } from './use-access.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** A person with a password, or a program that gets tokens. */
 export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onClose: () => void }) {
@@ -23,33 +24,27 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
     save: async (user) => {
       await client.users.create(user)
       onClose()
-      notifyDone(
-        user.kind === 'service' ? `${user.name} was added. Create a token for it next.` : `${user.name} was added.`
-      )
+      notifyDone(user.kind === 'service' ? texts.wasAddedCreateATokenFor(user.name) : texts.wasAdded2(user.name))
       await readAgain()
     }
   })
   const { kind } = form.values
   return (
-    <Dialog opened onClose={onClose} title="Add user" size={460}>
+    <Dialog opened onClose={onClose} title={texts.addUser} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <TextInput {...form.input('name')} label="Name" maxLength={64} {...CODE_INPUT} data-autofocus />
+        <TextInput {...form.input('name')} label={texts.name} maxLength={64} {...CODE_INPUT} data-autofocus />
         <ChoiceField
-          label="Kind"
-          data={optionsOf({ person: 'Person', service: 'Service' })}
+          label={texts.kind}
+          data={optionsOf({ person: texts.person, service: texts.service })}
           value={kind}
           onChange={(next) => form.change({ kind: next })}
-          note={
-            kind === 'person'
-              ? 'Logs in with name and password, and may have tokens.'
-              : 'A program. It has tokens and no password.'
-          }
+          note={kind === 'person' ? texts.logsInWithNameAndPassword : texts.aProgramItHasTokensAnd}
         />
-        <RightsFields form={form} label="Role" />
+        <RightsFields form={form} label={texts.role} />
         {groups.length > 0 && (
           <MultiSelect
-            label="Groups"
-            description="The user has their roles, too."
+            label={texts.groups}
+            description={texts.theUserHasTheirRolesToo}
             data={groups.map(({ id, name }) => ({ value: id, label: name }))}
             searchable={groups.length > 10}
             value={form.values.groups}
@@ -60,12 +55,12 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
         {kind === 'person' && (
           <PasswordInput
             {...form.input('password')}
-            label="Password"
+            label={texts.password}
             description={PASSWORD_HELP}
             autoComplete="new-password"
           />
         )}
-        <FormFoot form={form} submit="Add user" onCancel={onClose} />
+        <FormFoot form={form} submit={texts.addUser} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

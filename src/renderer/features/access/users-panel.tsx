@@ -32,6 +32,7 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { type GivenRights, rightsForm, rightsIn, type RightsTexts } from './access-forms.ts'
 import { RightsFields } from './rights-fields.tsx'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** All users who can log in or have tokens; the service's own password is no user. For owners. */
 export function UsersPanel() {
@@ -42,30 +43,36 @@ export function UsersPanel() {
   const [isAdding, setAdding] = useState(false)
   const addButton = (
     <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
-      Add user
+      {texts.addUser}
     </Button>
   )
   return (
-    <Panel title="Users" aside={users.data !== undefined && users.data.users.length > 0 && addButton} flush>
-      <QueryState query={users} what="the users" rows={3}>
+    <Panel title={texts.users} aside={users.data !== undefined && users.data.users.length > 0 && addButton} flush>
+      <QueryState query={users} what={texts.theUsers} rows={3}>
         {(data) =>
           data.users.length === 0 ? (
             <EmptyState
               icon={<IconUsers size={28} stroke={1.4} />}
-              title="Alone on this computer you need no users"
+              title={texts.aloneOnThisComputerYouNeed}
               action={
                 <Button variant="filled" onClick={() => setAdding(true)}>
-                  Add user
+                  {texts.addUser}
                 </Button>
               }
             >
-              Add a user for each person who works with this Scrapdeck, and a service for each program that needs a
-              token.
+              {texts.addAUserForEachPerson}
             </EmptyState>
           ) : (
             <AccessTable
-              label="Users"
-              columns={['Name', 'Role', 'Last seen', { title: 'Tokens', isNumber: true }, 'Second factor', 'State']}
+              label={texts.users}
+              columns={[
+                texts.name,
+                texts.role,
+                texts.lastSeen,
+                { title: texts.tokens, isNumber: true },
+                texts.secondFactor,
+                texts.state
+              ]}
             >
               {data.users.map((user) => (
                 <UserRow
@@ -104,8 +111,8 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         <span className={classes.name}>
           <strong>{name}</strong>
           {kind === 'service' && (
-            <Badge size="xs" variant="default" title="A program: it has tokens and no password">
-              service
+            <Badge size="xs" variant="default" title={texts.aProgramItHasTokensAnd2}>
+              {texts.service2}
             </Badge>
           )}
           {origin !== 'local' && (
@@ -115,16 +122,16 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           )}
         </span>
       </th>
-      <td data-label="Role">
+      <td data-label={texts.role}>
         <RoleSelect
           className={classes.roleField}
           size="xs"
-          aria-label={`Role of ${name}`}
+          aria-label={texts.roleOf(name)}
           roles={roles}
           value={role ?? 'none'}
           hasNone={role === null}
           disabled={isPending || origin !== 'local'}
-          title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
+          title={origin === 'local' ? undefined : texts.theRoleComesFromGroupsAt}
           onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next)}
         />
         {single.length > 0 && (
@@ -133,7 +140,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
             title={single.join('\n')}
             onClick={() => setAsking('rights')}
           >
-            {single.length === 1 ? single[0] : `${formatCount(single.length)} single roles`}
+            {single.length === 1 ? single[0] : texts.singleRoles(single.length)}
           </UnstyledButton>
         )}
         {inGroups.slice(0, GROUPS_SHOWN).map((words) => (
@@ -143,51 +150,51 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         ))}
         {inGroups.length > GROUPS_SHOWN && (
           <span className={`${classes.fromGroups} dim small`} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
-            and {plural(inGroups.length - GROUPS_SHOWN, 'other group')}
+            {texts.andOtherGroup(inGroups.length - GROUPS_SHOWN)}
           </span>
         )}
       </td>
-      <td data-label="Last seen">
+      <td data-label={texts.lastSeen}>
         <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent="never" />
       </td>
-      <td data-label="Tokens" className={classes.number}>
+      <td data-label={texts.tokens} className={classes.number}>
         {tokenCount === null || tokenCount === 0 ? (
           <span className="faint">{tokenCount ?? '–'}</span>
         ) : (
           formatCount(tokenCount)
         )}
       </td>
-      <td data-label="Second factor">
+      <td data-label={texts.secondFactor}>
         <SecondFactors user={user} />
       </td>
-      <td data-label="State">
+      <td data-label={texts.state}>
         <UserState user={user} />
       </td>
       <td className={classes.acts}>
-        <MoreMenu label={`More actions for ${name}`} size={24}>
+        <MoreMenu label={texts.moreActionsFor2(name)} size={24}>
           {origin === 'local' && (
             <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
-              Roles…
+              {texts.roles2}
             </Menu.Item>
           )}
           {kind === 'person' && origin === 'local' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
-              Set password…
+              {texts.setPassword2}
             </Menu.Item>
           )}
           {(user.hasAuthenticator || user.passkeyCount > 0) && (
             <Menu.Item leftSection={<IconDeviceMobileOff size={14} />} onClick={() => setAsking('reset')}>
-              Reset sign-in…
+              {texts.resetSignIn}
             </Menu.Item>
           )}
           <Menu.Item
             leftSection={enabled ? <IconUserOff size={14} /> : <IconUserCheck size={14} />}
             onClick={() => setEnabled(!enabled)}
           >
-            {enabled ? 'Disable' : 'Enable'}
+            {enabled ? texts.disable : texts.enable}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-            Remove…
+            {texts.remove}
           </Menu.Item>
         </MoreMenu>
         {asking === 'rights' && (
@@ -206,7 +213,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
 function SecondFactors({ user: { kind, origin, hasAuthenticator, passkeyCount } }: { user: User }) {
   if (kind === 'service' || origin !== 'local') return <span className="faint">–</span>
   const all = [...(hasAuthenticator ? ['app'] : []), ...(passkeyCount > 0 ? [plural(passkeyCount, 'passkey')] : [])]
-  return all.length === 0 ? <span className="dim">none</span> : <>{all.join(', ')}</>
+  return all.length === 0 ? <span className="dim">{texts.none}</span> : <>{all.join(', ')}</>
 }
 
 /** For a user who has lost the phone. */
@@ -214,14 +221,13 @@ function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClos
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={`Reset the sign-in of ${name}?`}
-      act="Reset sign-in"
+      title={texts.resetTheSignInOf(name)}
+      act={texts.resetSignIn2}
       change={() => client.secondFactors.reset({ id })}
-      onDone={() => notifyDone(`${name} logs in with the password alone, and can set up a second factor again.`)}
+      onDone={() => notifyDone(texts.logsInWithThePasswordAlone(name))}
       onClose={onClose}
     >
-      The authenticator app, the recovery codes and all passkeys of {name} stop working, and all sessions end. Make sure
-      that it is {name} who asks for this.
+      {texts.theAuthenticatorAppTheRecovery(name)}
     </ConfirmAccessChange>
   )
 }
@@ -230,27 +236,27 @@ function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClos
 const GROUPS_SHOWN = 3
 
 const ORIGIN_WORDS = {
-  oidc: 'Signs in at the identity provider (OIDC)',
-  proxy: 'Is named by the proxy',
-  plugin: 'A plugin checks the password'
+  oidc: texts.signsInAtTheIdentityProvider,
+  proxy: texts.isNamedByTheProxy,
+  plugin: texts.aPluginChecksThePassword
 }
 
 function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: User }) {
   if (!enabled) {
     return (
       <span className={`tone-off ${classes.marked}`}>
-        <IconUserOff size={14} aria-hidden /> disabled
+        <IconUserOff size={14} aria-hidden /> {texts.disabled}
       </span>
     )
   }
   if (kind === 'person' && origin === 'local' && !hasPassword) {
     return (
-      <span className="tone-wait" title="Set a password, so that this user can log in">
-        no password
+      <span className="tone-wait" title={texts.setAPasswordSoThatThis}>
+        {texts.noPassword}
       </span>
     )
   }
-  return <span className="dim">enabled</span>
+  return <span className="dim">{texts.enabled}</span>
 }
 
 /** What is changed with one click can be undone with one. */
@@ -263,16 +269,16 @@ function useUserChanges({ id, name, role }: User) {
   }
   const { mutate, isPending } = useMutation({
     mutationFn: ({ to }: { to: UserChanges; back: UserChanges; done: string }) => change(to),
-    onSuccess: (_done, { back, done }) => notifyUndo(done, () => change(back), `user ${id}`),
-    onError: (error) => notifyError(`Could not change ${name}`, error)
+    onSuccess: (_done, { back, done }) => notifyUndo(done, () => change(back), texts.user2(id)),
+    onError: (error) => notifyError(texts.couldNotChange(name), error)
   })
   return {
     isPending,
-    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
+    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: texts.hasTheRole(name, next) }),
     setEnabled: (enabled: boolean) =>
       mutate({
         ...{ to: { enabled }, back: { enabled: !enabled } },
-        done: enabled ? `${name} can log in again.` : `${name} is disabled: sessions ended, tokens are refused.`
+        done: enabled ? texts.canLogInAgain(name) : texts.isDisabledSessionsEndedTokens(name)
       })
   }
 }
@@ -282,19 +288,19 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
   const leaves = groupsOf(user, groups).map((group) => group.name)
   const { client } = useApi()
   const whatEnds = [
-    ...(kind === 'person' ? [`${name} can no longer log in`] : []),
+    ...(kind === 'person' ? [texts.canNoLongerLogIn(name)] : []),
     ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : []),
-    ...(leaves.length > 0 ? [`${name} leaves ${plural(leaves.length, 'group')}`] : [])
+    ...(leaves.length > 0 ? [texts.leavesGroup(name, leaves.length)] : [])
   ]
   return (
     <ConfirmAccessChange
-      title={`Remove ${name}?`}
-      act="Remove"
+      title={texts.remove5(name)}
+      act={texts.remove3}
       change={() => client.users.remove({ id })}
       onClose={onClose}
     >
       {whatEnds.length > 0 && `${whatEnds.join(', and ')}. `}
-      {enabled && 'Disable the user instead to allow it again later.'}
+      {enabled && texts.disableTheUserInsteadToAllow}
     </ConfirmAccessChange>
   )
 }
@@ -323,14 +329,14 @@ function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
       onClose()
       const { role, projects, nodeGroups } = user
       const back = () => change({ role, projects, nodeGroups })
-      notifyUndo(`The roles of ${user.name} were changed.`, back, `user ${user.id}`)
+      notifyUndo(texts.theRolesOfWereChanged(user.name), back, texts.user3(user.id))
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={`Roles of ${user.name}`} size={480}>
+    <Dialog opened onClose={onClose} title={texts.rolesOf(user.name)} size={480}>
       <SchemaForm form={form} className={classes.form}>
-        <RightsFields form={form} label="In all projects" />
-        <FormFoot form={form} submit="Save" onCancel={onClose} />
+        <RightsFields form={form} label={texts.inAllProjects} />
+        <FormFoot form={form} submit={texts.save} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

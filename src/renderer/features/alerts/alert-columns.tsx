@@ -8,14 +8,15 @@ import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime, formatInstant } from '../../ui/time.tsx'
 import classes from './alerts.module.css'
 import { FLAPPING_TEXT, MUTED } from './alert-words.ts'
+import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
 /** Severity while it fires; an ended one says so instead. */
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
-    <span className={`${classes.ended} dim`} title={`It was ${alert.severity}`}>
+    <span className={`${classes.ended} dim`} title={words.itWas(alert.severity)}>
       <IconCheck size={14} stroke={2.2} aria-hidden />
-      ended
+      {words.ended}
     </span>
   )
 }
@@ -28,7 +29,7 @@ export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | 
 export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): readonly Column<Alert>[] => [
   {
     id: 'state',
-    header: 'Severity',
+    header: words.severity,
     width: '98px',
     hideBelowPx: 420,
     cell: (alert) => (
@@ -39,7 +40,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
   },
   {
     id: 'alert',
-    header: 'Alert',
+    header: words.alert,
     width: 'minmax(150px, 3fr)',
     cell: (alert) => (
       <span className={classes.alert} data-ended={alert.state === 'resolved' || undefined} title={alert.text}>
@@ -59,14 +60,14 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
   },
   {
     id: 'marks',
-    header: 'Notes',
+    header: words.notes,
     width: 'minmax(122px, 0.9fr)',
     hideBelowPx: 600,
     cell: (alert) => <AlertMarks alert={alert} />
   },
   {
     id: 'rule',
-    header: 'Rule',
+    header: words.rule,
     width: 'minmax(110px, 1.4fr)',
     hideBelowPx: 900,
     cell: ({ ruleName, owner }) => (
@@ -78,7 +79,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
   },
   {
     id: 'since',
-    header: 'Since',
+    header: words.since,
     width: '104px',
     align: 'end',
     cell: (alert) => {
@@ -89,7 +90,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
             <RelativeTime atMs={alert.sinceMs} />
           ) : (
             <>
-              <span className="dim">lasted {formatAge(lasted)}</span>
+              <span className="dim">{words.lasted(formatAge(lasted))}</span>
               <span className="faint">
                 <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />
               </span>
@@ -104,7 +105,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     : [
         {
           id: 'act',
-          header: <span className="visually-hidden">Act</span>,
+          header: <span className="visually-hidden">{words.act}</span>,
           width: '144px',
           align: 'end' as const,
           // Beside an open pane, which has the button too, texts need the place.
@@ -114,14 +115,14 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
               <Button
                 size="compact-xs"
                 tabIndex={-1}
-                aria-label={`Acknowledge ${alert.subject}`}
-                title="I look after it: ends repeats and escalation"
+                aria-label={words.acknowledge2(alert.subject)}
+                title={words.iLookAfterItEndsRepeats}
                 onClick={(event) => {
                   event.stopPropagation()
                   onAcknowledge(alert)
                 }}
               >
-                Acknowledge
+                {words.acknowledge}
               </Button>
             )
         }
@@ -135,10 +136,10 @@ function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Ale
       {acknowledged !== null && (
         <span
           className={`${classes.mark} dim`}
-          title={`Acknowledged by ${acknowledged.by} on ${formatInstant(acknowledged.atMs)}`}
+          title={words.acknowledgedByOn(acknowledged.by, formatInstant(acknowledged.atMs))}
         >
           <IconUserCheck size={13} aria-hidden />
-          <span className="visually-hidden">acknowledged by </span>
+          <span className="visually-hidden">{words.acknowledgedBy}</span>
           {acknowledged.by}
         </span>
       )}
@@ -151,7 +152,7 @@ function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Ale
       {isFlapping && (
         <span className={`${classes.mark} dim`} title={FLAPPING_TEXT}>
           <IconArrowsLeftRight size={13} aria-hidden />
-          flapping
+          {words.flapping}
         </span>
       )}
     </span>

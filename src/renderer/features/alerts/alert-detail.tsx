@@ -20,6 +20,7 @@ import { BarChart } from '../../ui/charts/bar-chart.tsx'
 import { LogLines } from '../../ui/log-lines.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './alerts.module.css'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface AlertDetailProps {
   alert: Alert
@@ -42,7 +43,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   const value = valueWords(alert)
   const mend = alert.state === 'resolved' ? null : mendOf(alert.watch)
   return (
-    <DetailPane label="Alert" isWide>
+    <DetailPane label={texts.alert} isWide>
       <PaneHead what="alert" onClose={onClose}>
         <AlertState alert={alert} />
       </PaneHead>
@@ -51,74 +52,74 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
       </PaneTitle>
       {mend !== null && (
         <section>
-          <h3>What to do</h3>
+          <h3>{texts.whatToDo}</h3>
           <p>{mend}</p>
         </section>
       )}
       <Group gap={8}>
         {may && isOpen(alert) && (
-          <Button variant="filled" title="I look after it: ends repeats and escalation" onClick={onAcknowledge}>
-            Acknowledge
+          <Button variant="filled" title={texts.iLookAfterItEndsRepeats} onClick={onAcknowledge}>
+            {texts.acknowledge}
           </Button>
         )}
         {may && alert.state === 'firing' && (
-          <Button title="Withholds messages about it for a time" onClick={onSilence}>
-            Silence…
+          <Button title={texts.withholdsMessagesAboutItFor} onClick={onSilence}>
+            {texts.silence}
           </Button>
         )}
         <AboutLinks alert={alert} />
       </Group>
       <div>
         {alert.state === 'resolved' && (
-          <FieldRow label="Severity">
+          <FieldRow label={texts.severity}>
             <SeverityText severity={alert.severity} />
           </FieldRow>
         )}
-        {value !== null && <FieldRow label="Figure">{value}</FieldRow>}
-        <FieldRow label="Since">
+        {value !== null && <FieldRow label={texts.figure}>{value}</FieldRow>}
+        <FieldRow label={texts.since}>
           <RelativeTime atMs={alert.sinceMs} suffix=" ago" />
         </FieldRow>
         {alert.firedAtMs !== null && alert.firedAtMs - alert.sinceMs >= 1000 && (
-          <FieldRow label="Fired">
+          <FieldRow label={texts.fired}>
             <RelativeTime atMs={alert.firedAtMs} suffix=" ago" />
           </FieldRow>
         )}
         {lasted !== null && (
-          <FieldRow label="Ended">
+          <FieldRow label={texts.ended2}>
             <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />, lasted {formatAge(lasted)}
           </FieldRow>
         )}
-        <FieldRow label="Acknowledged">
+        <FieldRow label={texts.acknowledged}>
           {alert.acknowledged === null ? (
-            <span className="dim">not yet</span>
+            <span className="dim">{texts.notYet}</span>
           ) : (
             <Group gap="2px 8px">
               <span>
                 by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
               </span>
               {may && alert.state === 'firing' && (
-                <Button size="compact-xs" title="Repeats and escalation continue" onClick={onTakeBack}>
-                  Take back
+                <Button size="compact-xs" title={texts.repeatsAndEscalationContinue} onClick={onTakeBack}>
+                  {texts.takeBack}
                 </Button>
               )}
             </Group>
           )}
         </FieldRow>
-        {alert.muted !== null && <FieldRow label="Muted">{MUTED[alert.muted].text}</FieldRow>}
-        {alert.isFlapping && <FieldRow label="Flapping">{FLAPPING_TEXT}</FieldRow>}
-        <FieldRow label="Rule">
+        {alert.muted !== null && <FieldRow label={texts.muted}>{MUTED[alert.muted].text}</FieldRow>}
+        {alert.isFlapping && <FieldRow label={texts.flapping2}>{FLAPPING_TEXT}</FieldRow>}
+        <FieldRow label={texts.rule}>
           {alert.ruleName}
           {rule === undefined ? (
-            <span className="dim"> (removed since)</span>
+            <span className="dim">{texts.removedSince}</span>
           ) : (
-            <span className="dim"> · when {conditionWords(rule, names)}</span>
+            <span className="dim">{texts.when(conditionWords(rule, names))}</span>
           )}
         </FieldRow>
-        {alert.owner !== '' && <FieldRow label="Owner">{alert.owner}</FieldRow>}
+        {alert.owner !== '' && <FieldRow label={texts.owner}>{alert.owner}</FieldRow>}
       </div>
       {rule !== undefined && mayChange && (
         <Group>
-          <Button onClick={() => editAlertRule(rule)}>Edit rule…</Button>
+          <Button onClick={() => editAlertRule(rule)}>{texts.editRule}</Button>
         </Group>
       )}
       <AlertEvidence alert={alert} />
@@ -133,37 +134,39 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
     <>
       {errorGroupId !== null && (
         <LinkButton to="/errors" search={{ group: errorGroupId }}>
-          Open error
+          {texts.openError}
         </LinkButton>
       )}
       {jobId !== null && (
         <LinkButton to="/jobs" search={{ job: jobId }}>
-          Open job
+          {texts.openJob}
         </LinkButton>
       )}
       {scheduleId !== null && (
         <LinkButton to="/schedules" search={{ schedule: scheduleId }}>
-          Open schedule
+          {texts.openSchedule}
         </LinkButton>
       )}
       {nodeId !== null && (
         <LinkButton to="/nodes" search={{ node: nodeId }}>
-          Open node
+          {texts.openNode}
         </LinkButton>
       )}
       {project !== null && spider !== null && (
         <LinkButton to="/jobs" search={{ project, spider }}>
-          Jobs of the spider
+          {texts.jobsOfTheSpider}
         </LinkButton>
       )}
       {project !== null && spider === null && (
         <LinkButton to="/projects" search={{ project }}>
-          Open project
+          {texts.openProject}
         </LinkButton>
       )}
-      {watch === 'queue_length' && <LinkButton to="/queue">Open queue</LinkButton>}
-      {watch === 'disk_free' && <LinkButton to="/settings">Open storage</LinkButton>}
-      {(watch === 'service_problem' || watch === 'certificate_days') && <LinkButton to="/">Open overview</LinkButton>}
+      {watch === 'queue_length' && <LinkButton to="/queue">{texts.openQueue}</LinkButton>}
+      {watch === 'disk_free' && <LinkButton to="/settings">{texts.openStorage}</LinkButton>}
+      {(watch === 'service_problem' || watch === 'certificate_days') && (
+        <LinkButton to="/">{texts.openOverview}</LinkButton>
+      )}
     </>
   )
 }
@@ -179,7 +182,7 @@ function Shown({ alert: { id, severity } }: { alert: Alert }) {
   const { query } = useApi()
   const read = useQuery(query.alerts.evidence.queryOptions({ input: { id }, staleTime: 0 }))
   return (
-    <QueryState query={read} what="what it is based on" rows={3}>
+    <QueryState query={read} what={texts.whatItIsBasedOn} rows={3}>
       {({ log, history }) => (
         <>
           {history !== null && <History history={history} severity={severity} />}
@@ -196,13 +199,13 @@ function History({ history: { bars, ...rest }, severity }: { history: AlertFigur
 }
 
 function LastLines({ log: { subject, jobId, lines } }: { log: AlertLogExcerpt }) {
-  const title = `Last lines of the log of ${subject}`
+  const title = texts.lastLinesOfTheLogOf(subject)
   return (
     <section className={classes.log}>
       <header>
         <h3>{title}</h3>
         <Link to="/logs" search={{ jobs: [jobId], job: jobId }}>
-          Open log
+          {texts.openLog}
         </Link>
       </header>
       <LogLines label={title} lines={lines} maxHeight={220} />

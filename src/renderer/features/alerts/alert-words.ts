@@ -10,14 +10,15 @@ import type {
 import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } from '../../../shared/alert-watches.ts'
 import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 export const SUBJECT_TITLES: Record<AlertSubject, string> = {
-  spider: 'Spiders',
-  job: 'Jobs',
-  error: 'Errors',
-  schedule: 'Schedules',
-  node: 'Nodes',
-  service: 'Scrapdeck'
+  spider: texts.spiders,
+  job: texts.jobs,
+  error: texts.errors,
+  schedule: texts.schedules,
+  node: texts.nodes,
+  service: texts.scrapdeck
 }
 
 export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
@@ -30,7 +31,7 @@ export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
   days: 'days'
 }
 
-export const COMPARISONS = { at_least: 'at least', at_most: 'at most' } as const
+export const COMPARISONS = { at_least: texts.atLeast, at_most: texts.atMost } as const
 
 /** Names of what a scope names by id. */
 export interface Names {
@@ -45,11 +46,11 @@ export function scopeWords(scope: AlertScope, names: Names): string | null {
     spider !== null && project !== null
       ? `${project}/${spider}`
       : spider !== null
-        ? `spider ${spider}`
-        : project !== null && `project ${project}`,
-    scheduleId !== null && `schedule ${names.schedule(scheduleId)}`,
-    nodeId !== null && `node ${names.node(nodeId)}`,
-    nodeTag !== null && `nodes with the tag ${nodeTag}`
+        ? texts.spider(spider)
+        : project !== null && texts.project(project),
+    scheduleId !== null && texts.schedule(names.schedule(scheduleId)),
+    nodeId !== null && texts.node(names.node(nodeId)),
+    nodeTag !== null && texts.nodesWithTheTag(nodeTag)
   ].filter((word) => word !== false)
   return words.length === 0 ? null : words.join(', ')
 }
@@ -61,36 +62,34 @@ export function conditionWords(rule: Condition, names: Names): string {
   const { comparison, threshold, forSeconds } = rule
   const spider = spiderWords(rule)
   const node = nodeWords(rule, names)
-  const onNode = rule.nodeId === null && rule.nodeTag === null ? '' : ` on ${node}`
-  const run = `a run of ${spider}${onNode}`
-  const job = `a job of ${spider}${onNode}`
+  const onNode = rule.nodeId === null && rule.nodeTag === null ? '' : texts.on(node)
+  const run = texts.aRunOf(spider, onNode)
+  const job = texts.aJobOf(spider, onNode)
   const amount = `${COMPARISONS[comparison]} ${formatCount(threshold)}`
   const amountOf = (noun: string) => `${COMPARISONS[comparison]} ${plural(threshold, noun)}`
-  const lasting = forSeconds > 0 ? ` for ${formatDuration(forSeconds)}` : ''
+  const lasting = forSeconds > 0 ? texts.forIt(formatDuration(forSeconds)) : ''
   const words: Record<AlertWatch, () => string> = {
     spider_fails: () =>
-      (threshold <= 1
-        ? `${run} fails or is lost`
-        : `the last ${threshold} runs of ${spider}${onNode} fail or are lost`) + lasting,
+      (threshold <= 1 ? texts.failsOrIsLost(run) : texts.theLastRunsOfFailOr(threshold, spider, onNode)) + lasting,
     spider_items: () =>
-      `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no items' : amountOf('item')}${lasting}`,
+      `${run} has ${comparison === 'at_most' && threshold === 0 ? texts.noItems : amountOf('item')}${lasting}`,
     spider_errors: () => `${run} logs ${amountOf('error')}${lasting}`,
-    spider_unusual: () => `${run} succeeds, but unlike the earlier ones${lasting}`,
-    spider_overdue: () => `${spider} has not succeeded for ${formatDuration(threshold * 3_600)}${lasting}`,
-    job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,
-    job_waits_long: () => `${job} waits${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,
+    spider_unusual: () => texts.succeedsButUnlikeTheEarlier(run, lasting),
+    spider_overdue: () => texts.hasNotSucceededFor(spider, formatDuration(threshold * 3_600), lasting),
+    job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', texts.forLongerThan)}`,
+    job_waits_long: () => `${job} waits${lasting === '' ? '' : lasting.replace('for', texts.forLongerThan)}`,
     error_appears: () =>
-      `a new error${rule.project === null ? '' : ` of ${rule.project}`} appears${
-        threshold <= 1 ? '' : ` in ${amount} jobs`
+      `a new error${rule.project === null ? '' : texts.of(rule.project)} appears${
+        threshold <= 1 ? '' : texts.inJobs(amount)
       }, or a resolved one again${lasting}`,
     schedule_misses: () =>
-      `${rule.scheduleId === null ? `a schedule${rule.project === null ? '' : ` of ${rule.project}`}` : names.schedule(rule.scheduleId)} misses its time, fails or pauses itself${lasting}`,
-    node_down: () => `${node} does not respond${lasting}`,
-    node_stuck: () => `${node} accepts jobs but starts none${lasting}`,
-    queue_length: () => `${amount} jobs wait${lasting}`,
-    disk_free: () => `${amount} % of the disk of the service is free${lasting}`,
-    certificate_days: () => `the certificate of the service expires within ${plural(threshold, 'day')}${lasting}`,
-    service_problem: () => `the service itself has a problem${lasting}`
+      `${rule.scheduleId === null ? `a schedule${rule.project === null ? '' : texts.of(rule.project)}` : names.schedule(rule.scheduleId)} misses its time, fails or pauses itself${lasting}`,
+    node_down: () => texts.doesNotRespond(node, lasting),
+    node_stuck: () => texts.acceptsJobsButStartsNone(node, lasting),
+    queue_length: () => texts.jobsWait(amount, lasting),
+    disk_free: () => texts.ofTheDiskOfTheService(amount, lasting),
+    certificate_days: () => texts.theCertificateOfTheService(threshold, lasting),
+    service_problem: () => texts.theServiceItselfHasAProblem(lasting)
   }
   return words[rule.watch]()
 }
@@ -99,13 +98,13 @@ const spiderWords = ({ project, spider }: AlertScope): string =>
   project !== null && spider !== null
     ? `${project}/${spider}`
     : spider !== null
-      ? `spider ${spider}`
+      ? texts.spider(spider)
       : project !== null
-        ? `any spider of ${project}`
-        : 'any spider'
+        ? texts.anySpiderOf(project)
+        : texts.anySpider
 
 const nodeWords = ({ nodeId, nodeTag }: AlertScope, names: Names): string =>
-  nodeId !== null ? names.node(nodeId) : nodeTag !== null ? `a node with the tag ${nodeTag}` : 'a node'
+  nodeId !== null ? names.node(nodeId) : nodeTag !== null ? texts.aNodeWithTheTag(nodeTag) : 'a node'
 
 /** As a sentence begins, unless it begins with the name of a spider, a node or a schedule. */
 export const capitalised = (text: string): string =>
@@ -122,32 +121,31 @@ export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): st
 
 /** Why no messages are sent about an alert: a word, and a sentence. */
 export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: string }> = {
-  silenced: { word: 'silenced', text: 'A silence matches this alert, so no messages are sent.' },
+  silenced: { word: 'silenced', text: texts.aSilenceMatchesThisAlertSo },
   node_down: {
-    word: 'node down',
-    text: 'Its node is down, which another alert reports, so no messages are sent.'
+    word: texts.nodeDown,
+    text: texts.itsNodeIsDownWhichAnother
   },
-  node_cordoned: { word: 'node cordoned', text: 'Its node is cordoned, so no messages are sent.' }
+  node_cordoned: { word: texts.nodeCordoned, text: texts.itsNodeIsCordonedSoNo }
 }
 
-export const FLAPPING_TEXT =
-  'It stopped and began again several times within an hour. It stays firing until it is quiet for 10 minutes, without messages in between.'
+export const FLAPPING_TEXT = texts.itStoppedAndBeganAgainSeveral
 
 /** Kinds of channels, in the order of the choice. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   email: 'E-mail',
-  slack: 'Slack',
-  telegram: 'Telegram',
-  discord: 'Discord',
-  teams: 'Microsoft Teams',
+  slack: texts.slack,
+  telegram: texts.telegram,
+  discord: texts.discord,
+  teams: texts.microsoftTeams,
   pagerduty: 'PagerDuty',
-  webhook: 'Webhook',
-  command: 'Command',
-  plugin: 'Plugin',
-  desktop: 'Desktop notification'
+  webhook: texts.webhook,
+  command: texts.command,
+  plugin: texts.plugin,
+  desktop: texts.desktopNotification
 }
 
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const DAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
 /** As weeks are written: Monday first. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
@@ -161,21 +159,21 @@ export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =
 export function quietWords({ from, until, days, zone }: QuietHours): string {
   const when =
     days.length === 7
-      ? 'every day'
+      ? texts.everyDay
       : WEEK.filter((day) => days.includes(day))
           .map(dayWord)
           .join(' ')
-  return `${from} to ${until}, ${when} (${zone})`
+  return texts.to(from, until, when, zone)
 }
 
 export const limitWords = (messagesPerHour: number | null): string | null =>
-  messagesPerHour === null ? null : `at most ${plural(messagesPerHour, 'message')} an hour`
+  messagesPerHour === null ? null : texts.atMostMessageAnHour(messagesPerHour)
 
 /** `12 messages are held by the limit, the next until 14:05` */
 export const heldWords = ({ messages, nextAtMs }: NonNullable<AlertChannel['held']>): string =>
   messages === 1
-    ? `1 message is held by the limit until ${timeOfDay(nextAtMs)}`
-    : `${formatCount(messages)} messages are held by the limit, the next until ${timeOfDay(nextAtMs)}`
+    ? texts.n1MessageIsHeldByThe(timeOfDay(nextAtMs))
+    : texts.messagesAreHeldByTheLimit(messages, timeOfDay(nextAtMs))
 
 const timeOfDay = (atMs: number): string =>
   new Date(atMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })

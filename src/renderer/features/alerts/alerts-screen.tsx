@@ -23,12 +23,13 @@ import { FirstRules } from './first-rules.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { isOpen, useAlertActions } from './use-alert-actions.ts'
 import { MarksBar } from '../../ui/marks-bar.tsx'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
 const ROW_PX = 46
-const STATES = { all: 'All', firing: 'Firing', resolved: 'Ended' } as const
-const NO_MATCH = { all: 'No matching alerts', firing: 'Nothing fires', resolved: 'No ended alerts' }
+const STATES = { all: texts.all, firing: texts.firing, resolved: texts.ended2 } as const
+const NO_MATCH = { all: texts.noMatchingAlerts, firing: texts.nothingFires, resolved: texts.noEndedAlerts }
 
 /** Alerts, those that fire first; filters and the open alert are in the address. */
 export function AlertsScreen() {
@@ -67,33 +68,33 @@ export function AlertsScreen() {
       ? [
           {
             key: 'a',
-            label: 'Acknowledge the open alert',
+            label: texts.acknowledgeTheOpenAlert,
             run: () => void (opened !== undefined && isOpen(opened) && acknowledge([opened]))
           },
           {
             key: 's',
-            label: 'Silence the open alert',
+            label: texts.silenceTheOpenAlert,
             run: () => opened?.state === 'firing' && setSilencing([opened])
           }
         ]
       : []),
-    ...(mayChange ? [{ key: 'n', label: 'New alert rule', run: () => newAlertRule() }] : []),
+    ...(mayChange ? [{ key: 'n', label: texts.newAlertRule, run: () => newAlertRule() }] : []),
     {
       key: 'Escape',
-      label: 'Clear selection, close details',
+      label: texts.clearSelectionCloseDetails,
       run: () => (marks.size > 0 ? clearMarks() : setSearch({ alert: undefined }))
     }
   ]
   return (
     <>
       <ListScreen
-        title="Alerts"
+        title={texts.alerts}
         views={<AlertsTabs />}
         note={list.data === undefined || isFirst || state === 'resolved' ? undefined : countWords(rows)}
         actions={
           mayChange && (
             <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
-              New rule
+              {texts.newRule}
             </Button>
           )
         }
@@ -102,7 +103,7 @@ export function AlertsScreen() {
         bar={
           <FilterBar onClear={isFiltering ? clear : null}>
             <SegmentedControl
-              aria-label="State"
+              aria-label={texts.state}
               size="xs"
               value={state ?? 'all'}
               onChange={(value) => setSearch({ state: value === 'all' ? undefined : value }, true)}
@@ -111,8 +112,8 @@ export function AlertsScreen() {
             <Select
               size="xs"
               rightSectionWidth={22}
-              aria-label="Rule"
-              placeholder="All rules"
+              aria-label={texts.rule}
+              placeholder={texts.allRules}
               clearable
               searchable
               value={ruleId ?? null}
@@ -122,7 +123,7 @@ export function AlertsScreen() {
           </FilterBar>
         }
         query={list}
-        what="the alerts"
+        what={texts.theAlerts}
         table={{
           rows,
           rowId: idOf,
@@ -137,11 +138,10 @@ export function AlertsScreen() {
           ) : (
             <EmptyState
               icon={<IconCircleCheck size={28} />}
-              title="No alerts"
-              action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
+              title={texts.noAlerts}
+              action={<LinkButton to="/alerts/rules">{texts.showRules}</LinkButton>}
             >
-              Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they have
-              ended.
+              {texts.nothingThatTheRulesWatchIs}
             </EmptyState>
           )
         }}
@@ -188,8 +188,8 @@ const idOf = ({ id }: Alert) => id
 function countWords(rows: readonly Alert[]): string {
   const firing = rows.filter(({ state }) => state === 'firing')
   const open = firing.filter(needsSomebody).length
-  if (firing.length === 0) return 'none firing'
-  return joinFacts(`${firing.length} firing`, open > 0 && `${open} not acknowledged`)
+  if (firing.length === 0) return texts.noneFiring
+  return joinFacts(texts.firing2(firing.length), open > 0 && texts.notAcknowledged(open))
 }
 
 interface AlertsBarProps {
@@ -207,14 +207,14 @@ function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsBarProps
     <MarksBar count={marked.length} noun="alert" onClear={onClear}>
       <Button
         disabled={open.length === 0}
-        title={open.length === 0 ? 'All of them are acknowledged or have ended' : undefined}
+        title={open.length === 0 ? texts.allOfThemAreAcknowledgedOr : undefined}
         onClick={() => onAcknowledge(open)}
       >
         Acknowledge {open.length > 0 && open.length}
       </Button>
       <Button
         disabled={firing.length === 0}
-        title={firing.length === 0 ? 'All of them have ended' : undefined}
+        title={firing.length === 0 ? texts.allOfThemHaveEnded : undefined}
         onClick={() => onSilence(firing)}
       >
         Silence {firing.length > 0 && firing.length}…

@@ -1,12 +1,13 @@
 import { useHasOperation } from '../../state/remote-engines.ts'
 import { ViewTabs } from '../../ui/view-tabs.tsx'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const VIEWS = [
-  { to: '/alerts', word: 'Alerts' },
-  { to: '/alerts/rules', word: 'Rules' },
-  { to: '/alerts/silences', word: 'Silences' },
-  { to: '/alerts/channels', word: 'Channels' },
-  { to: '/alerts/report', word: 'Report' }
+  { to: '/alerts', word: texts.alerts },
+  { to: '/alerts/rules', word: texts.rules },
+  { to: '/alerts/silences', word: texts.silences },
+  { to: '/alerts/channels', word: texts.channels },
+  { to: '/alerts/report', word: texts.report }
 ] as const
 
 /** The views of the alerts screen, after its title. */

@@ -23,6 +23,7 @@ import {
   startChannel,
   takesReports
 } from './channel-form.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface ChannelDialogProps {
   /** null: a new one. */
@@ -36,7 +37,7 @@ const SECURITY: Record<ChannelTexts['security'], string> = {
   tls: 'TLS',
   none: 'none'
 }
-const DIGESTS: Record<ChannelTexts['digestEvery'], string> = { off: 'off', day: 'each day', week: 'each week' }
+const DIGESTS: Record<ChannelTexts['digestEvery'], string> = { off: 'off', day: texts.eachDay, week: texts.eachWeek }
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const
 
 /** Where to send, with the secret that this needs, when to be quiet, how much at most, and when to report. */
@@ -59,25 +60,25 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
   const { kind, hasQuiet, quietDays } = fields.values
   const secret = SECRETS[kind]
   return (
-    <Dialog opened onClose={onClose} title={channel === null ? 'Add channel' : `Edit ${channel.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={channel === null ? texts.addChannel : texts.edit(channel.name)} size={520}>
       <SchemaForm form={fields} className={form.form}>
         <div className={form.pair}>
           <Select
             {...fields.input('kind')}
-            label="Kind"
+            label={texts.kind}
             data={optionsOf(CHANNEL_KINDS)}
             allowDeselect={false}
             disabled={channel !== null}
             data-autofocus={channel === null || undefined}
           />
-          <TextInput {...fields.input('name')} label="Name" placeholder={nameOf(fields.values)} maxLength={200} />
+          <TextInput {...fields.input('name')} label={texts.name} placeholder={nameOf(fields.values)} maxLength={200} />
         </div>
         {kind === 'email' && <MailFields fields={fields} />}
         {kind === 'telegram' && (
           <TextInput
             {...fields.input('chatId')}
-            label="Chat"
-            description="The number of a chat or group, or the @name of a channel. Add the bot to it first."
+            label={texts.chat}
+            description={texts.theNumberOfAChatOr}
             placeholder="-1001234567890"
             {...CODE_INPUT}
           />
@@ -87,61 +88,56 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             {...fields.input('url')}
             label="URL"
             placeholder="https://example.net/alerts"
-            description="Each message is a signed JSON POST request. Private network addresses must be allowed in the configuration."
+            description={texts.eachMessageIsASignedJson}
             {...CODE_INPUT}
           />
         )}
         {kind === 'pagerduty' && (
           <TextInput
             {...fields.input('url')}
-            label="Events API"
+            label={texts.eventsApi}
             placeholder={PAGERDUTY_URL}
-            description="Only for another region or a compatible service."
+            description={texts.onlyForAnotherRegionOrA}
             {...CODE_INPUT}
           />
         )}
         {kind === 'command' && (
           <TextInput
             {...fields.input('command')}
-            label="Command"
-            description="The name of one that alert_commands of the configuration has. It gets the message as JSON."
+            label={texts.command}
+            description={texts.theNameOfOneThatAlert}
             {...CODE_INPUT}
           />
         )}
         {kind === 'plugin' && (
           <TextInput
             {...fields.input('plugin')}
-            label="Plugin"
-            description="The name of one of the configuration that has the hook alert."
+            label={texts.plugin}
+            description={texts.theNameOfOneOfThe}
             {...CODE_INPUT}
           />
         )}
-        {kind === 'desktop' && (
-          <p className="dim small">Everyone with the desktop app or a page of Scrapdeck open gets a notification.</p>
-        )}
+        {kind === 'desktop' && <p className="dim small">{texts.everyoneWithTheDesktopAppOr}</p>}
         {secret !== null && (
           <PasswordInput
             {...fields.input('secret')}
             size="xs"
             label={secret.label}
             description={secret.help}
-            placeholder={hasSecret ? 'stored; type to replace' : undefined}
+            placeholder={hasSecret ? texts.storedTypeToReplace : undefined}
             autoComplete="new-password"
           />
         )}
-        <Checkbox
-          {...fields.input('hasQuiet', 'checkbox')}
-          label="Quiet hours: only what is critical is sent, the rest waits until they end"
-        />
+        <Checkbox {...fields.input('hasQuiet', 'checkbox')} label={texts.quietHoursOnlyWhatIsCritical} />
         {hasQuiet && (
           <>
             <div className={form.pair}>
-              <TextInput {...fields.input('quietFrom')} type="time" label="From" />
-              <TextInput {...fields.input('quietUntil')} type="time" label="Until" />
+              <TextInput {...fields.input('quietFrom')} type="time" label={texts.from} />
+              <TextInput {...fields.input('quietUntil')} type="time" label={texts.until} />
             </div>
             <div>
               <span className={form.label} id="quiet-days">
-                Begin on
+                {texts.beginOn}
               </span>
               <Chip.Group
                 multiple
@@ -158,29 +154,29 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
               </Chip.Group>
               {fields.error('quietDays') !== undefined && <p className="tone-bad">{fields.error('quietDays')}</p>}
             </div>
-            <ZoneSelect {...fields.input('quietZone')} label="Time zone" />
+            <ZoneSelect {...fields.input('quietZone')} label={texts.timeZone} />
           </>
         )}
         <NumberInput
           {...fields.input('messagesPerHour')}
-          label="Messages per hour"
-          description="Beyond this limit, messages are held until there is room. Critical ones have room for as many again. Empty: no limit."
-          placeholder="no limit"
+          label={texts.messagesPerHour}
+          description={texts.beyondThisLimitMessagesAre}
+          placeholder={texts.noLimit}
           min={1}
           max={MAX_MESSAGES_PER_HOUR}
           allowDecimal={false}
         />
         <MultiSelect
           {...fields.input('projects')}
-          label="Projects"
-          description="Only rules of these projects can use the channel, and its reports are about them."
+          label={texts.projects}
+          description={texts.onlyRulesOfTheseProjectsCan}
           placeholder={fields.values.projects.length === 0 ? 'all' : undefined}
           searchable
-          nothingFoundMessage="No such project"
+          nothingFoundMessage={texts.noSuchProject}
           data={[...new Set([...fields.values.projects, ...projects.map(({ name }) => name)])]}
         />
         {takesReports(kind) && <DigestFields fields={fields} />}
-        <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />
+        <FormFoot form={fields} submit={channel === null ? texts.addChannel : texts.saveChannel} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )
@@ -194,9 +190,9 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
     <>
       <ChoiceField
         {...fields.input('digestEvery')}
-        label="Report"
+        label={texts.report}
         data={optionsOf(DIGESTS)}
-        note="What ran, what failed and what is new, whether or not an alert fired."
+        note={texts.whatRanWhatFailedAndWhat}
       />
       {every !== 'off' && (
         <>
@@ -204,12 +200,12 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
             {every === 'week' && (
               <Select
                 {...fields.input('digestWeekday')}
-                label="On"
+                label={texts.on2}
                 data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
                 allowDeselect={false}
               />
             )}
-            <TextInput {...fields.input('digestAt')} type="time" label="At" />
+            <TextInput {...fields.input('digestAt')} type="time" label={texts.at} />
             {every === 'day' && <ZoneField fields={fields} />}
           </div>
           {every === 'week' && <ZoneField fields={fields} />}
@@ -220,7 +216,7 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
 }
 
 const ZoneField = ({ fields }: { fields: ChannelFields }) => (
-  <ZoneSelect {...fields.input('digestZone')} label="Time zone of the report" />
+  <ZoneSelect {...fields.input('digestZone')} label={texts.timeZoneOfTheReport} />
 )
 
 function MailFields({ fields }: { fields: ChannelFields }) {
@@ -228,24 +224,24 @@ function MailFields({ fields }: { fields: ChannelFields }) {
     <>
       <TagsInput
         {...fields.input('to')}
-        label="To"
+        label={texts.to2}
         placeholder={fields.values.to.length === 0 ? 'oncall@example.net' : undefined}
         splitChars={[',', ' ', ';']}
         acceptValueOnBlur
       />
-      <TextInput {...fields.input('from')} label="From" placeholder="scrapdeck@example.net" />
+      <TextInput {...fields.input('from')} label={texts.from} placeholder="scrapdeck@example.net" />
       <div className={form.pair}>
-        <TextInput {...fields.input('host')} label="Mail server" placeholder="mail.example.net" {...CODE_INPUT} />
-        <TextInput {...fields.input('port')} label="Port" inputMode="numeric" />
+        <TextInput {...fields.input('host')} label={texts.mailServer} placeholder="mail.example.net" {...CODE_INPUT} />
+        <TextInput {...fields.input('port')} label={texts.port} inputMode="numeric" />
       </div>
       <div className={form.pair}>
         <ChoiceField
           {...fields.input('security')}
-          label="Encryption"
+          label={texts.encryption}
           data={optionsOf(SECURITY)}
           onChange={(security: ChannelTexts['security']) => fields.change({ security, port: PORTS[security] })}
         />
-        <TextInput {...fields.input('username')} label="User name" placeholder="none" autoComplete="off" />
+        <TextInput {...fields.input('username')} label={texts.userName} placeholder="none" autoComplete="off" />
       </div>
     </>
   )

@@ -9,6 +9,7 @@ import {
 } from '../../../shared/contract/index.ts'
 import { formBy } from '../../ui/fields/texts.ts'
 import { CHANNEL_KINDS, WEEK } from './alert-words.ts'
+import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
 export interface ChannelTexts {
   name: string
@@ -49,12 +50,12 @@ export interface AskedChannel {
 
 /** What of a channel is secret, in the words of those who issue it; null: nothing that a person enters. */
 export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
-  email: { label: 'Password', help: 'Of the user name at the mail server.' },
-  slack: { label: 'Webhook URL', help: 'Of an incoming webhook of Slack: https://hooks.slack.com/services/…' },
-  telegram: { label: 'Bot token', help: 'From @BotFather: 123456:ABC…' },
-  discord: { label: 'Webhook URL', help: 'In the channel’s settings, under Integrations.' },
-  teams: { label: 'Webhook URL', help: 'Of a workflow that posts to a channel when a webhook is called.' },
-  pagerduty: { label: 'Integration key', help: 'Of an Events API v2 integration of the service.' },
+  email: { label: words.password, help: words.ofTheUserNameAtThe },
+  slack: { label: words.webhookUrl, help: words.ofAnIncomingWebhookOfSlack },
+  telegram: { label: words.botToken, help: words.fromBotfather123456Abc },
+  discord: { label: words.webhookUrl, help: words.inTheChannelsSettingsUnder },
+  teams: { label: words.webhookUrl, help: words.ofAWorkflowThatPostsTo },
+  pagerduty: { label: words.integrationKey, help: words.ofAnEventsApiV2Integration },
   webhook: null,
   command: null,
   plugin: null,
@@ -117,9 +118,9 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
       const add = (path: PropertyKey[], message: string) =>
         context.issues.push({ code: 'custom', path, message, input: texts })
       for (const { path, message } of read.error?.issues ?? []) add(fieldOf(path), message)
-      if (NEEDS_SECRET.includes(texts.kind) && secret === undefined && !hasSecret) add(['secret'], 'Required')
+      if (NEEDS_SECRET.includes(texts.kind) && secret === undefined && !hasSecret) add(['secret'], words.required)
       if (texts.kind === 'webhook' && texts.url.trim() !== '' && !/^https?:\/\/[^/]/.test(texts.url.trim()))
-        add(['url'], 'The URL must start with https:// or http://')
+        add(['url'], words.theUrlMustStartWithHttps)
       return read.success ? { settings: read.data, secret } : z.NEVER
     })
   )

@@ -20,7 +20,7 @@ import { useState } from 'react'
 import { type AlertChannel, AlertChannelSettings, type AlertTargetKind } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { joinFacts, formatCount, plural } from '../../ui/numbers.ts'
+import { joinFacts, plural } from '../../ui/numbers.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { OutcomeLine } from '../../ui/outcome-line.tsx'
@@ -28,6 +28,7 @@ import { CodeBlock } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { CHANNEL_KINDS, digestWords, heldWords, limitWords, quietWords } from './alert-words.ts'
 import classes from './alerts.module.css'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const ICONS: Record<AlertTargetKind, typeof IconMail> = {
   email: IconMail,
@@ -49,22 +50,22 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
   const { id, name, enabled, target, quiet, digest, messagesPerHour, held, problem, projects } = channel
   const { lastDeliveredAtMs, waiting, dead } = channel
   const test = useMutation(
-    query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${name}`, error) })
+    query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(texts.couldNotTest(name), error) })
   )
   const update = useMutation(
-    query.alertChannels.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+    query.alertChannels.update.mutationOptions({ onError: (error) => notifyError(texts.couldNotChange(name), error) })
   )
   const Icon = ICONS[target.kind]
   return (
-    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={`Channel ${name}`}>
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.channel(name)}>
       <Switch
         checked={enabled}
         disabled={update.isPending}
-        title={enabled ? 'On. Click to turn off' : 'Off: it gets no messages'}
+        title={enabled ? texts.onClickToTurnOff : texts.offItGetsNoMessages}
         onChange={(event) =>
           update.mutate({ ...AlertChannelSettings.parse(channel), id, enabled: event.currentTarget.checked })
         }
-        aria-label={`${name} is on`}
+        aria-label={texts.isOn(name)}
       />
       <div className={`${classes.words} grow`}>
         <Group gap="2px 8px" className={classes.head}>
@@ -72,12 +73,12 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           <strong>{name}</strong>
         </Group>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
-        {(projects?.length ?? 0) > 0 && <p>Only for {projects.join(', ')}</p>}
-        {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
-        {digest !== null && <p>Report {digestWords(digest)}</p>}
+        {(projects?.length ?? 0) > 0 && <p>{texts.onlyFor(projects.join(', '))}</p>}
+        {quiet !== null && <p>{texts.quietHours(quietWords(quiet))}</p>}
+        {digest !== null && <p>{texts.report2(digestWords(digest))}</p>}
         {held !== null && (
           <OutcomeLine tone="wait" role="status">
-            {heldWords(held)}. <Link to="/alerts">See all alerts</Link>
+            {heldWords(held)}. <Link to="/alerts">{texts.seeAllAlerts}</Link>
           </OutcomeLine>
         )}
         {problem !== null && (
@@ -88,12 +89,12 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         {test.data !== undefined && !test.isPending && (
           <>
             <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
-              {test.data.ok ? 'Example sent: ' : 'Test failed: '}
+              {test.data.ok ? texts.exampleSent : texts.testFailed}
               {test.data.answer}
             </OutcomeLine>
             {test.data.conversation.length > 0 && (
               <div className={classes.conversation}>
-                <CodeBlock label={`Conversation with ${name}`}>{test.data.conversation.join('\n')}</CodeBlock>
+                <CodeBlock label={texts.conversationWith(name)}>{test.data.conversation.join('\n')}</CodeBlock>
               </div>
             )}
           </>
@@ -104,15 +105,15 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           {!enabled ? (
             'off'
           ) : lastDeliveredAtMs === null ? (
-            'nothing sent yet'
+            texts.nothingSentYet
           ) : (
             <>
               last sent <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
             </>
           )}
         </span>
-        {waiting > 0 && <span className="tone-wait">{formatCount(waiting)} waiting</span>}
-        {dead > 0 && <span className="tone-bad">{formatCount(dead)} given up</span>}
+        {waiting > 0 && <span className="tone-wait">{texts.waiting(waiting)}</span>}
+        {dead > 0 && <span className="tone-bad">{texts.givenUp(dead)}</span>}
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
@@ -120,16 +121,16 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           leftSection={<IconSend size={12} />}
           loading={test.isPending}
           onClick={() => test.mutate({ id })}
-          aria-label={`Test ${name}`}
+          aria-label={texts.test2(name)}
         >
-          Test
+          {texts.test}
         </Button>
-        <MoreMenu label={`More actions for ${name}`} size={24}>
+        <MoreMenu label={texts.moreActionsFor(name)} size={24}>
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-            Edit…
+            {texts.edit2}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
-            Remove…
+            {texts.remove}
           </Menu.Item>
         </MoreMenu>
       </Flex>
@@ -140,11 +141,11 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
 
 /** Where a channel leads, but for what is secret. */
 function placeWords({ target }: AlertChannel): string | null {
-  if (target.kind === 'email') return `to ${target.to.join(', ')}, by ${target.host}`
-  if (target.kind === 'telegram') return `chat ${target.chatId}`
+  if (target.kind === 'email') return texts.toBy(target.to.join(', '), target.host)
+  if (target.kind === 'telegram') return texts.chat2(target.chatId)
   if (target.kind === 'webhook') return target.url
   if (target.kind === 'command') return target.command
-  return target.kind === 'desktop' ? 'everyone with Scrapdeck open' : null
+  return target.kind === 'desktop' ? texts.everyoneWithScrapdeckOpen : null
 }
 
 function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: () => void }) {
@@ -154,8 +155,8 @@ function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: ()
   const uses = rules.filter((rule) => rule.channels.includes(channel.id)).length
   return (
     <ConfirmDialog
-      title={`Remove ${channel.name}?`}
-      act="Remove"
+      title={texts.remove2(channel.name)}
+      act={texts.remove3}
       onAct={() => mutate({ id: channel.id })}
       isActing={isPending}
       error={error}

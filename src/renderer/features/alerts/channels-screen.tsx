@@ -14,6 +14,7 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { ChannelDialog } from './channel-dialog.tsx'
 import { ChannelRow } from './channel-row.tsx'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 /** Where messages of alerts go. */
 export function ChannelsScreen() {
@@ -22,8 +23,8 @@ export function ChannelsScreen() {
   if (!me.isPending && !may)
     return (
       <PanelsScreen>
-        <ScreenHead title="Alerts" views={<AlertsTabs />} />
-        <EmptyState icon={<IconLock size={32} stroke={1.3} />} title="You may not see the channels">
+        <ScreenHead title={texts.alerts} views={<AlertsTabs />} />
+        <EmptyState icon={<IconLock size={32} stroke={1.3} />} title={texts.youMayNotSeeTheChannels}>
           {why} Rules can use the channels that there are.
         </EmptyState>
       </PanelsScreen>
@@ -42,24 +43,23 @@ function Channels() {
   const editing = channels.data?.channels.find(({ id }) => id === search.channel)
   const add = (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
-      Add channel
+      {texts.addChannel}
     </Button>
   )
   return (
     <PanelsScreen>
       <ScreenHead
-        title="Alerts"
+        title={texts.alerts}
         views={<AlertsTabs />}
         note={channels.data && plural(channels.data.channels.length, 'channel')}
       >
         {add}
       </ScreenHead>
-      <QueryState query={channels} what="the channels" rows={6}>
+      <QueryState query={channels} what={texts.theChannels} rows={6}>
         {(data) =>
           data.channels.length === 0 ? (
-            <EmptyState icon={<IconSend size={32} stroke={1.3} />} title="No channels yet" action={add}>
-              A channel is where alerts are sent: an e-mail address, Slack, Telegram, Discord, Microsoft Teams,
-              PagerDuty, a webhook or a command. Rules choose among the channels.
+            <EmptyState icon={<IconSend size={32} stroke={1.3} />} title={texts.noChannelsYet} action={add}>
+              {texts.aChannelIsWhereAlertsAre}
             </EmptyState>
           ) : (
             <Panel flush>
@@ -81,7 +81,7 @@ function Channels() {
         />
       )}
       {made !== null && (
-        <SecretDialog title={`${made.channel.name} was added`} secret={made.secret} onClose={() => setMade(null)} />
+        <SecretDialog title={texts.wasAdded(made.channel.name)} secret={made.secret} onClose={() => setMade(null)} />
       )}
     </PanelsScreen>
   )

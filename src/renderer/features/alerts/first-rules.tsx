@@ -12,7 +12,6 @@ import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import form from '../../ui/fields/form.module.css'
 import { notifyDone } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { SeverityIcon } from '../../ui/severity.tsx'
 import { MultiSelect } from '../../ui/fields/select.tsx'
 import { EmptyState } from '../../ui/states.tsx'
@@ -20,6 +19,7 @@ import { capitalised, conditionWords } from './alert-words.ts'
 import classes from './alerts.module.css'
 import { nameOf } from './rule-form.ts'
 import { useChannelNames } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
@@ -40,13 +40,13 @@ export function FirstRules() {
     <>
       <EmptyState
         icon={<IconBell size={32} stroke={1.3} />}
-        title="No alert rules yet"
+        title={texts.noAlertRulesYet}
         action={
           <Group gap={8} justify="center">
             <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
-              Add the usual rules
+              {texts.addTheUsualRules}
             </Button>
-            {may && <Button onClick={() => newAlertRule()}>New rule…</Button>}
+            {may && <Button onClick={() => newAlertRule()}>{texts.newRule2}</Button>}
           </Group>
         }
       >
@@ -78,7 +78,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
         })
     },
     onSuccess: () => {
-      notifyDone(`${plural(wanted.size, 'rule')} added`)
+      notifyDone(texts.ruleAdded(wanted.size))
       onClose()
     }
   })
@@ -88,24 +88,22 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
     setWanted(next)
   }
   return (
-    <Dialog opened onClose={onClose} title="Add the usual rules" size={560}>
+    <Dialog opened onClose={onClose} title={texts.addTheUsualRules} size={560}>
       <div className={form.form}>
         {channels?.length === 0 ? (
           <DialogText>
             There is no channel yet, so the alerts are only listed here.{' '}
-            {mayAddChannel
-              ? 'Add a channel first to send them to people, or choose it in each rule later.'
-              : 'Users with the permission “change webhooks” can add one.'}{' '}
+            {mayAddChannel ? texts.addAChannelFirstToSend : texts.usersWithThePermissionChange}{' '}
             {mayAddChannel && (
               <Link to="/alerts/channels" search={{ add: true }}>
-                Add channel
+                {texts.addChannel}
               </Link>
             )}
           </DialogText>
         ) : (
           <MultiSelect
-            label="Channels"
-            description="Who gets messages. Without any, the alerts are only listed here."
+            label={texts.channels}
+            description={texts.whoGetsMessagesWithoutAnyThe}
             placeholder={chosen.length === 0 ? 'none' : undefined}
             data={(channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
             value={chosen}
@@ -114,7 +112,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
           />
         )}
         <fieldset className={classes.usual}>
-          <legend className={form.label}>Tell when</legend>
+          <legend className={form.label}>{texts.tellWhen}</legend>
           {usual.map((rule) => (
             <Checkbox
               key={rule.watch}
@@ -130,10 +128,10 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
           ))}
         </fieldset>
         <FormFailure error={add.error} />
-        <DialogFoot says="Each can be changed later.">
-          <Button onClick={onClose}>Cancel</Button>
+        <DialogFoot says={texts.eachCanBeChangedLater}>
+          <Button onClick={onClose}>{texts.cancel}</Button>
           <Button variant="filled" disabled={wanted.size === 0} loading={add.isPending} onClick={() => add.mutate()}>
-            Add {plural(wanted.size, 'rule')}
+            {texts.addRule(wanted.size)}
           </Button>
         </DialogFoot>
       </div>

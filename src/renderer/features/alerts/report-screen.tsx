@@ -16,14 +16,15 @@ import { formatMoment } from '../../ui/moment.ts'
 import { lengthWords } from './alert-words.ts'
 import classes from './report-screen.module.css'
 import { AlertsTabs } from './alerts-tabs.tsx'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/report')
 /** Runs end all the time, and a report goes over all of them. */
 const EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const PERIODS = [
-  { value: '1', label: 'Last day' },
-  { value: '7', label: 'Last 7 days' }
+  { value: '1', label: texts.lastDay },
+  { value: '7', label: texts.last7Days }
 ]
 
 /** What channels get of a day or a week, as a page that can be printed. */
@@ -42,12 +43,12 @@ export function ReportScreen() {
     <PanelsScreen>
       <div className={classes.screenHead}>
         <ScreenHead
-          title="Alerts"
+          title={texts.alerts}
           views={<AlertsTabs />}
-          note={fromMs === undefined ? undefined : `since ${formatMoment(fromMs - (fromMs % 60_000), nowMs)}`}
+          note={fromMs === undefined ? undefined : texts.since2(formatMoment(fromMs - (fromMs % 60_000), nowMs))}
         >
           <SegmentedControl
-            aria-label="Period"
+            aria-label={texts.period}
             size="xs"
             value={String(days ?? 1)}
             onChange={(value) => void navigate({ search: { days: value === '7' ? 7 : undefined }, replace: true })}
@@ -58,11 +59,11 @@ export function ReportScreen() {
             disabled={report.data === undefined}
             onClick={() => window.print()}
           >
-            Print
+            {texts.print}
           </Button>
         </ScreenHead>
       </div>
-      <QueryState query={report} what="the report" rows={10}>
+      <QueryState query={report} what={texts.theReport} rows={10}>
         {(data) => <Report report={data} isOld={report.isPlaceholderData} />}
       </QueryState>
     </PanelsScreen>
@@ -73,14 +74,14 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   const { fromMs, untilMs, runs, runsBefore, failing, newErrors, unusual, slowest, service, isComplete } = report
   // Not of the address: this may still be the report of before.
   const days = Math.round((untilMs - fromMs) / DAY_MS)
-  const before = days === 1 ? 'the day before' : 'the 7 days before'
+  const before = days === 1 ? texts.theDayBefore : texts.the7DaysBefore
   const figures = [
-    { word: 'Runs', count: sumOf(runs), was: sumOf(runsBefore), isBad: false },
-    { word: 'Succeeded', count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
-    { word: 'Failed', count: runs.failed, was: runsBefore.failed, isBad: true },
-    { word: 'Lost', count: runs.lost, was: runsBefore.lost, isBad: true },
-    { word: 'Unclear', count: runs.unclear, was: runsBefore.unclear, isBad: false },
-    { word: 'Cancelled', count: runs.cancelled, was: runsBefore.cancelled, isBad: false }
+    { word: texts.runs, count: sumOf(runs), was: sumOf(runsBefore), isBad: false },
+    { word: texts.succeeded, count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
+    { word: texts.failed, count: runs.failed, was: runsBefore.failed, isBad: true },
+    { word: texts.lost, count: runs.lost, was: runsBefore.lost, isBad: true },
+    { word: texts.unclear, count: runs.unclear, was: runsBefore.unclear, isBad: false },
+    { word: texts.cancelled, count: runs.cancelled, was: runsBefore.cancelled, isBad: false }
   ]
   const sinceHours = days * 24
   return (
@@ -89,14 +90,12 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
       direction="column"
       gap={12}
       className={classes.report}
-      aria-label="Report"
+      aria-label={texts.report}
       aria-busy={isOld}
     >
       <header className={classes.printed}>
         <h1>Scrapdeck report, last {days === 1 ? 'day' : '7 days'}</h1>
-        <p>
-          {formatInstant(fromMs)} to {formatInstant(untilMs)}
-        </p>
+        <p>{texts.to3(formatInstant(fromMs), formatInstant(untilMs))}</p>
       </header>
       <dl className={`${classes.figures} card`}>
         {figures.map(({ word, count, was, isBad }) => (
@@ -110,14 +109,13 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
       {!isComplete && (
         <Flex component="p" gap={6} className={classes.note}>
           <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
-          There were too many jobs to look at all of them. The lists of spiders below are not complete; the counts above
-          are.
+          {texts.thereWereTooManyJobsTo}
         </Flex>
       )}
       <Stack gap={12}>
         <List
-          title="Failing spiders"
-          none="No run failed or was lost."
+          title={texts.failingSpiders}
+          none={texts.noRunFailedOrWasLost}
           rows={failing.map(({ project, spider, failed, runs: all, reason }) => [
             <Link
               key="spider"
@@ -128,24 +126,24 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
               <SpiderName project={project} spider={spider} />
             </Link>,
             reason,
-            `${formatCount(failed)} of ${plural(all, 'run')}`
+            texts.ofRun(failed, all)
           ])}
         />
         <List
-          title="New errors"
-          note={newErrors.count > newErrors.groups.length && `${formatCount(newErrors.count)}, the most frequent:`}
-          none="No new errors."
+          title={texts.newErrors}
+          note={newErrors.count > newErrors.groups.length && texts.theMostFrequent(newErrors.count)}
+          none={texts.noNewErrors}
           rows={newErrors.groups.map(({ id, project, title, runs: all }) => [
             project,
             <Link key="error" to="/errors" search={{ group: id }} className={classes.link}>
               {title}
             </Link>,
-            `in ${plural(all, 'run')}`
+            texts.inRun(all)
           ])}
         />
         <List
-          title="Unlike earlier runs"
-          none="Every run that succeeded was like earlier ones of its spider."
+          title={texts.unlikeEarlierRuns}
+          none={texts.everyRunThatSucceededWasLike}
           rows={unusual.map(({ project, spider, text }) => [
             <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
               <SpiderName project={project} spider={spider} />
@@ -155,13 +153,13 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
           ])}
         />
         <List
-          title="Slowest spiders"
-          none="No run ended."
+          title={texts.slowestSpiders}
+          none={texts.noRunEnded}
           rows={slowest.map(({ project, spider, runs: all, medianMs, longestMs }) => [
             <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
               <SpiderName project={project} spider={spider} />
             </Link>,
-            `median ${lengthWords(medianMs)}, longest ${lengthWords(longestMs)}`,
+            texts.medianLongest(lengthWords(medianMs), lengthWords(longestMs)),
             plural(all, 'run')
           ])}
         />
@@ -206,23 +204,25 @@ function List({ title, note, none, rows }: ListProps) {
 function Service({ service }: { service: NonNullable<AlertReport['service']> }) {
   const { alertsFired, nodes, nodesDown, queued, databaseBytes, logBytes, diskFreePercent } = service
   return (
-    <Panel title="Service">
+    <Panel title={texts.service}>
       <div className={classes.facts}>
-        <FieldRow label="Alerts">{formatCount(alertsFired)} fired</FieldRow>
-        <FieldRow label="Nodes">
+        <FieldRow label={texts.alerts}>{texts.fired2(alertsFired)}</FieldRow>
+        <FieldRow label={texts.nodes}>
           {formatCount(nodes)}
           {nodesDown.length === 0 ? (
-            ', none down'
+            texts.noneDown
           ) : (
             <>
-              , <span className="tone-bad">{formatCount(nodesDown.length)} down</span>: {nodesDown.join(', ')}
+              , <span className="tone-bad">{texts.down(nodesDown.length)}</span>: {nodesDown.join(', ')}
             </>
           )}
         </FieldRow>
-        <FieldRow label="Queue">{plural(queued, 'job')} waiting</FieldRow>
-        <FieldRow label="Database">{formatBytes(databaseBytes)}</FieldRow>
-        <FieldRow label="Logs">{formatBytes(logBytes)}</FieldRow>
-        <FieldRow label="Disk">{diskFreePercent === null ? 'not known' : `${diskFreePercent} % free`}</FieldRow>
+        <FieldRow label={texts.queue}>{texts.jobWaiting(queued)}</FieldRow>
+        <FieldRow label={texts.database}>{formatBytes(databaseBytes)}</FieldRow>
+        <FieldRow label={texts.logs}>{formatBytes(logBytes)}</FieldRow>
+        <FieldRow label={texts.disk}>
+          {diskFreePercent === null ? texts.notKnown : texts.free(diskFreePercent)}
+        </FieldRow>
       </div>
     </Panel>
   )
@@ -232,6 +232,6 @@ const sumOf = (runs: AlertReport['runs']) => Object.values(runs).reduce((sum, co
 
 /** `4 more than the day before` */
 function againstWords(count: number, was: number, before: string): string {
-  if (count === was) return `same as ${before}`
+  if (count === was) return texts.sameAs(before)
   return `${formatCount(Math.abs(count - was))} ${count > was ? 'more' : 'fewer'} than ${before}`
 }

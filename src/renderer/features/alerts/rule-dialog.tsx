@@ -30,12 +30,13 @@ import { nameOf, ruleForm, type RuleTexts, startRule, usualOf } from './rule-for
 import { RulePreview } from './rule-preview.tsx'
 import { ScopeFields } from './scope-fields.tsx'
 import { useChannelNames, useNames } from './use-names.ts'
+import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
 const GROUPINGS: Record<AlertRuleSettings['groupBy'], string> = {
-  rule: 'All of the rule',
-  project: 'Those of a project',
-  node: 'Those of a node',
-  each: 'Each on its own'
+  rule: words.allOfTheRule,
+  project: words.thoseOfAProject,
+  node: words.thoseOfANode,
+  each: words.eachOnItsOwn
 }
 
 /** Mounted by the frame: it opens from a job, a node and a spider too. */
@@ -69,7 +70,7 @@ function Editor({ asked }: { asked: AskedRule }) {
         await client.alertRules.update({ ...settings, id, revision, enabled })
       }
       closeAlertRuleEditor()
-      if (rule === null) notifyDone(`Alert rule added: ${settings.name}`)
+      if (rule === null) notifyDone(words.alertRuleAdded(settings.name))
     }
   })
   const { watch, project, escalateAfter, repeatSeconds, gatherSeconds, groupBy } = fields.values
@@ -83,22 +84,22 @@ function Editor({ asked }: { asked: AskedRule }) {
       )
       .map(({ id, name }) => ({ value: id as string, label: name }))
     const lost = chosen.filter((id) => !known.some(({ value }) => value === id))
-    return [...known, ...lost.map((id) => ({ value: id, label: channels === undefined ? '…' : 'removed channel' }))]
+    return [...known, ...lost.map((id) => ({ value: id, label: channels === undefined ? '…' : words.removedChannel }))]
   }
   const chosen = fields.values.channels
   return (
     <Dialog
       opened
       onClose={closeAlertRuleEditor}
-      title={rule === null ? 'New alert rule' : `Edit ${rule.name}`}
+      title={rule === null ? words.newAlertRule : words.edit3(rule.name)}
       size={640}
     >
       <SchemaForm form={fields} className={form.form}>
         <fieldset className={`${classes.part} box`}>
-          <legend>Tell when</legend>
+          <legend>{words.tellWhen}</legend>
           <Select
             {...fields.input('watch')}
-            aria-label="Tell when"
+            aria-label={words.tellWhen}
             data={WATCHES}
             searchable
             allowDeselect={false}
@@ -110,7 +111,7 @@ function Editor({ asked }: { asked: AskedRule }) {
             {unit !== 'yes_no' && compares.length > 1 && (
               <Select
                 {...fields.input('comparison')}
-                label="If it is"
+                label={words.ifItIs}
                 data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
                 allowDeselect={false}
               />
@@ -118,81 +119,81 @@ function Editor({ asked }: { asked: AskedRule }) {
             {unit !== 'yes_no' && (
               <TextInput
                 {...fields.input('threshold')}
-                label={compares.length > 1 ? 'Threshold' : capital(COMPARISONS[fields.values.comparison])}
+                label={compares.length > 1 ? words.threshold : capital(COMPARISONS[fields.values.comparison])}
                 rightSection={<span className="faint">{UNIT_WORDS[unit]}</span>}
                 rightSectionWidth={56}
                 inputMode="numeric"
               />
             )}
-            <TextInput {...fields.input('forSeconds')} label="For at least" placeholder="at once" />
+            <TextInput {...fields.input('forSeconds')} label={words.forAtLeast} placeholder={words.atOnce} />
             <ChoiceField
               {...fields.input('severity')}
-              label="Severity"
+              label={words.severity}
               data={[...SEVERITIES].reverse().map((value) => ({ value, label: value }))}
             />
           </div>
           {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}
         </fieldset>
         <fieldset className={`${classes.part} box`}>
-          <legend>Whom to tell</legend>
+          <legend>{words.whomToTell}</legend>
           <div className={form.pair}>
             <MultiSelect
               {...fields.input('channels')}
-              label="Channels"
-              placeholder={chosen.length === 0 ? 'none: only listed here' : undefined}
+              label={words.channels}
+              placeholder={chosen.length === 0 ? words.noneOnlyListedHere : undefined}
               data={channelData(chosen)}
               hidePickedOptions
-              nothingFoundMessage="There is no other channel"
+              nothingFoundMessage={words.thereIsNoOtherChannel}
               searchable
             />
             <TextInput
               {...fields.input('owner')}
-              label="Owner"
-              placeholder="a person or a team"
-              title="Who looks after it: named in the message"
+              label={words.owner}
+              placeholder={words.aPersonOrATeam}
+              title={words.whoLooksAfterItNamedIn}
               maxLength={200}
             />
           </div>
           <Fold
-            title="Grouping, repeats, escalation"
+            title={words.groupingRepeatsEscalation}
             summary={joinFacts(
               GROUPINGS[groupBy].toLowerCase(),
-              repeatSeconds.trim() === '' ? 'sent once' : `again every ${repeatSeconds}`,
-              escalateAfter.trim() !== '' && `escalates after ${escalateAfter}`
+              repeatSeconds.trim() === '' ? words.sentOnce : words.againEvery(repeatSeconds),
+              escalateAfter.trim() !== '' && words.escalatesAfter(escalateAfter)
             )}
             isWrong={fields.hasError('groupBy', 'gatherSeconds', 'repeatSeconds', 'escalateAfter', 'escalateTo')}
           >
             <div className={form.pair}>
               <Select
                 {...fields.input('groupBy')}
-                label="In one message"
-                description="Alerts that share a message."
+                label={words.inOneMessage}
+                description={words.alertsThatShareAMessage}
                 data={optionsOf(GROUPINGS)}
                 allowDeselect={false}
               />
               <TextInput
                 {...fields.input('gatherSeconds')}
-                label="Gather for"
-                description="How long a message waits for others."
-                placeholder="not at all"
+                label={words.gatherFor}
+                description={words.howLongAMessageWaitsFor}
+                placeholder={words.notAtAll}
                 disabled={groupBy === 'each' && gatherSeconds === ''}
               />
               <TextInput
                 {...fields.input('repeatSeconds')}
-                label="Repeat every"
-                description="While it fires and is not acknowledged."
-                placeholder="never: sent once"
+                label={words.repeatEvery}
+                description={words.whileItFiresAndIsNot}
+                placeholder={words.neverSentOnce}
               />
               <TextInput
                 {...fields.input('escalateAfter')}
-                label="Escalate after"
-                description="Of firing without being acknowledged."
+                label={words.escalateAfter}
+                description={words.ofFiringWithoutBeingAcknowledged}
                 placeholder="never"
               />
               {(escalateAfter.trim() !== '' || fields.values.escalateTo.length > 0) && (
                 <MultiSelect
                   {...fields.input('escalateTo')}
-                  label="Then tell these too"
+                  label={words.thenTellTheseToo}
                   data={channelData(fields.values.escalateTo)}
                   hidePickedOptions
                   searchable
@@ -203,15 +204,15 @@ function Editor({ asked }: { asked: AskedRule }) {
         </fieldset>
         <TextInput
           {...fields.input('name')}
-          label="Name"
+          label={words.name}
           placeholder={nameOf(conditionOf(fields.values), names)}
           maxLength={200}
         />
         <FormFoot
           form={fields}
-          submit={rule === null ? 'Add rule' : 'Save rule'}
+          submit={rule === null ? words.addRule2 : words.saveRule}
           isDisabled={!may}
-          says={why ?? (fields.output === null ? undefined : `Tells when ${conditionWords(fields.output, names)}.`)}
+          says={why ?? (fields.output === null ? undefined : words.tellsWhen(conditionWords(fields.output, names)))}
           onCancel={closeAlertRuleEditor}
         />
       </SchemaForm>

@@ -10,6 +10,7 @@ import { ALERT_WATCHES, type AlertWatch, SCOPE_OF, type ScopeField } from '../..
 import { formatDuration } from '../../../shared/time.ts'
 import { formBy, durationText, numberText } from '../../ui/fields/texts.ts'
 import { capitalised, conditionWords, type Names } from './alert-words.ts'
+import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
 /** Names as they are chosen; null: any. */
 export type ScopeTexts = Record<ScopeField, string | null>
@@ -114,12 +115,12 @@ export const ruleForm = (names: Names): z.ZodType<Omit<AlertRuleSettings, 'enabl
         const add = (path: string, message: string) =>
           issues.push({ code: 'custom', message, path: [path], input: value })
         if (value.watch === 'spider_overdue') {
-          if (value.project === null) add('project', 'Choose the project: some spiders are not meant to run')
-          if (value.spider === null) add('spider', 'Choose the spider: some are not meant to run')
+          if (value.project === null) add('project', words.chooseTheProjectSomeSpiders)
+          if (value.spider === null) add('spider', words.chooseTheSpiderSomeAreNot)
         }
         if (value.escalateAfter === null && value.escalateTo.length > 0)
-          add('escalateAfter', 'Enter after how long, for example 30 min')
-        if (value.escalateAfter !== null && value.escalateTo.length === 0) add('escalateTo', 'Choose whom to tell then')
+          add('escalateAfter', words.enterAfterHowLongForExample)
+        if (value.escalateAfter !== null && value.escalateTo.length === 0) add('escalateTo', words.chooseWhomToTellThen)
       })
       .transform(({ escalateAfter, escalateTo, ...rule }) => {
         const scope = Object.fromEntries(

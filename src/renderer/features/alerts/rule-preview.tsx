@@ -7,11 +7,12 @@ import type { AlertRulePreview, AlertRuleSettings } from '../../../shared/contra
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useNow } from '../../ui/clock.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { lengthWords } from './alert-words.ts'
 import classes from './rule-preview.module.css'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const DAYS = 14
 const SETTLED_AFTER_MS = 400
@@ -39,7 +40,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   })
   const isOld = preview.isPlaceholderData || JSON.stringify(wanted) !== JSON.stringify(condition)
   return (
-    <section className={classes.preview} aria-label="Try it on the past">
+    <section className={classes.preview} aria-label={texts.tryItOnThePast}>
       {!isAsked ? (
         <Group gap="4px 10px">
           <Button
@@ -49,27 +50,25 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
             title={why ?? undefined}
             onClick={() => setAsked(true)}
           >
-            Try it on the past
+            {texts.tryItOnThePast}
           </Button>
           <span className="dim">
-            {rule === null
-              ? 'Complete the rule first.'
-              : `Shows when it would have fired in the last ${DAYS} days. No messages are sent.`}
+            {rule === null ? texts.completeTheRuleFirst : texts.showsWhenItWouldHaveFired(DAYS)}
           </span>
         </Group>
       ) : rule === null ? (
-        <p className="dim">Correct the marked fields to try the rule on the past.</p>
+        <p className="dim">{texts.correctTheMarkedFieldsToTry}</p>
       ) : preview.isError && !isOld ? (
         <div className={classes.problem} role="alert">
           <IconAlertTriangle size={14} className="tone-bad" aria-hidden />
-          <span>Could not try the rule: {explainError(preview.error).text}</span>
+          <span>{texts.couldNotTryTheRule(explainError(preview.error).text)}</span>
           <Button size="compact-xs" loading={preview.isFetching} onClick={() => void preview.refetch()}>
-            Retry
+            {texts.retry}
           </Button>
         </div>
       ) : preview.data === undefined ? (
         <p className="dim" role="status">
-          Trying it on the last {DAYS} days…
+          {texts.tryingItOnTheLastDays(DAYS)}
         </p>
       ) : (
         <Result preview={preview.data} isOld={isOld} />
@@ -93,7 +92,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
     <Stack gap={6} className={classes.result} data-old={isOld || undefined} aria-busy={isOld}>
       <p role="status">
         <strong>{firedWords(preview)}</strong>
-        {isOld && <span className="dim"> Trying it again…</span>}
+        {isOld && <span className="dim">{texts.tryingItAgain}</span>}
       </p>
       {(!isComplete || note !== '') && (
         <p className={classes.problem}>
@@ -107,7 +106,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
       )}
       {alerts.length > 0 && (
         <div className={`${classes.list} box`}>
-          <table aria-label="When it would have fired">
+          <table aria-label={texts.whenItWouldHaveFired}>
             <tbody>
               {alerts.map(({ subject, text, firedAtMs, resolvedAtMs }, index) => (
                 <tr key={index}>
@@ -116,32 +115,26 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
                     <strong>{subject}</strong>
                     {text !== subject && <span className="dim"> {text}</span>}
                   </td>
-                  <td>{resolvedAtMs === null ? 'still so' : `for ${lengthWords(resolvedAtMs - firedAtMs)}`}</td>
+                  <td>{resolvedAtMs === null ? texts.stillSo : texts.forIt2(lengthWords(resolvedAtMs - firedAtMs))}</td>
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
-      {fired > alerts.length && (
-        <p className="dim">
-          The newest {formatCount(alerts.length)} of {formatCount(fired)} are listed.
-        </p>
-      )}
+      {fired > alerts.length && <p className="dim">{texts.theNewestOfAreListed(alerts.length, fired)}</p>}
     </Stack>
   )
 }
 
 /** `Would have fired 3 times in the last 14 days` */
 function firedWords({ fired, isComplete }: AlertRulePreview): string {
-  const time = `in the last ${DAYS} days`
-  if (fired === 0) return isComplete ? `Would not have fired ${time}` : `Found nothing that it would tell ${time}`
-  return `Would have fired ${isComplete ? '' : 'at least '}${fired === 1 ? 'once' : plural(fired, 'time')} ${time}`
+  const time = texts.inTheLastDays(DAYS)
+  if (fired === 0) return isComplete ? texts.wouldNotHaveFired(time) : texts.foundNothingThatItWouldTell(time)
+  return `Would have fired ${isComplete ? '' : texts.atLeast2}${fired === 1 ? 'once' : plural(fired, 'time')} ${time}`
 }
 
 function noteWords({ isComplete, note }: AlertRulePreview): string {
   const sentence = note === '' || /[.!?]$/.test(note) ? note : `${note}.`
-  return isComplete
-    ? sentence
-    : `Not complete: not all of these ${DAYS} days is known.${sentence === '' ? '' : ` ${sentence}`}`
+  return isComplete ? sentence : texts.notCompleteNotAllOfThese(DAYS, sentence === '' ? '' : ` ${sentence}`)
 }

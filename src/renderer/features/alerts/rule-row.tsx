@@ -19,6 +19,7 @@ import classes from './alerts.module.css'
 import { adviceOf, firedWords } from './noise.ts'
 import { copyOf } from './rule-form.ts'
 import { useChannelNames } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 /** One rule as a sentence, whom it tells, and how often it fired. */
 export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names }) {
@@ -28,30 +29,30 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
   const [isRemoving, setRemoving] = useState(false)
   const channels = useChannelNames()
   const update = useMutation(
-    query.alertRules.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+    query.alertRules.update.mutationOptions({ onError: (error) => notifyError(texts.couldNotChange(name), error) })
   )
   const advice = adviceOf(rule)
   const condition = conditionWords(rule, names)
   const receivers =
     rule.channels.length === 0
-      ? 'sends no messages: only listed here'
+      ? texts.sendsNoMessagesOnlyListedHere
       : `tells ${
           channels === undefined
             ? plural(rule.channels.length, 'channel')
             : rule.channels
-                .map((one) => channels.find((each) => each.id === one)?.name ?? 'a removed channel')
+                .map((one) => channels.find((each) => each.id === one)?.name ?? texts.aRemovedChannel)
                 .join(', ')
         }`
   return (
-    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={`Rule ${name}`}>
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.rule2(name)}>
       <Switch
         checked={enabled}
         disabled={!may || update.isPending}
-        title={why ?? (enabled ? 'On. Off: what fires ends at once' : 'Off')}
+        title={why ?? (enabled ? texts.onOffWhatFiresEndsAt : texts.off)}
         onChange={(event) =>
           update.mutate({ ...AlertRuleSettings.parse(rule), id, revision, enabled: event.currentTarget.checked })
         }
-        aria-label={`${name} is on`}
+        aria-label={texts.isOn(name)}
       />
       <div className={`${classes.words} grow`}>
         <Group gap="2px 8px" className={classes.head}>
@@ -59,12 +60,12 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
           <strong>{name}</strong>
           {firing > 0 && (
             <Link to="/alerts" search={{ rule: id, state: 'firing' }}>
-              {firing} firing
+              {texts.firing3(firing)}
             </Link>
           )}
         </Group>
-        {capitalised(condition) !== name && <p>When {condition}</p>}
-        <p>{joinFacts(receivers, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
+        {capitalised(condition) !== name && <p>{texts.when2(condition)}</p>}
+        <p>{joinFacts(receivers, rule.escalation !== null && 'escalates', owner !== '' && texts.owner2(owner))}</p>
         {advice !== null && (
           <p className={classes.problem}>
             <IconVolume size={14} className="tone-wait" aria-hidden />
@@ -75,7 +76,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
         )}
       </div>
       <span className={`${classes.facts} fixed dim`}>
-        {advice === null && <span title="In the last 30 days">{firedWords(rule)}</span>}
+        {advice === null && <span title={texts.inTheLast30Days}>{firedWords(rule)}</span>}
         {lastFiredAtMs !== null && (
           <span>
             last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
@@ -84,15 +85,15 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
       </span>
       {may && (
         <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
-          <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={`Edit ${name}`}>
-            Edit…
+          <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={texts.edit4(name)}>
+            {texts.edit2}
           </Button>
-          <MoreMenu label={`More actions for ${name}`} size={24}>
+          <MoreMenu label={texts.moreActionsFor(name)} size={24}>
             <Menu.Item leftSection={<IconCopy size={14} />} onClick={() => newAlertRule(copyOf(rule))}>
-              Duplicate…
+              {texts.duplicate}
             </Menu.Item>
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
-              Remove…
+              {texts.remove}
             </Menu.Item>
           </MoreMenu>
         </Flex>
@@ -107,15 +108,15 @@ function RemoveDialog({ rule: { id, name, firing, enabled }, onClose }: { rule: 
   const { mutate, isPending, error } = useMutation(query.alertRules.remove.mutationOptions({ onSuccess: onClose }))
   return (
     <ConfirmDialog
-      title={`Remove ${name}?`}
-      act="Remove"
+      title={texts.remove4(name)}
+      act={texts.remove3}
       onAct={() => mutate({ id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      {firing > 0 && `Its ${plural(firing, 'firing alert')} ${firing === 1 ? 'ends' : 'end'} at once. `}
-      Alerts that have ended stay in the list.{enabled && ' Turn the rule off instead to keep it.'}
+      {firing > 0 && `Its ${plural(firing, texts.firingAlert)} ${firing === 1 ? 'ends' : 'end'} at once. `}
+      Alerts that have ended stay in the list.{enabled && texts.turnTheRuleOffInsteadTo}
     </ConfirmDialog>
   )
 }

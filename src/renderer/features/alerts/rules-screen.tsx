@@ -22,6 +22,7 @@ import { isNoisy } from './noise.ts'
 import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
 import { RuleRow } from './rule-row.tsx'
 import { useNames } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/rules')
 
@@ -40,9 +41,9 @@ export function RulesScreen() {
   const { may } = useMay('alerts.change')
   const mayEverywhere = useMay('alerts.change', 'everywhere').may
   const [isAdding, setAdding] = useState(false)
-  useKeys('Alert rules', [
-    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    ...(may ? [{ key: 'n', label: 'New alert rule', run: () => newAlertRule() }] : [])
+  useKeys(texts.alertRules, [
+    { key: '/', label: texts.filter, run: () => filterBox.current?.focus() },
+    ...(may ? [{ key: 'n', label: texts.newAlertRule, run: () => newAlertRule() }] : [])
   ])
   const all = rules.data?.rules ?? []
   const shown = all.filter((rule) => matches(rule, search.text ?? '', names))
@@ -52,12 +53,12 @@ export function RulesScreen() {
   }
   return (
     <PanelsScreen>
-      <ScreenHead title="Alerts" views={<AlertsTabs />} note={rules.data && countWords(all)}>
+      <ScreenHead title={texts.alerts} views={<AlertsTabs />} note={rules.data && countWords(all)}>
         {all.length > 0 && (
           <>
             <FilterBox
-              label="Filter rules"
-              placeholder="Name, spider, node, owner"
+              label={texts.filterRules}
+              placeholder={texts.nameSpiderNodeOwner}
               value={typed}
               onChange={setTyped}
               onClear={clear}
@@ -67,28 +68,28 @@ export function RulesScreen() {
               <RemoveShown
                 act="Remove"
                 noun="rule"
-                effect="Their firing alerts end immediately. Alerts that have ended stay in the list."
+                effect={texts.theirFiringAlertsEndImmediately}
                 count={Math.min(shown.length, REMOVED_AT_ONCE)}
                 remove={() =>
                   client.alertRules.removeMany({ ids: shown.slice(0, REMOVED_AT_ONCE).map(({ id }) => id) })
                 }
               />
             )}
-            {mayEverywhere && <Button onClick={() => setAdding(true)}>Usual rules…</Button>}
+            {mayEverywhere && <Button onClick={() => setAdding(true)}>{texts.usualRules}</Button>}
           </>
         )}
         {may && (
           <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
-            New rule
+            {texts.newRule}
           </Button>
         )}
       </ScreenHead>
-      <QueryState query={rules} what="the alert rules" rows={8}>
+      <QueryState query={rules} what={texts.theAlertRules} rows={8}>
         {() =>
           all.length === 0 ? (
             <FirstRules />
           ) : shown.length === 0 ? (
-            <NoMatch icon={<IconListSearch size={28} />} title="No matching rules" onClear={clear} />
+            <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatchingRules} onClear={clear} />
           ) : (
             <Panel flush>
               <ul>
@@ -111,5 +112,5 @@ const matches = (rule: AlertRuleState, text: string, names: Names): boolean =>
 function countWords(rules: readonly AlertRuleState[]): string {
   const off = rules.filter(({ enabled }) => !enabled).length
   const noisy = rules.filter(isNoisy).length
-  return joinFacts(plural(rules.length, 'rule'), off > 0 && `${off} off`, noisy > 0 && `${noisy} noisy`)
+  return joinFacts(plural(rules.length, 'rule'), off > 0 && texts.off2(off), noisy > 0 && texts.noisy(noisy))
 }

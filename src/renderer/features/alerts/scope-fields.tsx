@@ -8,6 +8,7 @@ import { Select } from '../../ui/fields/select.tsx'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import type { ScopeTexts } from './rule-form.ts'
 import { useSchedules } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface ScopeFieldsProps {
   fields: Fields<ScopeTexts>
@@ -36,7 +37,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
           {...common}
           data-autofocus={isFocused || undefined}
           openOnFocus={!isFocused}
-          label="Project"
+          label={texts.project2}
           placeholder="any"
           data={known(
             projects.map((each) => ({ value: each.name, label: each.name })),
@@ -48,7 +49,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Autocomplete
           {...fields.input('spider')}
           value={fields.values.spider ?? ''}
-          label="Spider"
+          label={texts.spider2}
           placeholder="any"
           data={spiders}
           clearable
@@ -58,7 +59,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('scheduleId')}
           {...common}
-          label="Schedule"
+          label={texts.schedule2}
           placeholder="any"
           data={known(
             schedules.map((each) => ({ value: each.id as string, label: each.name })),
@@ -70,7 +71,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('nodeId')}
           {...common}
-          label="Node"
+          label={texts.node2}
           placeholder="any"
           data={known(
             nodes.map((each) => ({ value: each.id as string, label: each.name })),
@@ -82,7 +83,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('nodeTag')}
           {...common}
-          label="Nodes with the tag"
+          label={texts.nodesWithTheTag2}
           placeholder="any"
           data={known(
             [...new Set(nodes.flatMap(({ tags }) => tags))].toSorted().map((tag) => ({ value: tag, label: tag })),

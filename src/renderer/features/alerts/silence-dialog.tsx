@@ -29,6 +29,7 @@ import {
   UNTIL
 } from './silence-form.ts'
 import { useNames } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface SilenceDialogProps {
   /** Those that it is for; none: a silence of anything. */
@@ -72,8 +73,8 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       const undo = async () => {
         for (const { id } of made) await client.alertSilences.remove({ id })
       }
-      const what = isOfMany ? plural(alerts.length, 'alert') : (scopeWords(silence, names) ?? 'Alerts of the rule')
-      notifyUndo(`${what} silenced ${whenWords(made[0]!)}`, undo)
+      const what = isOfMany ? plural(alerts.length, 'alert') : (scopeWords(silence, names) ?? texts.alertsOfTheRule)
+      notifyUndo(texts.silenced(what, whenWords(made[0]!)), undo)
     }
   })
   const { repeat, project, ruleId } = asked.values
@@ -83,13 +84,13 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
   const fits =
     only === undefined ? ALL_FIELDS : only.labels.project === null ? ALL_FIELDS.slice(2) : ALL_FIELDS.slice(0, 2)
   return (
-    <Dialog opened onClose={onClose} title={isMaintenance ? 'Add maintenance window' : titleOf(alerts)} size={520}>
+    <Dialog opened onClose={onClose} title={isMaintenance ? texts.addMaintenanceWindow : titleOf(alerts)} size={520}>
       <SchemaForm form={asked} className={form.form}>
         {isOfMany ? (
           <DialogText>
             No messages are sent about any alert of{' '}
             {scopes
-              .map((scope) => scopeWords(scope, names) ?? `the rule ${ruleNameOf(scope.ruleId, rules)}`)
+              .map((scope) => scopeWords(scope, names) ?? texts.theRule(ruleNameOf(scope.ruleId, rules)))
               .join('; ')}
             .
           </DialogText>
@@ -98,7 +99,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
             <ScopeFields fields={asked} fits={fits} isFocused={only === undefined} />
             <Select
               {...asked.input('ruleId')}
-              label="Rule"
+              label={texts.rule}
               placeholder="any"
               clearable
               searchable
@@ -106,26 +107,21 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
             />
           </>
         )}
-        <ChoiceField {...asked.input('repeat')} label="Repeat" data={optionsOf(REPEATS)} fullWidth />
+        <ChoiceField {...asked.input('repeat')} label={texts.repeat} data={optionsOf(REPEATS)} fullWidth />
         {repeat === 'once' ? <OnceFields fields={asked} /> : <WindowFields fields={asked} />}
         <Textarea
           {...asked.input('comment')}
-          label="Comment"
-          placeholder="Why, for others: maintenance, a known problem"
+          label={texts.comment}
+          placeholder={texts.whyForOthersMaintenanceAKnown}
           maxLength={500}
           autosize
           minRows={2}
         />
         <FormFoot
           form={asked}
-          submit={repeat === 'once' ? 'Silence' : 'Add maintenance window'}
+          submit={repeat === 'once' ? texts.silence2 : texts.addMaintenanceWindow}
           isDisabled={!may}
-          says={
-            why ??
-            (isOfEverything
-              ? 'Without any choice, all alerts are silenced.'
-              : 'They stay in the list. The end of alerts that were sent as firing is still sent.')
-          }
+          says={why ?? (isOfEverything ? texts.withoutAnyChoiceAllAlertsAre : texts.theyStayInTheListThe)}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -136,15 +132,20 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
 function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
   return (
     <>
-      <ChoiceField {...fields.input('until')} label="For" data={optionsOf(UNTIL)} fullWidth />
+      <ChoiceField {...fields.input('until')} label={texts.forIt3} data={optionsOf(UNTIL)} fullWidth />
       {fields.values.until === 'at' && (
         <div className={form.pair}>
-          <TextInput {...fields.input('start')} type="datetime-local" label="From" description="Empty: from now on" />
+          <TextInput
+            {...fields.input('start')}
+            type="datetime-local"
+            label={texts.from}
+            description={texts.emptyFromNowOn}
+          />
           <TextInput
             {...fields.input('at')}
             type="datetime-local"
-            label="Until"
-            description="In your time zone"
+            label={texts.until}
+            description={texts.inYourTimeZone}
             autoFocus
           />
         </div>
@@ -162,18 +163,18 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
       {repeat === 'week' && (
         <Select
           {...fields.input('weekday')}
-          label="On"
+          label={texts.on2}
           data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
           allowDeselect={false}
         />
       )}
       <div className={form.pair}>
-        <TextInput {...fields.input('from')} type="time" label="From" />
-        <TextInput {...fields.input('to')} type="time" label={isOvernight ? 'Until, on the next day' : 'Until'} />
+        <TextInput {...fields.input('from')} type="time" label={texts.from} />
+        <TextInput {...fields.input('to')} type="time" label={isOvernight ? texts.untilOnTheNextDay : texts.until} />
       </div>
       <div className={form.pair}>
-        <ZoneSelect {...fields.input('zone')} label="Time zone" />
-        <TextInput {...fields.input('lastDay')} type="date" label="Last day, if any" />
+        <ZoneSelect {...fields.input('zone')} label={texts.timeZone} />
+        <TextInput {...fields.input('lastDay')} type="date" label={texts.lastDayIfAny} />
       </div>
     </>
   )
@@ -181,18 +182,18 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
 
 /** `until 2026-11-28 15:00`, `every Sunday 02:00–04:00 (Europe/Berlin)` */
 function whenWords(silence: AlertSilence): string {
-  const from = silence.fromMs > Date.now() ? `from ${formatInstant(silence.fromMs)} ` : ''
-  return describeWindows(silence) ?? `${from}until ${formatInstant(silence.untilMs)}`
+  const from = silence.fromMs > Date.now() ? texts.from2(formatInstant(silence.fromMs)) : ''
+  return describeWindows(silence) ?? texts.until2(from, formatInstant(silence.untilMs))
 }
 
 const NOTHING = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 
 const titleOf = ([only, ...others]: readonly Alert[]): string =>
   only === undefined
-    ? 'Add silence'
+    ? texts.addSilence
     : others.length === 0
-      ? `Silence ${only.subject}`
-      : `Silence ${plural(others.length + 1, 'alert')}`
+      ? texts.silence3(only.subject)
+      : texts.silenceAlert(others.length + 1)
 
 const ruleNameOf = (id: string | null, rules: readonly { id: string; name: string }[]): string =>
   rules.find((rule) => rule.id === id)?.name ?? ''

@@ -3,10 +3,11 @@ import { isZone, momentOfWall } from '../../../shared/calendar/index.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
 import type { Alert, AlertScope, AlertSilence } from '../../../shared/contract/index.ts'
 import type { ScopeTexts } from './rule-form.ts'
+import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-export const REPEATS = { once: 'Once', day: 'Every day', week: 'Every week' } as const
+export const REPEATS = { once: words.once, day: words.everyDay2, week: words.everyWeek } as const
 
-export const UNTIL = { hour: '1 h', hours: '4 h', tomorrow: 'Tomorrow 9:00', at: 'At a time' } as const
+export const UNTIL = { hour: '1 h', hours: '4 h', tomorrow: words.tomorrow900, at: words.atATime } as const
 export type Until = keyof typeof UNTIL
 
 /** When it holds: what is entered for another choice of `repeat` is kept, and not sent. */
@@ -65,10 +66,10 @@ function timesOnce({ until, start, at }: TimeTexts, nowMs: number): Times | Prob
   }
   const untilMs = Date.parse(at)
   const fromMs = start === '' ? null : Date.parse(start)
-  if (Number.isNaN(untilMs)) return { field: 'at', message: 'Enter a date and time' }
-  if (untilMs <= nowMs) return { field: 'at', message: 'This time is in the past' }
-  if (Number.isNaN(fromMs)) return { field: 'start', message: 'Enter a date and time' }
-  if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: 'This is before it begins' }
+  if (Number.isNaN(untilMs)) return { field: 'at', message: words.enterADateAndTime }
+  if (untilMs <= nowMs) return { field: 'at', message: words.thisTimeIsInThePast }
+  if (Number.isNaN(fromMs)) return { field: 'start', message: words.enterADateAndTime }
+  if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: words.thisIsBeforeItBegins }
   return { fromMs, untilMs, repeats: null }
 }
 
@@ -82,9 +83,9 @@ function timesAgain(
   every: 'day' | 'week',
   nowMs: number
 ): Times | Problem {
-  if (from === '') return { field: 'from', message: 'Enter a time' }
-  if (to === '') return { field: 'to', message: 'Enter a time' }
-  if (!isZone(zone)) return { field: 'zone', message: 'Choose a time zone such as Europe/Berlin' }
+  if (from === '') return { field: 'from', message: words.enterATime }
+  if (to === '') return { field: 'to', message: words.enterATime }
+  if (!isZone(zone)) return { field: 'zone', message: words.chooseATimeZoneSuchAs }
   const minutes = (minutesOf(to) - minutesOf(from) + 1_440) % 1_440 || 1_440
   const today = Math.floor((nowMs + stretchAt(zone, nowMs).offsetMs) / DAY_MS)
   const windows = Array.from({ length: 9 }, (_, index) => today - 1 + index)
@@ -96,7 +97,7 @@ function timesAgain(
     }))
   const first = windows.find(({ fromMs, untilMs }) => fromMs < untilMs && nowMs < untilMs)!
   const endsMs = lastDay === '' ? null : momentOfWall(zone, Date.parse(`${lastDay}T00:00Z`) + DAY_MS)
-  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: 'This is before the first time' }
+  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: words.thisIsBeforeTheFirstTime }
   return { ...first, repeats: { every, zone, endsMs } }
 }
 

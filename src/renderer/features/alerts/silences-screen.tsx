@@ -25,6 +25,7 @@ import classes from './alerts.module.css'
 import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { useNames } from './use-names.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/silences')
 
@@ -49,25 +50,25 @@ export function SilencesScreen() {
     <Group gap={8}>
       <Button {...common} leftSection={<IconRepeat size={14} />} onClick={() => go('window')}>
         <span>
-          Add <span className={classes.wide}>maintenance </span>window
+          Add <span className={classes.wide}>{texts.maintenance}</span>window
         </span>
       </Button>
       <Button {...common} variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go('silence')}>
-        Add silence
+        {texts.addSilence}
       </Button>
     </Group>
   )
   return (
     <PanelsScreen>
       <ScreenHead
-        title="Alerts"
+        title={texts.alerts}
         views={<AlertsTabs />}
         note={left && left.length > 0 && plural(left.length, 'silence')}
       >
         {left !== undefined && left.length > 0 && (
           <FilterBox
-            label="Filter silences"
-            placeholder="Project, node, comment, name"
+            label={texts.filterSilences}
+            placeholder={texts.projectNodeCommentName}
             value={typed}
             onChange={setTyped}
           />
@@ -76,7 +77,7 @@ export function SilencesScreen() {
           <RemoveShown
             act="End"
             noun="silence"
-            effect="Their channels are notified of alerts that still fire. A maintenance window does not repeat."
+            effect={texts.theirChannelsAreNotifiedOf}
             count={Math.min(shown.length, REMOVED_AT_ONCE)}
             remove={() =>
               client.alertSilences.removeMany({
@@ -87,13 +88,11 @@ export function SilencesScreen() {
         )}
         {add}
       </ScreenHead>
-      <QueryState query={silences} what="the silences" rows={4}>
+      <QueryState query={silences} what={texts.theSilences} rows={4}>
         {() =>
           left?.length === 0 ? (
-            <EmptyState icon={<IconBellOff size={32} stroke={1.3} />} title="No silences" action={add}>
-              While a silence lasts, no messages are sent about matching alerts. They are still listed. Silence an alert
-              from the list of alerts, or a project, a node or a rule during its maintenance: once, or in a window of
-              each day or week.
+            <EmptyState icon={<IconBellOff size={32} stroke={1.3} />} title={texts.noSilences} action={add}>
+              {texts.whileASilenceLastsNoMessages}
             </EmptyState>
           ) : (
             <Panel flush>
@@ -141,8 +140,8 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
   const { id, ruleId, repeats, by, comment } = silence
   const { may, why } = useMay('alerts.answer', placeOf(silence))
   const rule =
-    ruleId === null ? null : `the rule ${rules?.find((one) => one.id === ruleId)?.name ?? 'that was removed'}`
-  const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || 'all alerts'
+    ruleId === null ? null : `the rule ${rules?.find((one) => one.id === ruleId)?.name ?? texts.thatWasRemoved}`
+  const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || texts.allAlerts
   const hasBegun = fromMs <= nowMs
   // Of one that repeats, more than what lasts now is removed.
   const isEnded = hasBegun && repeats === null
@@ -150,13 +149,13 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
     query.alertSilences.remove.mutationOptions({
       onSuccess: () => {
         const { id: _id, by: _by, ...again } = silence
-        notifyUndo(`Silence ended: ${what}`, () => client.alertSilences.create(again))
+        notifyUndo(texts.silenceEnded(what), () => client.alertSilences.create(again))
       },
-      onError: (error) => notifyError('Could not end the silence', error)
+      onError: (error) => notifyError(texts.couldNotEndTheSilence, error)
     })
   )
   return (
-    <li className={classes.row} aria-label={`Silence of ${what}`} data-off={!hasBegun || undefined}>
+    <li className={classes.row} aria-label={texts.silenceOf(what)} data-off={!hasBegun || undefined}>
       <div className={`${classes.words} grow`}>
         <strong>{capitalised(what)}</strong>
         {repeats !== null && (
@@ -170,12 +169,12 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
       <span className={`${classes.facts} ${classes.times} fixed dim`}>
         <span title={formatInstant(hasBegun ? untilMs : fromMs)}>
           {hasBegun
-            ? `until ${minuteOf(untilMs, nowMs)}, ${formatWait(untilMs - nowMs)} left`
+            ? texts.untilLeft(minuteOf(untilMs, nowMs), formatWait(untilMs - nowMs))
             : repeats === null
-              ? `${minuteOf(fromMs, nowMs)} to ${minuteOf(untilMs, nowMs)}`
-              : `next in ${formatWait(fromMs - nowMs)}`}
+              ? texts.to3(minuteOf(fromMs, nowMs), minuteOf(untilMs, nowMs))
+              : texts.nextIn(formatWait(fromMs - nowMs))}
         </span>
-        <span>by {by}</span>
+        <span>{texts.by(by)}</span>
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
@@ -183,9 +182,9 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
           disabled={!may || end.isPending}
           title={why ?? undefined}
           onClick={() => end.mutate({ id })}
-          aria-label={`${isEnded ? 'End' : 'Remove'} the silence of ${what}`}
+          aria-label={`${isEnded ? 'End' : texts.remove3} the silence of ${what}`}
         >
-          {isEnded ? 'End now' : 'Remove'}
+          {isEnded ? texts.endNow : texts.remove3}
         </Button>
       </Flex>
     </li>

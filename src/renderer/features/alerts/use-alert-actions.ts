@@ -3,6 +3,7 @@ import type { Alert } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 /** An acknowledgement ends the repeats and the escalation of an alert, until it is taken back. */
 export function useAlertActions() {
@@ -18,16 +19,16 @@ export function useAlertActions() {
           const { acknowledged } = await client.alerts.acknowledge({ ids })
           const [only] = alerts
           const what = alerts.length === 1 ? only!.subject : plural(acknowledged, 'alert')
-          notifyUndo(`${what} acknowledged`, () => takeBack(ids), ids.length === 1 ? `alert ${ids[0]}` : undefined)
+          notifyUndo(texts.acknowledged2(what), () => takeBack(ids), ids.length === 1 ? `alert ${ids[0]}` : undefined)
         } catch (error) {
-          notifyError('Could not acknowledge', error)
+          notifyError(texts.couldNotAcknowledge, error)
         }
       },
       takeBack: async ({ id }: Alert) => {
         try {
           await takeBack([id])
         } catch (error) {
-          notifyError('Could not take the acknowledgement back', error)
+          notifyError(texts.couldNotTakeTheAcknowledgement, error)
         }
       }
     }

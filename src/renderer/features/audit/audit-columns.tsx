@@ -5,6 +5,7 @@ import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './audit.module.css'
 import { originWords, targetWords, whoWords } from './audit-words.ts'
+import { texts } from '../../../shared/texts/ui/audit.ts'
 
 const LOOKS = {
   done: { tone: 'ok', Icon: IconCheck, word: 'done' },
@@ -18,7 +19,7 @@ export function ResultText({ entry: { result, code, count } }: { entry: AuditEnt
     <span className={`tone-${tone} ${classes.result}`} title={code ?? undefined}>
       <Icon size={14} stroke={2.2} aria-hidden />
       {word}
-      {count > 1 && <span title={`${count} times within a minute`}> ×{formatCount(count)}</span>}
+      {count > 1 && <span title={texts.timesWithinAMinute(count)}> ×{formatCount(count)}</span>}
     </span>
   )
 }
@@ -26,7 +27,7 @@ export function ResultText({ entry: { result, code, count } }: { entry: AuditEnt
 export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
   {
     id: 'time',
-    header: 'When',
+    header: texts.when,
     width: '84px',
     cell: ({ atMs }) => (
       <span className="dim">
@@ -36,19 +37,19 @@ export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
   },
   {
     id: 'who',
-    header: 'Who',
+    header: texts.who,
     width: 'minmax(90px, 1fr)',
     cell: (entry) => (
       <span className={classes.who} title={`${whoWords(entry)}${entry.who.role === null ? '' : `, ${entry.who.role}`}`}>
         <span className="ellipsis">{entry.who.name}</span>
         {entry.who.tokenName !== null && <span className="ellipsis faint">{entry.who.tokenName}</span>}
-        {entry.who.role === null && <span className="faint">unknown</span>}
+        {entry.who.role === null && <span className="faint">{texts.unknown}</span>}
       </span>
     )
   },
   {
     id: 'operation',
-    header: 'Operation',
+    header: texts.operation,
     width: 'minmax(120px, 1.2fr)',
     cell: ({ operation }) => (
       <span className="mono ellipsis" title={operation}>
@@ -58,7 +59,7 @@ export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
   },
   {
     id: 'target',
-    header: 'On',
+    header: texts.on,
     width: 'minmax(120px, 2fr)',
     hideBelowPx: 620,
     cell: (entry) => (
@@ -69,7 +70,7 @@ export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
   },
   {
     id: 'from',
-    header: 'From',
+    header: texts.from,
     width: 'minmax(100px, 1.2fr)',
     hideBelowPx: 780,
     cell: (entry) => (
@@ -78,5 +79,5 @@ export const AUDIT_COLUMNS: Column<AuditEntry>[] = [
       </span>
     )
   },
-  { id: 'result', header: 'Result', width: '104px', cell: (entry) => <ResultText entry={entry} /> }
+  { id: 'result', header: texts.result, width: '104px', cell: (entry) => <ResultText entry={entry} /> }
 ]

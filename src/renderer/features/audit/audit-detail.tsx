@@ -3,13 +3,13 @@ import type { AuditChange, AuditEntry } from '../../../shared/contract/index.ts'
 import { ERROR_CODES, type ErrorCode } from '../../../shared/errors.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
-import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead, CodeBlock, DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { ResultText } from './audit-columns.tsx'
 import classes from './audit.module.css'
 import { originWords, prettyJson, targetWords } from './audit-words.ts'
+import { texts } from '../../../shared/texts/ui/audit.ts'
 
 /** One entry, to the right of the table. `known`: it is in the table. */
 export function AuditDetail(props: { seq: number; known: AuditEntry | undefined; onClose: () => void }) {
@@ -20,15 +20,13 @@ export function AuditDetail(props: { seq: number; known: AuditEntry | undefined;
   )
   const entry = known ?? found.data?.entries.find((one) => one.seq === seq)
   return (
-    <DetailPane isWide label="Audit entry">
+    <DetailPane isWide label={texts.auditEntry}>
       <PaneHead what="entry" onClose={onClose}>
         {entry !== undefined && <ResultText entry={entry} />}
       </PaneHead>
       {entry === undefined ? (
-        <QueryState query={found} what="the entry" rows={8}>
-          {() => (
-            <EmptyState title="Entry not found">It was deleted because of its age, or was never written.</EmptyState>
-          )}
+        <QueryState query={found} what={texts.theEntry} rows={8}>
+          {() => <EmptyState title={texts.entryNotFound}>{texts.itWasDeletedBecauseOfIts}</EmptyState>}
         </QueryState>
       ) : (
         <Detail entry={entry} />
@@ -46,24 +44,24 @@ function Detail({ entry }: { entry: AuditEntry }) {
         {targets !== '' && <p className="dim">{targets}</p>}
         {code !== null && (
           <p className={entry.result === 'refused' ? 'tone-bad' : 'tone-wait'}>
-            {ERROR_CODES[code as ErrorCode]?.title ?? 'It failed'} <span className="mono faint">{code}</span>
+            {ERROR_CODES[code as ErrorCode]?.title ?? texts.itFailed} <span className="mono faint">{code}</span>
           </p>
         )}
       </PaneTitle>
       <div>
-        <FieldRow label="When">{formatInstant(atMs)}</FieldRow>
-        {count > 1 && <FieldRow label="How often">{formatCount(count)} times, the last one at that time</FieldRow>}
-        <FieldRow label="Who">
-          {who.name} <span className="dim">· {who.role ?? 'not known here'}</span>
+        <FieldRow label={texts.when}>{formatInstant(atMs)}</FieldRow>
+        {count > 1 && <FieldRow label={texts.howOften}>{texts.timesTheLastOneAtThat(count)}</FieldRow>}
+        <FieldRow label={texts.who}>
+          {who.name} <span className="dim">· {who.role ?? texts.notKnownHere}</span>
         </FieldRow>
-        {who.tokenName !== null && <FieldRow label="Token">{who.tokenName}</FieldRow>}
+        {who.tokenName !== null && <FieldRow label={texts.token}>{who.tokenName}</FieldRow>}
         {who.session !== null && (
-          <FieldRow label="Session">
+          <FieldRow label={texts.session}>
             <span className="mono">{who.session}</span>
           </FieldRow>
         )}
-        <FieldRow label="From">{originWords(entry)}</FieldRow>
-        <FieldRow label="Request ID">
+        <FieldRow label={texts.from}>{originWords(entry)}</FieldRow>
+        <FieldRow label={texts.requestId}>
           <span className="mono">{requestId}</span>
         </FieldRow>
       </div>
@@ -72,15 +70,15 @@ function Detail({ entry }: { entry: AuditEntry }) {
       ))}
       {input !== 'null' && (
         <section>
-          <h3>Request</h3>
-          <CodeBlock label="Request">{prettyJson(input)}</CodeBlock>
+          <h3>{texts.request}</h3>
+          <CodeBlock label={texts.request}>{prettyJson(input)}</CodeBlock>
         </section>
       )}
-      {isCut && <p className="faint">This entry is cut: it was too long to be kept as a whole.</p>}
+      {isCut && <p className="faint">{texts.thisEntryIsCutItWas}</p>}
       <section>
-        <h3>Hash of entry {formatCount(seq)}</h3>
+        <h3>{texts.hashOfEntry(seq)}</h3>
         <span className={`${classes.hash} break`}>
-          <CopyText value={hash} what="the hash" />
+          <CopyText value={hash} what={texts.theHash} />
         </span>
       </section>
     </>
@@ -94,14 +92,18 @@ function ChangeTable({ change: { noun, name, fields } }: { change: AuditChange }
     <section>
       <h3>
         {noun === name ? noun : `${noun} ${name}`}{' '}
-        {isNew ? <span className="tone-ok">added</span> : isGone ? <span className="tone-bad">removed</span> : null}
+        {isNew ? (
+          <span className="tone-ok">{texts.added}</span>
+        ) : isGone ? (
+          <span className="tone-bad">{texts.removed}</span>
+        ) : null}
       </h3>
       <table className={classes.changes}>
         <thead>
           <tr>
-            <th scope="col">Field</th>
-            {!isNew && <th scope="col">Before</th>}
-            {!isGone && <th scope="col">After</th>}
+            <th scope="col">{texts.field}</th>
+            {!isNew && <th scope="col">{texts.before}</th>}
+            {!isGone && <th scope="col">{texts.after}</th>}
           </tr>
         </thead>
         <tbody>
@@ -121,7 +123,7 @@ function ChangeTable({ change: { noun, name, fields } }: { change: AuditChange }
 function Value({ text, isOld }: { text: string | null; isOld: boolean }) {
   return (
     <td className="mono" data-old={isOld || undefined}>
-      {text ?? <span className="faint">none</span>}
+      {text ?? <span className="faint">{texts.none}</span>}
     </td>
   )
 }

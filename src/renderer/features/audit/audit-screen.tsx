@@ -10,7 +10,6 @@ import { AUDIT_RESULTS, type AuditSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
 import { FilterBar } from '../../ui/filter-bar.tsx'
 import { notifyError } from '../../ui/notify.tsx'
-import { formatCount } from '../../ui/numbers.ts'
 import { ListScreen, usePages, PAGED } from '../../ui/list-screen.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { EmptyState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
@@ -19,6 +18,7 @@ import { Select } from '../../ui/fields/select.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
 import { AUDIT_COLUMNS } from './audit-columns.tsx'
 import { AuditDetail } from './audit-detail.tsx'
+import { texts } from '../../../shared/texts/ui/audit.ts'
 
 const route = getRouteApi('/audit')
 const PAGE_ROWS = 100
@@ -30,10 +30,10 @@ const HOUR_MS = 3_600_000
 const EXPORTED_AT_ONCE = 500
 
 const PERIODS = [
-  { value: '1', label: 'Last hour' },
-  { value: '24', label: 'Last 24 hours' },
-  { value: '168', label: 'Last 7 days' },
-  { value: '720', label: 'Last 30 days' }
+  { value: '1', label: texts.lastHour },
+  { value: '24', label: texts.last24Hours },
+  { value: '168', label: texts.last7Days },
+  { value: '720', label: texts.last30Days }
 ]
 const NO_FILTER: AuditSearch = {
   ...{ result: undefined, who: undefined, operation: undefined, project: undefined, hours: undefined, text: undefined }
@@ -47,7 +47,7 @@ export function AuditScreen() {
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />
   return (
-    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title="The audit log is for admins">
+    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title={texts.theAuditLogIsForAdmins}>
       {why}
     </EmptyState>
   )
@@ -95,55 +95,60 @@ function AuditLog() {
   const isFiltering = [result, who, operation, project, hours, text].some((filter) => filter !== undefined)
   return (
     <ListScreen
-      title="Audit log"
-      note="Who changed or tried to change what"
+      title={texts.auditLog}
+      note={texts.whoChangedOrTriedToChange}
       before={
         <>
           <VerifyButton />
           <ExportButton />
         </>
       }
-      filterBox={{ label: 'Filter entries', placeholder: 'Name, ID, value, address', value: typed, onChange: setTyped }}
-      keys={[{ key: 'Escape', label: 'Close the entry', run: close }]}
+      filterBox={{
+        label: texts.filterEntries,
+        placeholder: texts.nameIdValueAddress,
+        value: typed,
+        onChange: setTyped
+      }}
+      keys={[{ key: 'Escape', label: texts.closeTheEntry, run: close }]}
       bar={
         <FilterBar
           chips={
             project === undefined
               ? []
-              : [{ label: `project: ${project}`, onRemove: () => setSearch({ project: undefined }, true) }]
+              : [{ label: texts.project(project), onRemove: () => setSearch({ project: undefined }, true) }]
           }
           onClear={isFiltering ? clear : null}
         >
           <SegmentedControl
-            aria-label="Result"
+            aria-label={texts.result}
             size="xs"
             value={result ?? 'all'}
             onChange={(value) => setSearch({ result: AUDIT_RESULTS.find((one) => one === value) }, true)}
             data={[
-              { value: 'all', label: 'All' },
-              { value: 'done', label: 'Done' },
-              { value: 'refused', label: 'Refused' },
-              { value: 'failed', label: 'Failed' }
+              { value: 'all', label: texts.all },
+              { value: 'done', label: texts.done },
+              { value: 'refused', label: texts.refused },
+              { value: 'failed', label: texts.failed }
             ]}
           />
           <TextInput
             size="xs"
-            aria-label="User or token"
-            placeholder="user or token"
+            aria-label={texts.userOrToken}
+            placeholder={texts.userOrToken2}
             value={typedWho}
             onChange={(event) => setTypedWho(event.currentTarget.value)}
           />
           <TextInput
             size="xs"
-            aria-label="Operation"
-            placeholder="operation, such as nodes"
+            aria-label={texts.operation}
+            placeholder={texts.operationSuchAsNodes}
             value={typedOperation}
             onChange={(event) => setTypedOperation(event.currentTarget.value)}
           />
           <Select
             size="xs"
-            aria-label="Period"
-            placeholder="any time"
+            aria-label={texts.period}
+            placeholder={texts.anyTime}
             clearable
             data={PERIODS}
             value={hours === undefined ? null : String(hours)}
@@ -152,7 +157,7 @@ function AuditLog() {
         </FilterBar>
       }
       query={list}
-      what="the audit log"
+      what={texts.theAuditLog}
       isLoading={isSearching}
       table={{
         rows,
@@ -178,14 +183,14 @@ const rowId = ({ seq }: AuditEntry) => String(seq)
 function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: () => void }) {
   if (isFiltering) {
     return (
-      <NoMatch title="No entry matches the filter" onClear={onClear}>
-        Entries are kept for as many days as the configuration says.
+      <NoMatch title={texts.noEntryMatchesTheFilter} onClear={onClear}>
+        {texts.entriesAreKeptForAsMany}
       </NoMatch>
     )
   }
   return (
-    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title="No entries yet">
-      Each change and each refused attempt gets an entry here: who, from where, and what was different before.
+    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title={texts.noEntriesYet}>
+      {texts.eachChangeAndEachRefusedAttempt}
     </EmptyState>
   )
 }
@@ -196,25 +201,23 @@ function VerifyButton() {
   const verify = useMutation({
     mutationKey: query.audit.verify.key(),
     mutationFn: () => client.audit.verify({}),
-    onError: (error) => notifyError('Could not verify the audit log', error)
+    onError: (error) => notifyError(texts.couldNotVerifyTheAuditLog, error)
   })
   const { data } = verify
   return (
     <>
       {data !== undefined && !verify.isPending && (
         <span role="status" className={data.broken === null ? 'tone-ok' : 'tone-bad'} title={data.broken?.problem}>
-          {data.broken === null
-            ? `${formatCount(data.checked)} entries, all hashes fit`
-            : `Entry ${formatCount(data.broken.seq)} does not fit`}
+          {data.broken === null ? texts.entriesAllHashesFit(data.checked) : texts.entryDoesNotFit(data.broken.seq)}
         </span>
       )}
       <Button
         leftSection={<IconShieldCheck size={14} />}
         loading={verify.isPending}
         onClick={() => verify.mutate()}
-        title="Check that no entry was changed or removed"
+        title={texts.checkThatNoEntryWasChanged}
       >
-        Verify
+        {texts.verify}
       </Button>
     </>
   )
@@ -222,7 +225,7 @@ function VerifyButton() {
 
 function ExportButton() {
   const { client } = useApi()
-  const { progress, start, cancel } = useDownload('Could not export the audit log')
+  const { progress, start, cancel } = useDownload(texts.couldNotExportTheAuditLog)
   const download = async (signal: AbortSignal) => {
     const parts: string[] = []
     let count = 0
@@ -236,19 +239,19 @@ function ExportButton() {
       after = page.nextAfter
     }
     saveFile('scrapdeck-audit.jsonl', parts, 'application/x-ndjson')
-    return `${formatCount(count)} entries exported`
+    return texts.entriesExported(count)
   }
   return progress === null ? (
     <Button
       leftSection={<IconDownload size={14} />}
       onClick={() => void start(download)}
-      title="All entries as JSON lines, which scrapdeck audit verify --file can check"
+      title={texts.allEntriesAsJsonLinesWhich}
     >
-      Export
+      {texts.exportIt}
     </Button>
   ) : (
     <Button leftSection={<IconX size={14} />} onClick={cancel}>
-      Cancel export
+      {texts.cancelExport}
     </Button>
   )
 }

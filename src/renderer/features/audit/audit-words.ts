@@ -1,24 +1,31 @@
 import type { AuditEntry } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/audit.ts'
 
 const DOORS: Record<AuditEntry['door'], string> = {
-  ...{ ui: 'Scrapdeck UI', api: 'API', jsonrpc: 'JSON-RPC', scrapyd: 'Scrapyd API', socket: 'command line here' },
-  login: 'login page'
+  ...{
+    ui: texts.scrapdeckUi,
+    api: 'API',
+    jsonrpc: 'JSON-RPC',
+    scrapyd: texts.scrapydApi,
+    socket: texts.commandLineHere
+  },
+  login: texts.loginPage
 }
 
 /** `10.0.0.7, API` */
 export const originWords = ({ address, door }: AuditEntry): string =>
-  address === null ? (door === 'ui' ? 'this computer' : DOORS[door]) : `${address}, ${DOORS[door]}`
+  address === null ? (door === 'ui' ? texts.thisComputer : DOORS[door]) : `${address}, ${DOORS[door]}`
 
 export const whoWords = ({ who: { name, tokenName } }: AuditEntry): string =>
-  tokenName === null ? name : `${name}, token ${tokenName}`
+  tokenName === null ? name : texts.token2(name, tokenName)
 
 /** What it is about: names of what was changed, else what the request names. */
 export function targetWords({ changes, targets, moreTargets, project }: AuditEntry): string {
   const named = changes.length > 0 ? changes : targets
   const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
   const more = named.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
-  if (shown.length === 0) return project === null ? '' : `project ${project}`
-  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+  if (shown.length === 0) return project === null ? '' : texts.project2(project)
+  return [...shown, ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
 /** JSON over several lines, if it is whole. */

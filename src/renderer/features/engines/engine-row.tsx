@@ -11,11 +11,12 @@ import { RelativeTime } from '../../ui/time.tsx'
 import { whyNotDrain, whyNotLead } from './engine-rules.ts'
 import classes from './engines.module.css'
 import { WHAT_A_HANDOVER_DOES } from './hand-over-dialog.tsx'
+import { texts } from '../../../shared/texts/ui/engines.ts'
 
 const LOOKS = {
-  leading: { Icon: IconCrown, tone: 'tone-run', word: 'Leader' },
-  following: { Icon: IconCircleCheck, tone: 'tone-ok', word: 'Follower' },
-  silent: { Icon: IconCircleDashed, tone: 'tone-wait', word: 'Silent' }
+  leading: { Icon: IconCrown, tone: 'tone-run', word: texts.leader },
+  following: { Icon: IconCircleCheck, tone: 'tone-ok', word: texts.follower },
+  silent: { Icon: IconCircleDashed, tone: 'tone-wait', word: texts.silent }
 } as const
 
 interface EngineRowProps {
@@ -37,31 +38,31 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
   const [isAsking, setAsking] = useState(false)
   const drain = useDrain(engine, { isErrorShown: isAsking })
   return (
-    <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={`Engine ${name}`}>
+    <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={texts.engine(name)}>
       <Icon size={17} stroke={1.7} className={tone} aria-hidden />
       <Flex component="span" align="center" gap="2px 8px" wrap="wrap" miw={0} className="break">
         <strong>{name}</strong>
         <span className={tone}>{word}</span>
         {drained && (
-          <Badge size="xs" variant="default" title="It answers, but does not lead until you undrain it or it restarts">
-            drained
+          <Badge size="xs" variant="default" title={texts.itAnswersButDoesNotLead}>
+            {texts.drained}
           </Badge>
         )}
         {isOwn && (
-          <Badge size="xs" variant="default" title="This page talks to this engine">
-            this page
+          <Badge size="xs" variant="default" title={texts.thisPageTalksToThisEngine}>
+            {texts.thisPage}
           </Badge>
         )}
         {isTakingOver && state === 'following' && (
           <span className="tone-wait" role="status">
-            taking over…
+            {texts.takingOver}
           </span>
         )}
       </Flex>
       <Flex component="span" gap="1px 16px" wrap="wrap" className={`${classes.facts} dim small break`}>
         <span className="mono">{address}</span>
-        <span>version {version}</span>
-        {hasLocalNode && <span title="It runs spiders itself, as a node under its name">local node</span>}
+        <span>{texts.version(version)}</span>
+        {hasLocalNode && <span title={texts.itRunsSpidersItselfAsA}>{texts.localNode}</span>}
         <span>
           started <RelativeTime atMs={startedAtMs} suffix=" ago" />
         </span>
@@ -73,16 +74,16 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
         <span className={classes.acts}>
           {state === 'following' && (
             <Act
-              label="Hand over…"
+              label={texts.handOver}
               why={notAllowed ?? whyNotLead(engine)}
-              about={`Hand over to ${name}`}
+              about={texts.handOverTo(name)}
               onAct={onHandOver}
             />
           )}
           <Act
-            label={drained ? 'Undrain' : state === 'leading' ? 'Drain…' : 'Drain'}
+            label={drained ? texts.undrain : state === 'leading' ? texts.drain : texts.drain2}
             why={notAllowed ?? whyNotDrain(engine, all)}
-            about={`${drained ? 'Undrain' : 'Drain'} ${name}`}
+            about={`${drained ? texts.undrain : texts.drain2} ${name}`}
             isActing={drain.isPending}
             onAct={() => (state === 'leading' && !drained ? setAsking(true) : drain.mutate(!drained))}
           />
@@ -90,8 +91,8 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       )}
       {isAsking && (
         <ConfirmDialog
-          title={`Drain ${name}?`}
-          act="Drain"
+          title={texts.drain3(name)}
+          act={texts.drain2}
           onAct={() => drain.mutate(true, { onSuccess: () => setAsking(false) })}
           isActing={drain.isPending}
           error={drain.error}
@@ -99,8 +100,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
           focusesAct
           onClose={() => setAsking(false)}
         >
-          It leads now, so it hands over to another engine first. {WHAT_A_HANDOVER_DOES} It goes on answering, and does
-          not lead again until you undrain it or it restarts.
+          {texts.itLeadsNowSoItHands(WHAT_A_HANDOVER_DOES)}
         </ConfirmDialog>
       )}
     </li>
@@ -147,9 +147,9 @@ function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: bo
     mutationFn: drainEngine,
     onSuccess: (_done, drained) =>
       notifyUndo(
-        drained ? `${name} is drained.` : `${name} can lead again.`,
+        drained ? texts.isDrained(name) : texts.canLeadAgain(name),
         () => drainEngine(!drained),
-        `drain ${id}`
+        texts.drain4(id)
       ),
     onError: (error, drained) => {
       if (!isErrorShown) notifyError(`Could not ${drained ? 'drain' : 'undrain'} ${name}`, error)

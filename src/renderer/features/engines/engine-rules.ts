@@ -1,4 +1,5 @@
 import type { EngineInfo } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/engines.ts'
 
 const ORDER: EngineInfo['state'][] = ['leading', 'following', 'silent']
 
@@ -15,14 +16,14 @@ export function livingVersions(engines: readonly EngineInfo[]): string[] {
 
 /** Why an engine cannot be asked to lead; null: it can. */
 export function whyNotLead({ state, drained }: EngineInfo): string | null {
-  if (state === 'leading') return 'It leads already'
-  if (state === 'silent') return 'It does not respond'
-  return drained ? 'It is drained: let it lead again first' : null
+  if (state === 'leading') return texts.itLeadsAlready
+  if (state === 'silent') return texts.itDoesNotRespond
+  return drained ? texts.itIsDrainedLetItLead : null
 }
 
 /** Why an engine cannot be drained; null: it can. */
 export function whyNotDrain(engine: EngineInfo, all: readonly EngineInfo[]): string | null {
   if (engine.drained) return null
   const others = all.filter(({ id, state, drained }) => id !== engine.id && state !== 'silent' && !drained)
-  return others.length === 0 ? 'No other engine could lead: start or undrain one first' : null
+  return others.length === 0 ? texts.noOtherEngineCouldLeadStart : null
 }

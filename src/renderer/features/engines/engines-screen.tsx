@@ -15,6 +15,7 @@ import { EngineRow } from './engine-row.tsx'
 import classes from './engines.module.css'
 import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
+import { texts } from '../../../shared/texts/ui/engines.ts'
 
 /** Engines are not in the stream of changes: each says once a second that it lives. */
 const EVERY_MS = 2_000
@@ -27,18 +28,18 @@ export function EnginesScreen() {
   const { data, dataUpdatedAt, error } = engines
   return (
     <PanelsScreen>
-      <ScreenHead title="Engines" note={data?.shared && plural(data.engines.length, 'engine')} />
+      <ScreenHead title={texts.engines} note={data?.shared && plural(data.engines.length, 'engine')} />
       {data !== undefined && error !== null && (
         <p className={`${classes.outdated} notice-wait`} role="status">
           This list is <RelativeTime atMs={dataUpdatedAt} /> old. {explainError(error).text}
         </p>
       )}
-      <QueryState query={engines} what="the engines" rows={3}>
+      <QueryState query={engines} what={texts.theEngines} rows={3}>
         {(list) =>
           list.shared ? (
             <SharedEngines list={list} readAtMs={dataUpdatedAt} own={inUse?.own ?? null} />
           ) : (
-            <EmptyState icon={<IconServerBolt size={32} stroke={1.3} />} title="One engine">
+            <EmptyState icon={<IconServerBolt size={32} stroke={1.3} />} title={texts.oneEngine}>
               This Scrapdeck keeps its data in SQLite, so no other engine can share it. To run several that take over
               from each other, move to PostgreSQL: <ScalingPage />.
             </EmptyState>
@@ -63,7 +64,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   const living = engines.filter(({ state }) => state !== 'silent')
   return (
     <>
-      <Panel title="On this database" flush>
+      <Panel title={texts.onThisDatabase} flush>
         <ul className={classes.list}>
           {inOrder(engines).map((engine) => (
             <EngineRow
@@ -84,14 +85,11 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
           </p>
         )}
         {versions.length > 1 && (
-          <p className={`${classes.hint} dim`}>
-            The engines run different versions ({versions.join(', ')}). Finish the update: the followers first, then
-            hand over.
-          </p>
+          <p className={`${classes.hint} dim`}>{texts.theEnginesRunDifferentVersions(versions.join(', '))}</p>
         )}
       </Panel>
-      <Panel title="Leaders" note="newest first" flush>
-        <ol className={classes.list} aria-label="Leaders">
+      <Panel title={texts.leaders} note={texts.newestFirst} flush>
+        <ol className={classes.list} aria-label={texts.leaders}>
           {terms.map(({ epoch, engine, sinceMs, reason }, index) => (
             <li key={epoch} className={classes.term}>
               <span className="dim">
@@ -101,7 +99,7 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
                 <strong>{engine}</strong>
                 {index === 0 && hasLeader && (
                   <Badge size="xs" variant="default">
-                    now
+                    {texts.now}
                   </Badge>
                 )}
               </Flex>
@@ -125,10 +123,10 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
 const TAKEOVER_LIMIT_MS = 15_000
 
 function ScalingPage() {
-  if (!hasBrowserSession()) return <span className="mono">docs/scaling.md</span>
+  if (!hasBrowserSession()) return <span className="mono">{texts.docsScalingMd}</span>
   return (
     <a href={new URL('../docs/scaling#several-engines', document.baseURI).href} target="_blank" rel="noreferrer">
-      Several engines
+      {texts.severalEngines}
     </a>
   )
 }

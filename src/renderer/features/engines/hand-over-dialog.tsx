@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { texts } from '../../../shared/texts/ui/engines.ts'
 
-export const WHAT_A_HANDOVER_DOES =
-  'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.'
+export const WHAT_A_HANDOVER_DOES = texts.forASecondOrTwoRequests
 
 interface HandOverDialogProps {
   engine: EngineInfo
@@ -27,8 +27,8 @@ export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandO
   )
   return (
     <ConfirmDialog
-      title={`Hand over to ${name}?`}
-      act="Hand over"
+      title={texts.handOverTo2(name)}
+      act={texts.handOver2}
       onAct={() => mutate({ to: id })}
       isActing={isPending}
       error={error}

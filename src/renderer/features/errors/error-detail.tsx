@@ -16,6 +16,7 @@ import classes from './error-detail.module.css'
 import type { SetErrorState } from './use-error-actions.ts'
 import { formatOf, parseRecordHead } from '../../../shared/log-record.ts'
 import { plainText } from '../../terminal/sanitise.ts'
+import { texts } from '../../../shared/texts/ui/errors.ts'
 
 interface ErrorDetailProps {
   id: ErrorGroupId
@@ -26,9 +27,9 @@ interface ErrorDetailProps {
 }
 
 const BECAUSE: Record<ErrorGroup['because'], string> = {
-  frames: 'Same exception, raised in the same functions of the project',
-  exception: 'Same exception and text; the traceback has no project code',
-  message: 'Same message from the same logger; there is no traceback'
+  frames: texts.sameExceptionRaisedInTheSame,
+  exception: texts.sameExceptionAndTextTheTraceback,
+  message: texts.sameMessageFromTheSameLogger
 }
 
 /** One error, to the right of the table. */
@@ -36,11 +37,11 @@ export function ErrorDetail({ id, nodeName, onState, onFilter, onClose }: ErrorD
   const { query } = useApi()
   const detail = useQuery(query.errors.get.queryOptions({ input: { id } }))
   return (
-    <DetailPane isWide label="Error">
+    <DetailPane isWide label={texts.error}>
       <PaneHead what="error" onClose={onClose}>
         {detail.data !== undefined && <ErrorStateText group={detail.data.group} />}
       </PaneHead>
-      <QueryState query={detail} what="the error" rows={10}>
+      <QueryState query={detail} what={texts.theError} rows={10}>
         {(data) => <Detail detail={data} nodeName={nodeName} onState={onState} onFilter={onFilter} />}
       </QueryState>
     </DetailPane>
@@ -66,72 +67,70 @@ function Detail({
           <>
             <Button
               variant="filled"
-              title="Reopens if it is logged again"
+              title={texts.reopensIfItIsLoggedAgain}
               onClick={() => void onState(group, 'resolved')}
             >
-              Resolve
+              {texts.resolve}
             </Button>
-            <Button title="Stays ignored, even if it is logged again" onClick={() => void onState(group, 'ignored')}>
-              Ignore
+            <Button title={texts.staysIgnoredEvenIfItIs} onClick={() => void onState(group, 'ignored')}>
+              {texts.ignore}
             </Button>
           </>
         ) : (
-          <Button onClick={() => void onState(group, 'open')}>Reopen</Button>
+          <Button onClick={() => void onState(group, 'open')}>{texts.reopen}</Button>
         )}
         {newest !== undefined && (
           <LinkButton to="/logs" search={logSearchOf(newest)}>
-            Open log at line {formatCount(newest.line)}
+            {texts.openLogAtLine(newest.line)}
           </LinkButton>
         )}
       </Group>
       <div>
-        <FieldRow label="Logged">
-          {plural(group.count, 'time')} by {plural(group.jobCount, 'job')}
-        </FieldRow>
-        <FieldRow label="First seen">
+        <FieldRow label={texts.logged}>{texts.timeByJob(group.count, group.jobCount)}</FieldRow>
+        <FieldRow label={texts.firstSeen}>
           <RelativeTime atMs={group.firstSeenMs} suffix=" ago" /> in version{' '}
           <FilterLink onClick={() => onFilter({ since: group.firstVersion, project: group.project })}>
             {group.firstVersion || 'unknown'}
           </FilterLink>
         </FieldRow>
-        <FieldRow label="Last seen">
+        <FieldRow label={texts.lastSeen}>
           <RelativeTime atMs={group.lastSeenMs} suffix=" ago" />
         </FieldRow>
         {group.reopenedAtMs !== null && (
-          <FieldRow label="Reopened">
+          <FieldRow label={texts.reopened}>
             <RelativeTime atMs={group.reopenedAtMs} suffix=" ago" />, when it was logged again
           </FieldRow>
         )}
-        <FieldRow label="Project">
+        <FieldRow label={texts.project}>
           <Link to="/projects" search={{ project: group.project }} className={classes.link}>
             {group.project}
           </Link>
         </FieldRow>
-        <FieldRow label="Grouped by">{BECAUSE[group.because]}</FieldRow>
-        <FieldRow label="Last 7 days">
+        <FieldRow label={texts.groupedBy}>{BECAUSE[group.because]}</FieldRow>
+        <FieldRow label={texts.last7Days}>
           <Sparkline values={group.series.counts} tone="bad" width={200} height={32} />
         </FieldRow>
       </div>
       {newest !== undefined && (
         <section>
-          <h3>Newest example</h3>
+          <h3>{texts.newestExample}</h3>
           <ErrorExample key={`${newest.jobId} ${newest.attemptNumber}`} occurrence={newest} />
         </section>
       )}
       <Spread
-        title="Spiders"
+        title={texts.spiders}
         rows={spiders}
         total={group.spiderCount}
         onPick={(spider) => onFilter({ spider, project: group.project })}
       />
       <Spread
-        title="Versions"
+        title={texts.versions}
         rows={versions}
         total={group.versionCount}
         onPick={(version) => onFilter({ version, project: group.project })}
       />
       <Spread
-        title="Nodes"
+        title={texts.nodes}
         rows={nodes}
         total={group.nodeCount}
         name={nodeName}
@@ -174,14 +173,14 @@ function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadP
           </li>
         ))}
       </ul>
-      {total > SHOWN && <p className="faint">and {formatCount(total - Math.min(SHOWN, rows.length))} more</p>}
+      {total > SHOWN && <p className="faint">{texts.andMore(total - Math.min(SHOWN, rows.length))}</p>}
     </section>
   )
 }
 
 function FilterLink({ children, onClick }: { children: string; onClick: () => void }) {
   return (
-    <button type="button" className={classes.link} title="Show only these errors" onClick={onClick}>
+    <button type="button" className={classes.link} title={texts.showOnlyTheseErrors} onClick={onClick}>
       <span className="ellipsis">{children}</span>
     </button>
   )
@@ -204,11 +203,11 @@ function Occurrences({
       <table className={classes.table}>
         <thead>
           <tr>
-            <th scope="col">Spider</th>
-            <th scope="col">Node</th>
-            <th scope="col">Count</th>
-            <th scope="col">Seen</th>
-            <th scope="col">Log</th>
+            <th scope="col">{texts.spider}</th>
+            <th scope="col">{texts.node}</th>
+            <th scope="col">{texts.count}</th>
+            <th scope="col">{texts.seen}</th>
+            <th scope="col">{texts.log}</th>
           </tr>
         </thead>
         <tbody>
@@ -234,9 +233,7 @@ function Occurrences({
           ))}
         </tbody>
       </table>
-      {jobCount > occurrences.length && (
-        <p className="faint">Only the newest {formatCount(occurrences.length)} runs are shown.</p>
-      )}
+      {jobCount > occurrences.length && <p className="faint">{texts.onlyTheNewestRunsAreShown(occurrences.length)}</p>}
     </section>
   )
 }
@@ -260,10 +257,10 @@ function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   const lines = log.data === undefined ? [] : foldLibraries(recordAt(log.data.text))
   return (
     <>
-      <CodeBlock label="Example">
+      <CodeBlock label={texts.example}>
         {(lines.length === 0 ? message.split('\n') : lines).map(plainText).join('\n')}
       </CodeBlock>
-      {log.isError && <p className="dim">The log of this run is not available: only the message was kept.</p>}
+      {log.isError && <p className="dim">{texts.theLogOfThisRunIs}</p>}
     </>
   )
 }
@@ -286,7 +283,7 @@ export function foldLibraries(lines: readonly string[]): string[] {
   let frames = 0
   let isFolding = false
   const unfold = () => {
-    if (frames > 0) shown.push(`  … ${frames === 1 ? '1 library frame' : `${frames} library frames`}`)
+    if (frames > 0) shown.push(`  … ${frames === 1 ? texts.n1LibraryFrame : texts.libraryFrames(frames)}`)
     frames = 0
   }
   for (const line of lines) {

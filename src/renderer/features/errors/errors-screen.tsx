@@ -21,16 +21,17 @@ import { formatCount, plural } from '../../ui/numbers.ts'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './error-columns.module.css'
+import { texts } from '../../../shared/texts/ui/errors.ts'
 
 const route = getRouteApi('/errors')
 const PAGE_ROWS = 100
 const ROW_PX = 46
 
 const STATE_LABELS: Record<ErrorState | 'all', string> = {
-  open: 'Open',
-  resolved: 'Resolved',
-  ignored: 'Ignored',
-  all: 'All'
+  open: texts.open,
+  resolved: texts.resolved,
+  ignored: texts.ignored,
+  all: texts.all
 }
 
 /** The errors that runs logged, in groups of equal errors; filters and the open error are in the address. */
@@ -62,10 +63,10 @@ export function ErrorsScreen() {
   const opened = rows.find(({ id }) => id === openId)
   const resolve = (to: ErrorState) => void (opened !== undefined && opened.state === 'open' && setState(opened, to))
   const chips: { key: keyof ErrorsSearch; label: string }[] = [
-    ...(spider === undefined ? [] : [{ key: 'spider' as const, label: `spider: ${spider}` }]),
-    ...(version === undefined ? [] : [{ key: 'version' as const, label: `version: ${version}` }]),
-    ...(since === undefined ? [] : [{ key: 'since' as const, label: `new in version: ${since}` }]),
-    ...(node === undefined ? [] : [{ key: 'node' as const, label: `node: ${nodeName(node)}` }])
+    ...(spider === undefined ? [] : [{ key: 'spider' as const, label: texts.spider2(spider) }]),
+    ...(version === undefined ? [] : [{ key: 'version' as const, label: texts.version(version) }]),
+    ...(since === undefined ? [] : [{ key: 'since' as const, label: texts.newInVersion(since) }]),
+    ...(node === undefined ? [] : [{ key: 'node' as const, label: texts.node2(nodeName(node)) }])
   ]
   const clear = () => {
     setTyped('')
@@ -77,18 +78,18 @@ export function ErrorsScreen() {
   const isFiltering = chips.length > 0 || project !== undefined || text !== undefined
   return (
     <ListScreen
-      title="Errors"
-      note="Errors of all runs, grouped"
+      title={texts.errors}
+      note={texts.errorsOfAllRunsGrouped}
       filterBox={{
-        label: 'Filter errors',
-        placeholder: 'Exception, message, file',
+        label: texts.filterErrors,
+        placeholder: texts.exceptionMessageFile,
         value: typed,
         onChange: setTyped
       }}
       keys={[
-        { key: 'r', label: 'Resolve the open error', run: () => resolve('resolved') },
-        { key: 'i', label: 'Ignore the open error', run: () => resolve('ignored') },
-        { key: 'Escape', label: 'Close the error', run: close }
+        { key: 'r', label: texts.resolveTheOpenError, run: () => resolve('resolved') },
+        { key: 'i', label: texts.ignoreTheOpenError, run: () => resolve('ignored') },
+        { key: 'Escape', label: texts.closeTheError, run: close }
       ]}
       bar={
         <FilterBar
@@ -96,7 +97,7 @@ export function ErrorsScreen() {
           onClear={isFiltering ? clear : null}
         >
           <SegmentedControl
-            aria-label="State"
+            aria-label={texts.state}
             size="xs"
             value={state}
             onChange={(value) => setSearch({ state: value === 'open' ? undefined : (value as typeof state) }, true)}
@@ -106,7 +107,7 @@ export function ErrorsScreen() {
         </FilterBar>
       }
       query={list}
-      what="the errors"
+      what={texts.theErrors}
       table={{
         rows,
         rowId,
@@ -152,8 +153,8 @@ function ProjectSelect({
     <Select
       size="xs"
       rightSectionWidth={22}
-      aria-label="Project"
-      placeholder="All projects"
+      aria-label={texts.project}
+      placeholder={texts.allProjects}
       clearable
       searchable
       value={project ?? null}
@@ -172,20 +173,19 @@ interface NoErrorsProps {
 function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
   if (isFiltering)
     return (
-      <NoMatch icon={<IconListSearch size={28} />} title="No matching errors" onClear={onClear}>
-        {state === 'all' ? 'No error matches the filter.' : `No ${state} error matches the filter.`}
+      <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatchingErrors} onClear={onClear}>
+        {state === 'all' ? texts.noErrorMatchesTheFilter : texts.noErrorMatchesTheFilter2(state)}
       </NoMatch>
     )
   if (state === 'resolved' || state === 'ignored')
-    return <EmptyState icon={<IconCircleCheck size={28} />} title={`No ${state} errors`} />
+    return <EmptyState icon={<IconCircleCheck size={28} />} title={texts.noErrors(state)} />
   return (
     <EmptyState
       icon={<IconBug size={28} />}
-      title={state === 'open' ? 'No open errors' : 'No errors yet'}
-      action={<LinkButton to="/jobs">Show jobs</LinkButton>}
+      title={state === 'open' ? texts.noOpenErrors : texts.noErrorsYet}
+      action={<LinkButton to="/jobs">{texts.showJobs}</LinkButton>}
     >
-      Tracebacks and ERROR lines in the logs of your spiders appear here in groups. Each group shows its count, first
-      version, spiders and nodes.
+      {texts.tracebacksAndErrorLinesInThe}
     </EmptyState>
   )
 }
@@ -194,7 +194,7 @@ function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
 const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   {
     id: 'error',
-    header: 'Error',
+    header: texts.error,
     width: 'minmax(150px, 3fr)',
     cell: (group) => (
       <span className={classes.error} title={`${group.title}\n${group.culprit}`}>
@@ -207,7 +207,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     ? [
         {
           id: 'state',
-          header: 'State',
+          header: texts.state,
           width: '96px',
           hideBelowPx: 560,
           cell: (group: ErrorGroup) => <ErrorStateText group={group} />
@@ -216,7 +216,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     : []),
   {
     id: 'where',
-    header: 'Project / spiders',
+    header: texts.projectSpiders,
     width: 'minmax(96px, 1.2fr)',
     hideBelowPx: 520,
     sortBy: ({ project }) => project,
@@ -229,7 +229,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   },
   {
     id: 'version',
-    header: 'New in',
+    header: texts.newIn,
     width: '150px',
     hideBelowPx: 820,
     cell: (group) => (
@@ -248,7 +248,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   },
   {
     id: 'jobs',
-    header: 'Jobs',
+    header: texts.jobs,
     width: '60px',
     align: 'end',
     hideBelowPx: 460,
@@ -257,7 +257,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   },
   {
     id: 'count',
-    header: 'Count',
+    header: texts.count,
     width: '68px',
     align: 'end',
     sortBy: ({ count }) => count,
@@ -265,7 +265,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   },
   {
     id: 'first',
-    header: 'First seen',
+    header: texts.firstSeen,
     width: '86px',
     align: 'end',
     hideBelowPx: 960,
@@ -278,7 +278,7 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   },
   {
     id: 'last',
-    header: 'Last seen',
+    header: texts.lastSeen,
     width: '86px',
     align: 'end',
     sortBy: ({ lastSeenMs }) => lastSeenMs,
@@ -286,8 +286,8 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
       <Flex component="span" display="inline-flex" direction="column" align="flex-end">
         <RelativeTime atMs={group.lastSeenMs} />
         {group.reopenedAtMs !== null && (
-          <Badge size="xs" color="red" variant="light" title="Resolved, then logged again">
-            reopened
+          <Badge size="xs" color="red" variant="light" title={texts.resolvedThenLoggedAgain}>
+            {texts.reopened2}
           </Badge>
         )}
       </Flex>
@@ -298,5 +298,5 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
 /** `listing, offers and 4 more` */
 function spidersOf({ spiders, spiderCount }: ErrorGroup): string {
   const shown = spiders.slice(0, 2).join(', ')
-  return spiderCount > 2 ? `${shown} and ${spiderCount - 2} more` : shown
+  return spiderCount > 2 ? texts.andMore2(shown, spiderCount - 2) : shown
 }

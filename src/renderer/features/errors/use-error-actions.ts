@@ -2,8 +2,9 @@ import { useMemo } from 'react'
 import type { ErrorGroup, ErrorState } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { texts } from '../../../shared/texts/ui/errors.ts'
 
-const DONE: Record<ErrorState, string> = { open: 'Reopened', resolved: 'Resolved', ignored: 'Ignored' }
+const DONE: Record<ErrorState, string> = { open: texts.reopened, resolved: texts.resolved, ignored: texts.ignored }
 
 export type SetErrorState = (group: ErrorGroup, state: ErrorState) => Promise<void>
 
@@ -18,7 +19,7 @@ export function useSetErrorState(): SetErrorState {
         const undo = () => client.errors.setState({ ids, state: group.state })
         notifyUndo(`${DONE[state]}: ${group.title}`, undo, `error ${group.id}`)
       } catch (error) {
-        notifyError('Could not change the error', error)
+        notifyError(texts.couldNotChangeTheError, error)
       }
     },
     [client]

@@ -10,8 +10,9 @@ import { EmptyState, QueryState, RowsSkeleton } from '../../ui/states.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
+import { texts as words } from '../../../shared/texts/ui/items.ts'
 
-const WHOLE = 'whole items'
+const WHOLE = words.wholeItems
 /** Names that usually are keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
@@ -39,30 +40,30 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   // Newest first: the first older one is the previous run.
   const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
   return (
-    <DetailPane label="Comparison">
+    <DetailPane label={words.comparison}>
       <PaneHead what="comparison" onClose={onClose}>
-        <h2>Compare runs</h2>
+        <h2>{words.compareRuns}</h2>
       </PaneHead>
       {runs.data === undefined ? (
         <RowsSkeleton rows={4} />
       ) : before === null ? (
-        <EmptyState title="No run to compare with">This spider has no other runs.</EmptyState>
+        <EmptyState title={words.noRunToCompareWith}>{words.thisSpiderHasNoOtherRuns}</EmptyState>
       ) : (
         <>
           <div className={classes.form}>
             <Select
-              label="Compare with"
+              label={words.compareWith}
               allowDeselect={false}
               data={others.map(({ id, startedAtMs }) => ({ value: id, label: formatInstant(startedAtMs!) }))}
               value={before}
               onChange={setChosen}
             />
             <Select
-              label="Match items by"
+              label={words.matchItemsBy}
               allowDeselect={false}
               searchable
               data={[
-                { value: WHOLE, label: 'whole content' },
+                { value: WHOLE, label: words.wholeContent },
                 ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)
               ]}
               value={key}
@@ -81,7 +82,7 @@ function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemK
   const input = { ...of, before, ...(itemKey !== undefined && { key: itemKey }) }
   const diff = useQuery(query.items.diff.queryOptions({ input, retry: false }))
   return (
-    <QueryState query={diff} what="the comparison">
+    <QueryState query={diff} what={words.theComparison}>
       {(data) => <Result diff={data} />}
     </QueryState>
   )
@@ -90,10 +91,10 @@ function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemK
 function Result({ diff }: { diff: ItemsDiff }) {
   const { added, removed, changed, same, repeatedKeys, examples } = diff
   const counts: [string, number | null, string[]][] = [
-    ['Added', added, examples.added],
-    ['Removed', removed, examples.removed],
-    ['Changed', changed, examples.changed],
-    ['Same', same, []]
+    [words.added, added, examples.added],
+    [words.removed, removed, examples.removed],
+    [words.changed, changed, examples.changed],
+    [words.same, same, []]
   ]
   return (
     <>
@@ -110,16 +111,14 @@ function Result({ diff }: { diff: ItemsDiff }) {
       </dl>
       <p className="dim small">
         {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
-        {repeatedKeys !== null &&
-          repeatedKeys > 0 &&
-          ` ${formatCount(repeatedKeys)} items without a key or with a repeated key were not compared.`}
+        {repeatedKeys !== null && repeatedKeys > 0 && words.itemsWithoutAKeyOrWith(repeatedKeys)}
       </p>
       <table className={classes.fields}>
         <thead>
           <tr>
-            <th scope="col">Items with a value</th>
-            <th scope="col">Before</th>
-            <th scope="col">Now</th>
+            <th scope="col">{words.itemsWithAValue}</th>
+            <th scope="col">{words.before}</th>
+            <th scope="col">{words.now}</th>
           </tr>
         </thead>
         <tbody>
@@ -127,9 +126,9 @@ function Result({ diff }: { diff: ItemsDiff }) {
             const shares = [shareOf(before, diff.before.items), shareOf(after, diff.after.items)] as const
             return (
               <tr key={name} data-changed={shares[0] !== shares[1] || undefined}>
-                <th scope="row">{name === '' ? '(no name)' : name}</th>
+                <th scope="row">{name === '' ? words.noName : name}</th>
                 <td>{before === null ? 'missing' : shares[0]}</td>
-                <td>{after === null ? 'missing' : before === null ? `new · ${shares[1]}` : shares[1]}</td>
+                <td>{after === null ? 'missing' : before === null ? words.newIt(shares[1]) : shares[1]}</td>
               </tr>
             )
           })}
@@ -139,7 +138,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
         ([label, , texts]) =>
           texts.length > 0 && (
             <div key={label}>
-              <h3 className={`${classes.subtitle} dim small`}>{label}: examples</h3>
+              <h3 className={`${classes.subtitle} dim small`}>{words.examples(label)}</h3>
               <Flex component="ul" direction="column" gap={3} className={`${classes.examples} small`}>
                 {texts.map((text) => (
                   <li key={text}>{text}</li>

@@ -16,6 +16,7 @@ import {
   IconX
 } from '@tabler/icons-react'
 import type { ItemsSort } from './items-filter.ts'
+import { texts } from '../../../shared/texts/ui/items.ts'
 
 interface FieldPaneProps {
   of: ItemsOf
@@ -29,11 +30,11 @@ export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
   const { query } = useApi()
   const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { ...of, field }, retry: false }))
   return (
-    <DetailPane label="Field statistics">
+    <DetailPane label={texts.fieldStatistics}>
       <PaneHead what="statistics" onClose={onClose}>
-        <h2 className="ellipsis">{field === '' ? '(no name)' : field}</h2>
+        <h2 className="ellipsis">{field === '' ? texts.noName : field}</h2>
       </PaneHead>
-      <QueryState query={statistics} what="the statistics">
+      <QueryState query={statistics} what={texts.theStatistics}>
         {(data) => <Figures data={data} onValue={onValue} />}
       </QueryState>
     </DetailPane>
@@ -51,40 +52,36 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
   return (
     <>
       <div>
-        <FieldRow label="Filled">
-          {percent(filled, items)}{' '}
-          <span className="faint">
-            {formatCount(filled)} of {formatCount(items)} items
-          </span>
+        <FieldRow label={texts.filled}>
+          {percent(filled, items)} <span className="faint">{texts.ofItems(filled, items)}</span>
         </FieldRow>
-        <FieldRow label="Distinct values">
-          {distinct > 100 ? `about ${formatCount(distinct)}` : formatCount(distinct)}
+        <FieldRow label={texts.distinctValues}>
+          {distinct > 100 ? texts.about(distinct) : formatCount(distinct)}
         </FieldRow>
         {numbers !== null && (
           <>
             {numbers.count < filled && (
-              <FieldRow label="Numbers">{percent(numbers.count, filled)} of the values</FieldRow>
+              <FieldRow label={texts.numbers}>{texts.ofTheValues(percent(numbers.count, filled))}</FieldRow>
             )}
-            <FieldRow label="Minimum">{formatNumber(numbers.min)}</FieldRow>
-            <FieldRow label="Maximum">{formatNumber(numbers.max)}</FieldRow>
-            <FieldRow label="Mean">{formatNumber(numbers.mean)}</FieldRow>
+            <FieldRow label={texts.minimum}>{formatNumber(numbers.min)}</FieldRow>
+            <FieldRow label={texts.maximum}>{formatNumber(numbers.max)}</FieldRow>
+            <FieldRow label={texts.mean}>{formatNumber(numbers.mean)}</FieldRow>
           </>
         )}
         {length !== null && numbers === null && (
-          <FieldRow label="Length">
-            {formatCount(length.min)} to {formatCount(length.max)} characters, {formatNumber(Math.round(length.mean))}{' '}
-            on average
+          <FieldRow label={texts.length}>
+            {texts.toCharactersOnAverage(length.min, length.max, formatNumber(Math.round(length.mean)))}
           </FieldRow>
         )}
-        {unreadable > 0 && <FieldRow label="Unreadable">{formatCount(unreadable)} lines</FieldRow>}
+        {unreadable > 0 && <FieldRow label={texts.unreadable}>{texts.lines(unreadable)}</FieldRow>}
       </div>
       {top.length > 0 ? (
         <div>
-          <h3 className={`${classes.subtitle} dim small`}>Most frequent values</h3>
+          <h3 className={`${classes.subtitle} dim small`}>{texts.mostFrequentValues}</h3>
           <Flex component="ol" direction="column" gap={1} className={classes.top}>
             {top.map(({ value, count }) => (
               <li key={value}>
-                <button type="button" title="Show only these items" onClick={() => onValue(value)}>
+                <button type="button" title={texts.showOnlyTheseItems} onClick={() => onValue(value)}>
                   <span className="ellipsis">{value}</span>
                   <span>{formatCount(count)}</span>
                   <i style={{ width: `${(100 * count) / most}%` }} aria-hidden />
@@ -94,7 +91,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
           </Flex>
         </div>
       ) : (
-        filled > 0 && <p className="dim small">Nearly all values are distinct, so none is frequent.</p>
+        filled > 0 && <p className="dim small">{texts.nearlyAllValuesAreDistinct}</p>
       )}
     </>
   )
@@ -118,8 +115,8 @@ export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderPr
   return (
     <Menu position="bottom-start">
       <Menu.Target>
-        <button type="button" className={classes.fieldHeader} aria-label={`Field ${name}`}>
-          <span className="ellipsis">{name === '' ? '(no name)' : name}</span>
+        <button type="button" className={classes.fieldHeader} aria-label={texts.field(name)}>
+          <span className="ellipsis">{name === '' ? texts.noName : name}</span>
           {isSorted && <i aria-hidden>{sort.descending ? '↓' : '↑'}</i>}
         </button>
       </Menu.Target>
@@ -130,28 +127,28 @@ export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderPr
           disabled={isMissing}
           onClick={() => act.onSort({ field: name, descending: false })}
         >
-          Sort ascending
+          {texts.sortAscending}
         </Menu.Item>
         <Menu.Item
           leftSection={<IconSortDescending size={14} />}
           disabled={isMissing}
           onClick={() => act.onSort({ field: name, descending: true })}
         >
-          Sort descending
+          {texts.sortDescending}
         </Menu.Item>
         {isSorted && (
           <Menu.Item leftSection={<IconX size={14} />} onClick={() => act.onSort(undefined)}>
-            Clear sorting
+            {texts.clearSorting}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconChartBar size={14} />} disabled={isMissing} onClick={act.onStatistics}>
-          Statistics
+          {texts.statistics}
         </Menu.Item>
         <Menu.Item leftSection={<IconFilterOff size={14} />} onClick={act.onOnlyFilled}>
-          Hide items without a value
+          {texts.hideItemsWithoutAValue}
         </Menu.Item>
         <Menu.Item leftSection={<IconEyeOff size={14} />} onClick={act.onHide}>
-          Hide column
+          {texts.hideColumn}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>

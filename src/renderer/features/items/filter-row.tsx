@@ -6,6 +6,7 @@ import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.t
 import { useKeys } from '../../state/keys.ts'
 import { describeCondition, MOST_CONDITIONS, OPERATORS, takesValue } from './items-filter.ts'
 import classes from './items-screen.module.css'
+import { texts } from '../../../shared/texts/ui/items.ts'
 
 interface FilterRowProps {
   columns: readonly ItemColumn[]
@@ -16,19 +17,19 @@ interface FilterRowProps {
 /** The conditions as removable chips, and a form for another one. */
 export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
   const [isOpen, setOpen] = useState(false)
-  useKeys('Items', [{ key: '/', label: 'Add filter', run: () => setOpen(conditions.length < MOST_CONDITIONS) }])
+  useKeys(texts.items, [{ key: '/', label: texts.addFilter, run: () => setOpen(conditions.length < MOST_CONDITIONS) }])
   const add = (condition: ItemCondition) => {
     onChange([...conditions, condition])
     setOpen(false)
   }
   return (
-    <Group gap={6} role="group" aria-label="Filter">
+    <Group gap={6} role="group" aria-label={texts.filter}>
       {conditions.map((condition, at) => (
         <Flex key={at} component="span" display="inline-flex" align="center" gap={2} className={classes.chip}>
           <span className="ellipsis">{describeCondition(condition)}</span>
           <ActionIcon
             size={18}
-            aria-label={`Remove filter ${describeCondition(condition)}`}
+            aria-label={texts.removeFilter(describeCondition(condition))}
             onClick={() => onChange(conditions.filter((_, index) => index !== at))}
           >
             <IconX size={12} />
@@ -39,7 +40,7 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
         <Popover opened={isOpen} onChange={setOpen} position="bottom-start" trapFocus shadow="md" width={300}>
           <Popover.Target>
             <Button size="compact-sm" leftSection={<IconFilter size={13} />} onClick={() => setOpen(!isOpen)}>
-              Add filter
+              {texts.addFilter}
             </Button>
           </Popover.Target>
           <Popover.Dropdown>
@@ -49,7 +50,7 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
       )}
       {conditions.length > 1 && (
         <Button size="compact-sm" variant="subtle" color="gray" onClick={() => onChange([])}>
-          Clear all
+          {texts.clearAll}
         </Button>
       )}
     </Group>
@@ -57,10 +58,10 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
 }
 
 const OPERATOR_LABELS: Partial<Record<ItemCondition['operator'], string>> = {
-  empty: 'is empty',
-  'not empty': 'is not empty',
-  greater: 'is greater than',
-  less: 'is less than'
+  empty: texts.isEmpty,
+  'not empty': texts.isNotEmpty,
+  greater: texts.isGreaterThan,
+  less: texts.isLessThan
 }
 
 function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onAdd: (made: ItemCondition) => void }) {
@@ -77,16 +78,16 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
       }}
     >
       <Select
-        label="Field"
+        label={texts.field2}
         searchable
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
-        data={columns.map(({ name }) => ({ value: name, label: name === '' ? '(no name)' : name }))}
+        data={columns.map(({ name }) => ({ value: name, label: name === '' ? texts.noName : name }))}
         value={field}
         onChange={setField}
       />
       <Select
-        label="Condition"
+        label={texts.condition}
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
         data={OPERATORS.map((each) => ({ value: each, label: OPERATOR_LABELS[each] ?? each }))}
@@ -95,7 +96,7 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
       />
       {takesValue({ operator }) && (
         <TextInput
-          label="Value"
+          label={texts.value}
           data-autofocus
           value={value}
           maxLength={1000}
@@ -103,7 +104,7 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
         />
       )}
       <Button type="submit" variant="filled" disabled={!isComplete}>
-        Apply filter
+        {texts.applyFilter}
       </Button>
     </form>
   )

@@ -1,4 +1,5 @@
 import { ItemCondition } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/items.ts'
 
 export const OPERATORS = ItemCondition.shape.operator.options
 export const MOST_CONDITIONS = 10
@@ -23,8 +24,8 @@ export const takesValue = ({ operator }: Pick<ItemCondition, 'operator'>): boole
 
 /** `price greater 10`, `isbn is empty`. */
 export function describeCondition({ field, operator, value }: ItemCondition): string {
-  if (operator === 'empty' || operator === 'not empty') return `${field} is ${operator}`
-  return `${field} ${operator === 'greater' || operator === 'less' ? `${operator} than` : operator} ${value}`
+  if (operator === 'empty' || operator === 'not empty') return texts.is(field, operator)
+  return `${field} ${operator === 'greater' || operator === 'less' ? texts.than(operator) : operator} ${value}`
 }
 
 export interface ItemsSort {

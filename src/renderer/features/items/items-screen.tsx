@@ -29,8 +29,8 @@ import { FilterRow } from './filter-row.tsx'
 import { formatSort, formatWhere, type ItemsSort, MOST_CONDITIONS, parseSort, parseWhere } from './items-filter.ts'
 import classes from './items-screen.module.css'
 import { CopyButton } from '../../ui/copy-button.tsx'
-import { formatCount } from '../../ui/numbers.ts'
 import { useStable } from '../../ui/use-stable.ts'
+import { texts } from '../../../shared/texts/ui/items.ts'
 
 const route = getRouteApi('/items')
 
@@ -55,10 +55,10 @@ export function ItemsScreen() {
     return (
       <EmptyState
         icon={<IconTable size={28} />}
-        title="No job selected"
-        action={<LinkButton to="/jobs">Jobs</LinkButton>}
+        title={texts.noJobSelected}
+        action={<LinkButton to="/jobs">{texts.jobs}</LinkButton>}
       >
-        Open a job and choose “Open all items” on its Items tab.
+        {texts.openAJobAndChooseOpen}
       </EmptyState>
     )
   }
@@ -67,7 +67,7 @@ export function ItemsScreen() {
     return (
       <>
         <ListHead>
-          <ScreenHead title="Items" note={job.data && <JobLink job={job.data.job} />} />
+          <ScreenHead title={texts.items} note={job.data && <JobLink job={job.data.job} />} />
         </ListHead>
         <div className={classes.problem}>
           {error === null ? (
@@ -93,7 +93,7 @@ function JobLink({ job, attempt }: { job: Job; attempt?: number | undefined }) {
         {job.project}/{job.spider}
       </Link>
       {attempt !== undefined
-        ? `, attempt ${attempt}`
+        ? texts.attempt(attempt)
         : job.startedAtMs !== null && `, ${formatInstant(job.startedAtMs)}`}
     </>
   )
@@ -135,7 +135,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   )
   const { rows, loadMore } = usePages(pages, 'rows')
   const closePane = () => change({ item: undefined, field: undefined, compare: undefined })
-  useKeys('Items', [{ key: 'Escape', label: 'Close the pane', run: closePane }])
+  useKeys(texts.items, [{ key: 'Escape', label: texts.closeThePane, run: closePane }])
 
   const setConditions = (next: ItemCondition[]) => change({ where: formatWhere(next) })
   const addCondition = (one: ItemCondition) => setConditions([...conditions, one].slice(-MOST_CONDITIONS))
@@ -164,15 +164,15 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   return (
     <>
       <ListHead>
-        <ScreenHead title="Items" note={<JobLink job={job} attempt={search.attempt} />}>
+        <ScreenHead title={texts.items} note={<JobLink job={job} attempt={search.attempt} />}>
           <ColumnsMenu columns={facts.columns} hasMoreFields={facts.hasMoreFields} shown={names} onChange={setChosen} />
           <Button
             leftSection={<IconArrowsDiff size={14} />}
             disabled={facts.engineProblem !== null}
-            title={facts.engineProblem ?? 'Compare with another run of this spider'}
+            title={facts.engineProblem ?? texts.compareWithAnotherRunOfThis}
             onClick={() => change({ compare: true, item: undefined, field: undefined })}
           >
-            Compare
+            {texts.compare}
           </Button>
           <ExportMenu of={of} filter={conditions} engineProblem={facts.engineProblem} />
         </ScreenHead>
@@ -191,7 +191,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             <RowsSkeleton rows={16} />
           ) : (
             <VirtualTable
-              label="Items"
+              label={texts.items}
               rows={rows}
               rowId={rowId}
               columns={columns}
@@ -205,9 +205,9 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
               primary
               empty={
                 conditions.length > 0 ? (
-                  <NoMatch title="No items match the filter" onClear={() => setConditions([])} />
+                  <NoMatch title={texts.noItemsMatchTheFilter} onClear={() => setConditions([])} />
                 ) : (
-                  <EmptyState title="The file has no items" />
+                  <EmptyState title={texts.theFileHasNoItems} />
                 )
               }
             />
@@ -216,7 +216,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             <Group gap={10} wrap="nowrap" className={`${classes.grows} dim`}>
               The job is still running.
               <Button size="compact-sm" loading={pages.isRefetching} onClick={() => void pages.refetch()}>
-                Load new items
+                {texts.loadNewItems}
               </Button>
             </Group>
           )}
@@ -249,28 +249,26 @@ function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose:
   const { query } = useApi()
   const item = useQuery(query.items.read.queryOptions({ input: { ...of, index } }))
   return (
-    <DetailPane label="Item">
+    <DetailPane label={texts.item}>
       <PaneHead
         what="item"
         onClose={onClose}
         menu={
           item.data && (
             <span className={classes.copy}>
-              <CopyButton value={item.data.text} what="the item" />
+              <CopyButton value={item.data.text} what={texts.theItem} />
             </span>
           )
         }
       >
-        <h2>Item {formatCount(index + 1)}</h2>
+        <h2>{texts.item2(index + 1)}</h2>
       </PaneHead>
-      <QueryState query={item} what="the item">
+      <QueryState query={item} what={texts.theItem}>
         {({ text, isCut, isReadable }) => (
           <>
-            {!isReadable && (
-              <p className="tone-bad">This line is not an item: it is not valid JSON, or it is too long.</p>
-            )}
+            {!isReadable && <p className="tone-bad">{texts.thisLineIsNotAnItem}</p>}
             <pre className={`${classes.whole} box small break`}>{text}</pre>
-            {isCut && <p className="dim small">The item is truncated. Export the items to see all of it.</p>}
+            {isCut && <p className="dim small">{texts.theItemIsTruncatedExportThe}</p>}
           </>
         )}
       </QueryState>
@@ -299,17 +297,14 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
     <Popover position="bottom-end" shadow="md" width={260} trapFocus>
       <Popover.Target>
         <Button leftSection={<IconColumns size={14} />}>
-          Columns{' '}
-          <span className="faint">
-            &nbsp;{shown.length}/{columns.length}
-          </span>
+          Columns <span className="faint">{texts.text(shown.length, columns.length)}</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
         {columns.length > 12 && (
           <TextInput
-            aria-label="Find a field"
-            placeholder="Find a field"
+            aria-label={texts.findAField}
+            placeholder={texts.findAField}
             value={search}
             onChange={(event) => setSearch(event.currentTarget.value)}
           />
@@ -320,7 +315,7 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
               key={name}
               label={
                 <>
-                  {name === '' ? '(no name)' : name} <span className="faint">{type}</span>
+                  {name === '' ? texts.noName : name} <span className="faint">{type}</span>
                 </>
               }
               checked={isShown.has(name)}
@@ -329,7 +324,7 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
             />
           ))}
         </Stack>
-        {hasMoreFields && <p className="dim small">There are more fields. Open an item to see all of them.</p>}
+        {hasMoreFields && <p className="dim small">{texts.thereAreMoreFieldsOpenAn}</p>}
       </Popover.Dropdown>
     </Popover>
   )

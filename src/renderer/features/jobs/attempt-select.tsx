@@ -1,5 +1,6 @@
 import { Select } from '../../ui/fields/select.tsx'
 import type { Attempt, AttemptNumber } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface AttemptSelectProps {
   attempts: readonly Attempt[]
@@ -12,7 +13,7 @@ interface AttemptSelectProps {
 export function AttemptSelect({ attempts, number, onAttempt, nodeName }: AttemptSelectProps) {
   return (
     <Select
-      aria-label="Attempt"
+      aria-label={texts.attempt}
       value={String(number)}
       allowDeselect={false}
       data={attempts.map((each) => ({

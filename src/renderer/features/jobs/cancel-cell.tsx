@@ -4,6 +4,7 @@ import type { Job } from '../../../shared/contract/index.ts'
 import { undoCancel, useCancelCountdown, usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** What a cancel needs to know of a job: rows of live ones have no more. */
 export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
@@ -29,8 +30,8 @@ export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One
       variant="subtle"
       color="gray"
       tabIndex={-1}
-      aria-label={isPending ? `Undo the cancel of ${name}` : `Cancel ${name}`}
-      title={isPending ? 'Undo' : 'Cancel'}
+      aria-label={isPending ? texts.undoTheCancelOf(name) : texts.cancel(name)}
+      title={isPending ? texts.undo : texts.cancel2}
       onClick={() => (isPending ? undoCancel(job.id) : cancel(job))}
     >
       {isPending ? <IconArrowBackUp size={15} /> : <IconPlayerStopFilled size={13} />}

@@ -6,6 +6,7 @@ import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './cancel-steps.module.css'
 import { STOP_WORDS, timeOfDay } from './evidence-words.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 export interface CancelStep {
   text: string
@@ -34,22 +35,22 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   if (steps.length === 0) {
     return (
       <p className="dim" role="status">
-        Cancel requested. Waiting for the node to confirm.
+        {texts.cancelRequestedWaitingForThe}
       </p>
     )
   }
   return (
-    <ol className={`${classes.steps} box`} aria-label="Steps of the cancel">
+    <ol className={`${classes.steps} box`} aria-label={texts.stepsOfTheCancel}>
       {steps.map(({ text, state, atMs }, index) => {
         const Mark = MARKS[state]
         return (
           // Steps are only ever added at the end.
           <li key={index} data-state={state}>
-            <Mark size={14} aria-label={state === 'sent' ? 'Done' : state === 'next' ? 'Next' : 'Later'} />
+            <Mark size={14} aria-label={state === 'sent' ? texts.done : state === 'next' ? texts.next : texts.later} />
             <span className="grow">{text}</span>
             {state === 'next' && atMs !== null && <Countdown atMs={atMs} />}
             {atMs === null ? (
-              <span className="faint">after that</span>
+              <span className="faint">{texts.afterThat}</span>
             ) : (
               <time dateTime={new Date(atMs).toISOString()} title={formatInstant(atMs)}>
                 {timeOfDay.format(atMs)}
@@ -67,7 +68,7 @@ function Countdown({ atMs }: { atMs: number }) {
   const leftMs = atMs - useNow()
   return (
     <strong role="timer" className={classes.left}>
-      {leftMs <= 0 ? 'now' : `in ${formatRuntime(leftMs)}`}
+      {leftMs <= 0 ? 'now' : texts.inIt(formatRuntime(leftMs))}
     </strong>
   )
 }

@@ -7,24 +7,25 @@ import { useDownload } from '../../ui/use-download.ts'
 import type { Client } from '../../api/wire.ts'
 import { bytesOf } from '../../ui/base64.ts'
 import { saveFile } from '../../ui/save-file.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** Downloads the logs of these jobs as one zip archive, and shows the progress. */
 export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   const { client } = useApi()
-  const { progress: done, start, cancel } = useDownload('Could not download the logs')
+  const { progress: done, start, cancel } = useDownload(texts.couldNotDownloadTheLogs)
   const begun = jobs.filter(({ attemptCount }) => attemptCount > 0)
 
   const download = () =>
     start(async (signal, onProgress) => {
       await downloadLogs({ logs: client.logs, jobIds: begun.map(({ id }) => id), signal, onProgress })
-      return `Downloaded ${plural(begun.length, 'log')}. INDEX.txt in the archive lists missing and incomplete logs`
+      return texts.downloadedLogIndexTxtInThe(begun.length)
     })
 
   if (done !== null) {
     return (
       <span role="status">
         {formatCount(done)} of {plural(begun.length, 'log')}…
-        <ActionIcon aria-label="Cancel download" onClick={cancel}>
+        <ActionIcon aria-label={texts.cancelDownload} onClick={cancel}>
           <IconX size={14} />
         </ActionIcon>
       </span>
@@ -32,18 +33,18 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   }
   const problem =
     begun.length === 0
-      ? 'None of the selected jobs has started'
+      ? texts.noneOfTheSelectedJobsHas
       : begun.length > MAX_ZIPPED_LOGS
-        ? `Select at most ${formatCount(MAX_ZIPPED_LOGS)} jobs`
+        ? texts.selectAtMostJobs(MAX_ZIPPED_LOGS)
         : undefined
   return (
     <Button
       leftSection={<IconDownload size={14} />}
       disabled={problem !== undefined}
-      title={problem ?? 'Download as one zip archive'}
+      title={problem ?? texts.downloadAsOneZipArchive}
       onClick={() => void download()}
     >
-      Download {plural(begun.length, 'log')}
+      {texts.downloadLog(begun.length)}
     </Button>
   )
 }

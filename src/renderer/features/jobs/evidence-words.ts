@@ -1,6 +1,7 @@
 import type { Transition } from '../../../shared/contract/index.ts'
 import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { formatBytes } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 type NodeName = (id: string) => string
 
@@ -25,30 +26,30 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
 
 /** Notes that the engine records about a run (dispatch/placing/sender.ts, dispatch/ending/finisher.ts). */
 const RUN_NOTES: Record<string, string> = {
-  env: 'The environment variables of the job were left out: remote nodes cannot set them.',
-  secrets: 'Its secret values are visible in the process list and the logs of the node.',
-  limits: 'Limits of memory, CPU, silence, log size and files are enforced only on local nodes.',
-  feeds: 'The feeds of the project or the job could not be opened: Scrapdeck alone stored the items, see the log.'
+  env: texts.theEnvironmentVariablesOfThe,
+  secrets: texts.itsSecretValuesAreVisibleIn,
+  limits: texts.limitsOfMemoryCpuSilenceLog,
+  feeds: texts.theFeedsOfTheProjectOr
 }
 
 const STOP_KEYS: ReadonlySet<string> = new Set(['signal', 'nodeSaid', 'next', 'nextAtMs', 'killAtMs'])
 const NODE_SAID: Record<string, string> = {
-  running: 'The node said that the run was running.',
-  pending: 'The run was still in the queue of the node.'
+  running: texts.theNodeSaidThatTheRun,
+  pending: texts.theRunWasStillInThe
 }
 
 function stopSentences(entry: Transition): string[] {
   const { nodeSaid } = entry.evidence
   const { next, kill } = stopsOf([entry])
-  const then = kill?.atMs == null ? '' : `, then ${STOP_WORDS.kill} at ${timeOfDay.format(kill.atMs)}`
+  const then = kill?.atMs == null ? '' : texts.thenAt(STOP_WORDS.kill, timeOfDay.format(kill.atMs))
   return [
-    typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : 'The node said that it had no such run.',
-    next && `Next: ${STOP_WORDS[next.step]} at ${timeOfDay.format(next.atMs)}${then}.`
+    typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : texts.theNodeSaidThatItHad,
+    next && texts.nextAt(STOP_WORDS[next.step], timeOfDay.format(next.atMs), then)
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
 /** The remaining steps of a stop. */
-export const STOP_WORDS = { stop_now: 'stop immediately (INT)', kill: 'kill (KILL)', kill_again: 'kill again (KILL)' }
+export const STOP_WORDS = { stop_now: texts.stopImmediatelyInt, kill: 'kill (KILL)', kill_again: texts.killAgainKill }
 
 /** `19:41:43`, in the machine's time zone. */
 export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
@@ -73,9 +74,9 @@ export function keyWords(key: string): string {
 /** Exact, with milliseconds. */
 export function valueWords(key: string, value: unknown, nodeName: NodeName): string {
   if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return timeOfDayMs.format(value)
-  if (typeof value === 'number' && key.endsWith('Ms')) return `${value} ms`
+  if (typeof value === 'number' && key.endsWith(texts.ms)) return texts.ms2(value)
   if (key === 'exit') return exitWords(value)
-  if (typeof value === 'number' && key.endsWith('Bytes')) return formatBytes(value)
+  if (typeof value === 'number' && key.endsWith(texts.bytes)) return formatBytes(value)
   if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
   if (value === true || value === false) return value ? 'yes' : 'no'
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
@@ -85,8 +86,8 @@ export function valueWords(key: string, value: unknown, nodeName: NodeName): str
 /** In the local node's format: `{ code: 1, signal: null }`. */
 function exitWords(value: unknown): string {
   const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
-  if (typeof signal === 'string') return `signal ${signal}`
-  return typeof code === 'number' ? `code ${code}` : JSON.stringify(value)
+  if (typeof signal === 'string') return texts.signal(signal)
+  return typeof code === 'number' ? texts.code(code) : JSON.stringify(value)
 }
 
 /** `19:41:43.601` and `19:41:43.601000` to the second. */

@@ -12,17 +12,18 @@ import { StatusText } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobSchedule } from './job-schedule.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: 'from the app',
-  api: 'via API',
-  scrapyd: 'by a Scrapyd client',
-  demo: 'by the demo',
-  retry: 'as a retry of another job',
-  adopted: 'on the node, then adopted',
-  schedule: 'by schedule',
+  ui: texts.fromTheApp,
+  api: texts.viaApi,
+  scrapyd: texts.byAScrapydClient,
+  demo: texts.byTheDemo,
+  retry: texts.asARetryOfAnotherJob,
+  adopted: texts.onTheNodeThenAdopted,
+  schedule: texts.bySchedule,
   chain: 'by a chain',
-  crawl: 'via crawl API'
+  crawl: texts.viaCrawlApi
 }
 
 interface JobArgumentsProps {
@@ -38,70 +39,63 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
     nodeId !== null
       ? nodeName(nodeId)
       : tags.length > 0
-        ? `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}`
-        : 'any node'
+        ? texts.nodesWith(tags.map((tag) => `#${tag}`).join(' '))
+        : texts.anyNode
   return (
     <>
-      <Values title="Arguments" values={job.args} secretNames={job.secretNames} none="No arguments." />
+      <Values title={texts.arguments} values={job.args} secretNames={job.secretNames} none={texts.noArguments} />
       <Values
-        title="Settings"
+        title={texts.settings}
         values={job.settings}
         secretNames={job.secretNames}
-        none="No settings except those of the project."
+        none={texts.noSettingsExceptThoseOfThe}
       />
       {Object.keys(job.env).length > 0 && (
-        <Values
-          title="Environment variables (local nodes only)"
-          values={job.env}
-          secretNames={job.secretNames}
-          none=""
-        />
+        <Values title={texts.environmentVariablesLocalNodes} values={job.env} secretNames={job.secretNames} none="" />
       )}
       <section>
-        <h2 className={classes.sectionTitle}>Request</h2>
-        <FieldRow label="Queued">
+        <h2 className={classes.sectionTitle}>{texts.request}</h2>
+        <FieldRow label={texts.queued}>
           {formatInstant(job.queuedAtMs)}, {SOURCE_WORDS[job.source]}
         </FieldRow>
         {job.scheduleId !== null && (
-          <FieldRow label="Schedule">
+          <FieldRow label={texts.schedule}>
             <JobSchedule job={job} isWhole />
           </FieldRow>
         )}
         {job.userId !== null && (
-          <FieldRow label="User">
-            <Link to="/jobs" search={{ user: job.userId }} title={`Jobs of ${job.userId}`}>
+          <FieldRow label={texts.user}>
+            <Link to="/jobs" search={{ user: job.userId }} title={texts.jobsOf(job.userId)}>
               {job.userId}
             </Link>
           </FieldRow>
         )}
-        <FieldRow label="Version">{job.version ?? 'active version when the job is sent'}</FieldRow>
-        <FieldRow label="Nodes">{where}</FieldRow>
-        <FieldRow label="Priority">{job.priority}</FieldRow>
-        <FieldRow label="Retry">{describeRetry(job.retry) ?? 'none'}</FieldRow>
-        {job.notBeforeMs !== null && <FieldRow label="Start time">{formatInstant(job.notBeforeMs)}</FieldRow>}
+        <FieldRow label={texts.version}>{job.version ?? texts.activeVersionWhenTheJobIs}</FieldRow>
+        <FieldRow label={texts.nodes}>{where}</FieldRow>
+        <FieldRow label={texts.priority}>{job.priority}</FieldRow>
+        <FieldRow label={texts.retry}>{describeRetry(job.retry) ?? 'none'}</FieldRow>
+        {job.notBeforeMs !== null && <FieldRow label={texts.startTime}>{formatInstant(job.notBeforeMs)}</FieldRow>}
         {job.expiresAtMs !== null && (
-          <FieldRow label="Expires">{formatInstant(job.expiresAtMs)} (if not sent by then)</FieldRow>
+          <FieldRow label={texts.expires}>{texts.ifNotSentByThen(formatInstant(job.expiresAtMs))}</FieldRow>
         )}
-        {job.noOverlap && (
-          <FieldRow label="Overlap">waits while another job of this spider with the same arguments is live</FieldRow>
-        )}
+        {job.noOverlap && <FieldRow label={texts.overlap}>{texts.waitsWhileAnotherJobOfThis}</FieldRow>}
         {job.after.length > 0 && (
-          <FieldRow label="After">
+          <FieldRow label={texts.after}>
             <Dependencies after={job.after} onOpen={onOpen} />
           </FieldRow>
         )}
         {job.dedupeKey !== null && (
-          <FieldRow label="Idempotency key">
+          <FieldRow label={texts.idempotencyKey}>
             <span className="mono">{job.dedupeKey}</span>
           </FieldRow>
         )}
-        {describeLimits(job.limits) !== null && <FieldRow label="Limits">{describeLimits(job.limits)}</FieldRow>}
-        <FieldRow label="Job ID">
-          <CopyText value={job.id} what="the job ID" />
+        {describeLimits(job.limits) !== null && <FieldRow label={texts.limits}>{describeLimits(job.limits)}</FieldRow>}
+        <FieldRow label={texts.jobId}>
+          <CopyText value={job.id} what={texts.theJobId} />
         </FieldRow>
         {job.jobid !== job.id && (
-          <FieldRow label="Scrapyd job ID">
-            <CopyText value={job.jobid} what="the job ID" />
+          <FieldRow label={texts.scrapydJobId}>
+            <CopyText value={job.jobid} what={texts.theJobId} />
           </FieldRow>
         )}
       </section>
@@ -112,7 +106,7 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
 const ON_WORDS: Record<Dependency['on'], string> = {
   succeeded: 'succeeds',
   failed: 'fails',
-  ended: 'ends with any outcome'
+  ended: texts.endsWithAnyOutcome
 }
 
 /** The jobs that must end first, by spider name: the required outcome, and the current status. */
@@ -166,8 +160,8 @@ function Values({ title, values, secretNames, none }: ValuesProps) {
                 <th scope="row">{key}</th>
                 <td className="mono">
                   {secretNames.includes(key) ? (
-                    <span className="dim inline" title="Secret value, not shown">
-                      <IconLock size={13} role="img" aria-label="Secret" /> {SECRET_MASK}
+                    <span className="dim inline" title={texts.secretValueNotShown}>
+                      <IconLock size={13} role="img" aria-label={texts.secret} /> {SECRET_MASK}
                     </span>
                   ) : (
                     value

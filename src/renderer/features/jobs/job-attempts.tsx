@@ -8,6 +8,7 @@ import { FieldRow } from '../../ui/panel.tsx'
 import { EmptyState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface JobAttemptsProps {
   detail: Pick<JobDetail, 'attempts' | 'timeline'>
@@ -17,8 +18,7 @@ interface JobAttemptsProps {
 
 /** Every attempt to run the job, newest first. */
 export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }: JobAttemptsProps) {
-  if (attempts.length === 0)
-    return <EmptyState title="No attempts yet">The job has not been sent to a node.</EmptyState>
+  if (attempts.length === 0) return <EmptyState title={texts.noAttemptsYet}>{texts.theJobHasNotBeenSent}</EmptyState>
   return attempts.toReversed().map((attempt) => (
     <section key={attempt.number} className={`${classes.attempt} box`} aria-label={`Attempt ${attempt.number}`}>
       <header>
@@ -28,71 +28,66 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
         <span className={`tone-${toneOf(attempt)}`}>{resultWord(attempt)}</span>
         <span className="grow" />
         <Button variant="subtle" onClick={() => onLog(attempt.number)}>
-          Log
+          {texts.log}
         </Button>
       </header>
-      {attempt.reason !== null && <FieldRow label="Reason">{attempt.reason}</FieldRow>}
+      {attempt.reason !== null && <FieldRow label={texts.reason}>{attempt.reason}</FieldRow>}
       {meaningOf(attempt) !== null && <p className={`${classes.meaning} dim`}>{meaningOf(attempt)}</p>}
-      <FieldRow label="Sent">{formatInstant(attempt.sentAtMs)}</FieldRow>
+      <FieldRow label={texts.sent}>{formatInstant(attempt.sentAtMs)}</FieldRow>
       {attempt.acceptedAtMs !== null && (
-        <FieldRow label="Accepted">{formatGap(attempt.acceptedAtMs - attempt.sentAtMs)} later</FieldRow>
+        <FieldRow label={texts.accepted}>{texts.later2(formatGap(attempt.acceptedAtMs - attempt.sentAtMs))}</FieldRow>
       )}
       {attempt.startedAtMs !== null && (
-        <FieldRow label="Ran">
+        <FieldRow label={texts.ran}>
           {attempt.endedAtMs === null
-            ? `since ${formatInstant(attempt.startedAtMs)}`
+            ? texts.since(formatInstant(attempt.startedAtMs))
             : formatRuntime(attempt.endedAtMs - attempt.startedAtMs)}
         </FieldRow>
       )}
       {(attempt.exitCode !== null || attempt.signal !== null) && (
-        <FieldRow label="Exit">{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>
+        <FieldRow label={texts.exit}>{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>
       )}
       {attempt.limitHit !== null && (
-        <FieldRow label="Limit">
+        <FieldRow label={texts.limit}>
           <span className="tone-bad">{attempt.limitHit}</span>
         </FieldRow>
       )}
       {attempt.peakMemoryBytes !== null && (
-        <FieldRow label="Peak memory">{formatMemory(attempt.peakMemoryBytes)}</FieldRow>
+        <FieldRow label={texts.peakMemory}>{formatMemory(attempt.peakMemoryBytes)}</FieldRow>
       )}
-      {attempt.cpuSeconds !== null && <FieldRow label="CPU time">{formatSeconds(attempt.cpuSeconds)}</FieldRow>}
-      {attempt.pid !== null && <FieldRow label="Process">{attempt.pid}</FieldRow>}
-      <FieldRow label="Job ID on node">
+      {attempt.cpuSeconds !== null && <FieldRow label={texts.cpuTime}>{formatSeconds(attempt.cpuSeconds)}</FieldRow>}
+      {attempt.pid !== null && <FieldRow label={texts.process}>{attempt.pid}</FieldRow>}
+      <FieldRow label={texts.jobIdOnNode}>
         <Flex component="span" align="center" gap={4}>
           <span className="mono ellipsis" title={attempt.jobid}>
             {attempt.jobid}
           </span>
-          <CopyButton value={attempt.jobid} what="the job ID" />
+          <CopyButton value={attempt.jobid} what={texts.theJobId} />
         </Flex>
       </FieldRow>
-      <FieldRow label="Log">{logPlace(attempt, keptBytesOfCutLog(timeline, attempt.number))}</FieldRow>
+      <FieldRow label={texts.log}>{logPlace(attempt, keptBytesOfCutLog(timeline, attempt.number))}</FieldRow>
     </section>
   ))
 }
 
 function logPlace({ logArchived, logDeletedAtMs }: Attempt, keptBytes: number | null): string {
-  if (logDeletedAtMs !== null) return `deleted by retention on ${utcDay(logDeletedAtMs)}`
-  if (logArchived && keptBytes !== null)
-    return `archived, incomplete: ${formatBytes(keptBytes)} copied before the node lost the rest`
-  return logArchived ? 'archived' : 'on the node'
+  if (logDeletedAtMs !== null) return texts.deletedByRetentionOn(utcDay(logDeletedAtMs))
+  if (logArchived && keptBytes !== null) return texts.archivedIncompleteCopiedBefore(formatBytes(keptBytes))
+  return logArchived ? 'archived' : texts.onTheNode
 }
 
 /** `lost` and `absent` have several causes: the reason tells which. */
 function resultWord({ result, reason, state }: Attempt): string {
-  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return 'given up'
+  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return texts.givenUp
   if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return 'withdrawn'
   return result ?? state
 }
 
 function meaningOf({ result, reason }: Attempt): string | null {
   if (result === 'lost')
-    return reason === ATTEMPT_REASONS.givenUp
-      ? 'The node stopped responding, so the job was queued for other nodes. It is unknown whether this run continued.'
-      : 'The node accepted the job and later no longer listed it, for example after a restart. It is unknown how far the run got.'
+    return reason === ATTEMPT_REASONS.givenUp ? texts.theNodeStoppedRespondingSo : texts.theNodeAcceptedTheJobAnd
   if (result === 'absent')
-    return reason === ATTEMPT_REASONS.takenBack
-      ? 'The node did not start the job, so it was removed from the node’s queue before it ran.'
-      : 'The job never reached the node and did not run there.'
+    return reason === ATTEMPT_REASONS.takenBack ? texts.theNodeDidNotStartThe : texts.theJobNeverReachedTheNode
   return null
 }
 
@@ -105,5 +100,5 @@ function toneOf({ result, state }: Attempt): string {
 }
 
 function formatGap(gapMs: number): string {
-  return gapMs < 1000 ? `${gapMs} ms` : `${(gapMs / 1000).toFixed(1)} s`
+  return gapMs < 1000 ? texts.ms3(gapMs) : `${(gapMs / 1000).toFixed(1)} s`
 }

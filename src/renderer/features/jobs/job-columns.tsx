@@ -12,6 +12,7 @@ import { useBulkActs } from './bulk-act-store.ts'
 import { CancelCell, type CancelTarget, isCancelling, PendingCancel } from './cancel-cell.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
 export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => Away | null
@@ -33,7 +34,7 @@ export function jobColumns(
   const columns: Column<Job>[] = [
     {
       id: 'status',
-      header: 'Status',
+      header: texts.status,
       width: '114px',
       // In the queue every row says queued: in a narrow table the waiting reason gets the space.
       hideBelowPx: isQueue ? 440 : undefined,
@@ -41,7 +42,7 @@ export function jobColumns(
     },
     {
       id: 'spider',
-      header: 'Spider',
+      header: texts.spider,
       width: 'minmax(116px, 1.6fr)',
       cell: (job) => (
         <SpiderName project={job.project} spider={job.spider}>
@@ -51,14 +52,14 @@ export function jobColumns(
     },
     {
       id: 'node',
-      header: isQueue ? 'Waiting for' : 'Node / waiting for',
+      header: isQueue ? texts.waitingFor : texts.nodeWaitingFor,
       width: isQueue ? 'minmax(120px, 3fr)' : 'minmax(112px, 1.6fr)',
       hideBelowPx: isQueue ? undefined : 440,
       cell: (job) => <NodeOrWaiting job={job} nodeName={nodeName} awayOf={awayOf} />
     },
     {
       id: 'version',
-      header: 'Version',
+      header: texts.version,
       width: '150px',
       hideBelowPx: 900,
       cell: (job) => (
@@ -69,7 +70,7 @@ export function jobColumns(
     },
     {
       id: 'priority',
-      header: 'Priority',
+      header: texts.priority,
       width: '68px',
       align: 'end',
       hideBelowPx: 820,
@@ -77,7 +78,7 @@ export function jobColumns(
     },
     {
       id: 'runtime',
-      header: 'Runtime',
+      header: texts.runtime,
       width: '74px',
       align: 'end',
       hideBelowPx: 540,
@@ -88,7 +89,7 @@ export function jobColumns(
     },
     {
       id: 'items',
-      header: 'Items',
+      header: texts.items,
       width: '64px',
       align: 'end',
       hideBelowPx: 760,
@@ -96,7 +97,7 @@ export function jobColumns(
     },
     {
       id: 'errors',
-      header: 'Errors',
+      header: texts.errors,
       width: '58px',
       align: 'end',
       hideBelowPx: 710,
@@ -104,7 +105,7 @@ export function jobColumns(
     },
     {
       id: 'age',
-      header: 'Age',
+      header: texts.age,
       width: '64px',
       align: 'end',
       cell: (job) => (
@@ -115,7 +116,7 @@ export function jobColumns(
     },
     {
       id: 'cancel',
-      header: <span className="visually-hidden">Cancel</span>,
+      header: <span className="visually-hidden">{texts.cancel2}</span>,
       width: '40px',
       align: 'end',
       cell: (job) => actions && <CancelCell job={job} cancel={actions.cancelOne} />
@@ -156,8 +157,8 @@ function Flags({ job }: { job: Job }) {
         </span>
       )}
       {job.mayHaveRunTwice && (
-        <span className={`tone-lost ${classes.flag}`} title="This job may have run more than once. See its attempts.">
-          <IconCopy size={13} role="img" aria-label="May have run twice" />
+        <span className={`tone-lost ${classes.flag}`} title={texts.thisJobMayHaveRunMore}>
+          <IconCopy size={13} role="img" aria-label={texts.mayHaveRunTwice} />
         </span>
       )}
     </>
@@ -176,7 +177,7 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   const away = awayOf(job)
   if (away === null) return <span className="dim">{nodeName(job.nodeId)}</span>
   return (
-    <span title="The node is unreachable. This is the last known state.">
+    <span title={texts.theNodeIsUnreachableThisIs}>
       {nodeName(job.nodeId)} <span className="tone-bad">{away.word}</span>
     </span>
   )
@@ -189,5 +190,5 @@ const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
 /** The version that ran or will run: a job that names none gets the active version when it is sent. */
 function versionWords({ version, sentVersion, state }: Job): string {
   // The node reports no version of an adopted run.
-  return (version ?? (state === 'queued' ? 'active version' : sentVersion)) || '–'
+  return (version ?? (state === 'queued' ? texts.activeVersion : sentVersion)) || '–'
 }

@@ -35,6 +35,7 @@ import { JobStats } from './job-stats.tsx'
 import { JobTimeline } from './job-timeline.tsx'
 import { LastError } from './last-error.tsx'
 import type { JobActions } from './use-job-actions.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface JobDetailPaneProps {
   jobId: JobId
@@ -53,12 +54,12 @@ const unknownOf = (away: Away | null) =>
     : { sinceMs: away.unknownSinceMs, lastSeenAtMs: away.lastSeenAtMs }
 
 const TABS = {
-  timeline: 'Timeline',
-  log: 'Log',
-  items: 'Items',
-  stats: 'Stats',
-  arguments: 'Arguments',
-  attempts: 'Attempts'
+  timeline: texts.timeline,
+  log: texts.log,
+  items: texts.items,
+  stats: texts.stats,
+  arguments: texts.arguments,
+  attempts: texts.attempts
 } as const
 
 /** Everything about one job, beside the list. */
@@ -69,8 +70,8 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
-  useKeys('Job', [
-    { key: 'z', label: isWide ? 'Make the job pane narrower' : 'Make the job pane wider', run: () => setWide(!isWide) }
+  useKeys(texts.job, [
+    { key: 'z', label: isWide ? texts.makeTheJobPaneNarrower : texts.makeTheJobPaneWider, run: () => setWide(!isWide) }
   ])
 
   return (
@@ -82,24 +83,24 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
       className={`${classes.pane} fixed`}
       data-wide={isWide || undefined}
     >
-      <DetailPane label="Job">
+      <DetailPane label={texts.job}>
         <Group align="stretch" gap={2} wrap="nowrap" className={classes.corner}>
-          <Tooltip label={isWide ? 'Narrower (z)' : 'Wider (z)'}>
+          <Tooltip label={isWide ? texts.narrowerZ : texts.widerZ}>
             <ActionIcon
               className={classes.widen}
               onClick={() => setWide(!isWide)}
-              aria-label={isWide ? 'Narrower' : 'Wider'}
+              aria-label={isWide ? texts.narrower : texts.wider}
             >
               {isWide ? <IconArrowsDiagonalMinimize2 size={15} /> : <IconArrowsDiagonal size={15} />}
             </ActionIcon>
           </Tooltip>
-          <Tooltip label="Close (Esc)">
-            <ActionIcon onClick={onClose} aria-label="Close job">
+          <Tooltip label={texts.closeEsc}>
+            <ActionIcon onClick={onClose} aria-label={texts.closeJob}>
               <IconX size={16} />
             </ActionIcon>
           </Tooltip>
         </Group>
-        <QueryState query={detail} what="the job" rows={10}>
+        <QueryState query={detail} what={texts.theJob} rows={10}>
           {(data: JobDetail) => (
             <>
               <JobHead
@@ -183,7 +184,8 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   // A job without a version was sent with a specific one.
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version of an adopted run.
-  const versionWords = version === null ? 'active version' : version === '' ? 'unknown version' : `version ${version}`
+  const versionWords =
+    version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.version2(version)
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <Flex component="header" direction="column" gap={6}>
@@ -198,7 +200,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         {job.nodeId !== null && (
           <span>
             {/* A job that is back in the queue is on no node. */}
-            {job.state === 'queued' && 'last on '}
+            {job.state === 'queued' && texts.lastOn}
             {nodeName(job.nodeId)}
             {away !== null && (
               <>
@@ -218,7 +220,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         <Group align="stretch" gap={8} wrap="nowrap" className={`${classes.limitHit} notice-bad`}>
           <IconHandStop size={16} aria-hidden />
           <div>
-            <strong>Stopped by the {limitHit}.</strong>
+            <strong>{texts.stoppedByThe(limitHit)}</strong>
             <p>
               Run the job again with a higher limit, or change the limits of{' '}
               <Link to="/projects" search={{ project: job.project }}>
@@ -232,13 +234,13 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {unknownSinceMs !== null && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} has been unreachable for{' '}
+            {job.nodeId === null ? texts.theNode : nodeName(job.nodeId)} has been unreachable for{' '}
             <RelativeTime atMs={unknownSinceMs} />. The state of this run is unknown until the node responds.
           </p>
           {onElsewhere !== null && (
             <Group gap="4px 10px" className="dim">
-              <Button onClick={onElsewhere}>Run elsewhere</Button>
-              <span>It may then run twice.</span>
+              <Button onClick={onElsewhere}>{texts.runElsewhere}</Button>
+              <span>{texts.itMayThenRunTwice}</span>
             </Group>
           )}
         </Stack>
@@ -246,16 +248,16 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {job.mayHaveRunTwice && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            <strong>This job may have run more than once.</strong> A node lost the job or was given up, so the job was
-            run again. Its first items may be duplicated. See the attempts for details.
+            <strong>{texts.thisJobMayHaveRunMore2}</strong> A node lost the job or was given up, so the job was run
+            again. Its first items may be duplicated. See the attempts for details.
           </p>
         </Stack>
       )}
       {job.outcome === 'unclear' && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            <strong>The run ended. How is not visible in its log.</strong> The log level hides Scrapy’s closing
-            messages, and the node does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.
+            <strong>{texts.theRunEndedHowIsNot}</strong> The log level hides Scrapy’s closing messages, and the node
+            does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.
           </p>
         </Stack>
       )}
@@ -263,7 +265,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
-          <span className="visually-hidden">Waiting: </span>
+          <span className="visually-hidden">{texts.waiting}</span>
           {job.waiting.code === 'dependency' && job.after.length > 0 ? (
             <>
               waiting until <Dependencies after={job.after} onOpen={onOpen} />
@@ -272,10 +274,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
             <WaitingText waiting={job.waiting} />
           )}
           {job.hold === 'retry' && job.retry !== null && (
-            <span>
-              {' '}
-              · attempt {job.attemptCount + 1} of {job.retry.attempts}
-            </span>
+            <span>{texts.attemptOf(job.attemptCount + 1, job.retry.attempts)}</span>
           )}
           <WaitingLink job={job} code={job.waiting.code} />
           {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
@@ -286,13 +285,13 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
 }
 
 const WAITING_LINKS: Partial<Record<WaitingCode, { to: '/queue' | '/projects' | '/nodes'; word: string }>> = {
-  limit: { to: '/queue', word: 'Show limits' },
-  project_paused: { to: '/queue', word: 'Resume project' },
-  egg_refused: { to: '/projects', word: 'Show project' },
-  version_missing: { to: '/projects', word: 'Show project' },
-  python_not_ready: { to: '/projects', word: 'Show Python' },
-  nodes_down: { to: '/nodes', word: 'Show nodes' },
-  nodes_cordoned: { to: '/nodes', word: 'Show nodes' }
+  limit: { to: '/queue', word: texts.showLimits },
+  project_paused: { to: '/queue', word: texts.resumeProject },
+  egg_refused: { to: '/projects', word: texts.showProject },
+  version_missing: { to: '/projects', word: texts.showProject },
+  python_not_ready: { to: '/projects', word: texts.showPython },
+  nodes_down: { to: '/nodes', word: texts.showNodes },
+  nodes_cordoned: { to: '/nodes', word: texts.showNodes }
 }
 
 /** Links to the screen where the user can end the wait. */
@@ -310,7 +309,7 @@ function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
 }
 
 function Expiry({ atMs }: { atMs: number }) {
-  return <p title={formatInstant(atMs)}>cancelled if not sent by {formatMoment(atMs, useNow())}</p>
+  return <p title={formatInstant(atMs)}>{texts.cancelledIfNotSentBy(formatMoment(atMs, useNow()))}</p>
 }
 
 interface JobButtonsProps {
@@ -347,7 +346,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
     <Group gap={8}>
       {mayCancel && job.state !== 'ended' && !isCancelling(job) && (
         <Button disabled={isBusy} onClick={() => (isPending ? undoCancel(job.id) : act(actions.cancelOne(job)))}>
-          {isPending ? 'Undo cancel' : 'Cancel'}
+          {isPending ? texts.undoCancel : texts.cancel2}
         </Button>
       )}
       {mayCancel && isCancelling(job) && (
@@ -355,26 +354,26 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           color="red"
           variant="filled"
           disabled={isBusy}
-          title={`Send ${next?.signal ?? 'the second INT'} without waiting`}
+          title={`Send ${next?.signal ?? texts.theSecondInt} without waiting`}
           onClick={() => act(actions.cancelOne(job, true))}
         >
-          Stop now
+          {texts.stopNow}
         </Button>
       )}
       {mayKeep && (
         <Button
           disabled={isBusy}
           aria-pressed={job.kept}
-          title={job.kept ? 'Let retention delete this job and its log' : 'Retention never deletes this job or its log'}
+          title={job.kept ? texts.letRetentionDeleteThisJobAnd : texts.retentionNeverDeletesThisJob}
           onClick={() => act(actions.keepOne(job, !job.kept))}
         >
-          {job.kept ? 'Kept' : 'Keep'}
+          {job.kept ? texts.kept : texts.keep}
         </Button>
       )}
       {mayRun && job.state === 'ended' && (
         <Button
           disabled={isBusy}
-          title="Queue the same job again"
+          title={texts.queueTheSameJobAgain}
           onClick={() =>
             act(
               actions.retryOne(job).then((made) => {
@@ -383,7 +382,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
             )
           }
         >
-          Retry
+          {texts.retry}
         </Button>
       )}
       {mayRun && (
@@ -392,19 +391,16 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           color={isCancelling(job) ? 'gray' : undefined}
           onClick={again}
         >
-          Run again…
+          {texts.runAgain}
         </Button>
       )}
       {mayOrder && job.state === 'queued' && (
         <>
-          <Button
-            title="Move before all jobs of the same priority"
-            onClick={() => void actions.reorder([job], 'front')}
-          >
-            To front
+          <Button title={texts.moveBeforeAllJobsOfThe} onClick={() => void actions.reorder([job], 'front')}>
+            {texts.toFront}
           </Button>
-          <Button title="Move behind all jobs of the same priority" onClick={() => void actions.reorder([job], 'back')}>
-            To back
+          <Button title={texts.moveBehindAllJobsOfThe} onClick={() => void actions.reorder([job], 'back')}>
+            {texts.toBack}
           </Button>
         </>
       )}
@@ -413,7 +409,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
         <span className="mono ellipsis" title={job.jobid}>
           {job.jobid === job.id ? shortId(job.id) : job.jobid}
         </span>
-        <CopyButton value={job.jobid} what="the job ID" />
+        <CopyButton value={job.jobid} what={texts.theJobId} />
       </Flex>
     </Group>
   )

@@ -7,6 +7,7 @@ import {
   ShownStatus
 } from '../../../shared/contract/index.ts'
 import type { JobsSearch } from '../../state/search.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** The part of the address that narrows the list. */
 export type FilterSearch = Pick<
@@ -155,14 +156,14 @@ function tokensOf(text: string): Array<{ key: string | null; value: string }> {
 function addStatuses(search: FilterSearch, value: string, problems: string[]): void {
   for (const word of value.split(',').filter((part) => part !== '')) {
     const status = ShownStatus.safeParse(word.toLowerCase())
-    if (!status.success) problems.push(`Unknown status “${word}”. Statuses: ${ShownStatus.options.join(', ')}.`)
+    if (!status.success) problems.push(texts.unknownStatusStatuses(word, ShownStatus.options.join(', ')))
     else if (!search.status?.includes(status.data)) search.status = [...(search.status ?? []), status.data]
   }
 }
 
 function addNode(search: FilterSearch, value: string, { nodes }: FilterContext, problems: string[]): void {
   const known = nodes.find((node) => node.id === value || node.name.toLowerCase() === value.toLowerCase())
-  if (known === undefined) problems.push(`Unknown node “${value}”.`)
+  if (known === undefined) problems.push(texts.unknownNode(value))
   else search.node = known.id
 }
 
@@ -170,7 +171,7 @@ function addSchedule(search: FilterSearch, value: string, context: FilterContext
   const known = context.schedules?.find(({ name }) => name.toLowerCase() === value.toLowerCase())
   if (known !== undefined) search.schedule = known.id
   else if (RANDOM_ID_PATTERN.test(value)) search.schedule = value as ScheduleId
-  else problems.push(`Unknown schedule “${value}”.`)
+  else problems.push(texts.unknownSchedule(value))
 }
 
 const SINCE_UNIT_HOURS: Record<string, number> = { m: 1 / 60, min: 1 / 60, h: 1, d: 24, w: 168 }
@@ -183,8 +184,7 @@ function addSince(search: FilterSearch, value: string, nowMs: number, problems: 
     return
   }
   const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? new Date(`${value}T00:00`).getTime() : Number.NaN
-  if (Number.isNaN(atMs) || atMs >= nowMs)
-    problems.push(`“${value}” is not a time in the past. Use 30m, 24h, 2d, 1w or 2026-11-20.`)
+  if (Number.isNaN(atMs) || atMs >= nowMs) problems.push(texts.isNotATimeInThe(value))
   else search.sinceHours = Math.ceil((nowMs - atMs) / HOUR_MS)
 }
 

@@ -17,6 +17,7 @@ import { SHOWN_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { StatusIcon } from '../../ui/status.tsx'
 import facetsClasses from '../../ui/table/facets.module.css'
 import { formatCount } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface JobFilterBoxProps {
   search: FilterSearch
@@ -87,7 +88,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
               </span>
               <button
                 type="button"
-                aria-label={`Remove ${formatTerm(term)}`}
+                aria-label={texts.remove(formatTerm(term))}
                 onClick={() => onChange(withoutTerm(search, term.key))}
               >
                 <IconX size={11} />
@@ -100,8 +101,8 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
           value={draft}
           onChange={(event) => commit(event.target.value, search, false)}
           onKeyDown={onKeyDown}
-          placeholder={terms.length === 0 ? 'Search, or status:failed spider:price* node:eu-1 since:24h' : 'Add filter'}
-          aria-label="Filter jobs"
+          placeholder={terms.length === 0 ? texts.searchOrStatusFailedSpider : texts.addFilter}
+          aria-label={texts.filterJobs}
           aria-invalid={problems.length > 0}
           spellCheck={false}
           autoComplete="off"
@@ -135,19 +136,19 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   return (
     <>
       <FacetGroup
-        title="Status"
+        title={texts.status}
         options={statuses}
         selected={search.status ?? []}
         onToggle={(value) => onChange(toggleFacet(search, 'status', value))}
       />
       <FacetGroup
-        title="Project"
+        title={texts.project}
         options={(facets?.project ?? []).slice(0, MOST)}
         selected={search.project === undefined ? [] : [search.project]}
         onToggle={(value) => onChange(toggleFacet(search, 'project', value))}
       />
       <FacetGroup
-        title="Node"
+        title={texts.node}
         options={(facets?.nodeId ?? [])
           .slice(0, MOST)
           .map(({ value, count }) => ({ value, label: nodeName(value), count }))}

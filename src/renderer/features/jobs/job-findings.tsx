@@ -6,6 +6,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import classes from './job-detail-pane.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const useExpectations = (jobId: JobId) => {
   const api = useApi()
@@ -19,20 +20,28 @@ export function JobFindings({ jobId }: { jobId: JobId }) {
   return (
     <Stack gap={8} className={classes.unknown}>
       <p>
-        <strong>This run was unusual.</strong> {findings.map(({ words }) => words).join('; ')}.
+        <strong>{texts.thisRunWasUnusual}</strong> {findings.map(({ words }) => words).join('; ')}.
       </p>
     </Stack>
   )
 }
 
 const LABELS: Record<RunMetric, string> = {
-  items: 'Items',
+  items: texts.items,
   pages: 'Pages',
-  runtime: 'Runtime',
-  errors: 'Errors per 100 pages',
-  field: 'Field'
+  runtime: texts.runtime,
+  errors: texts.errorsPer100Pages,
+  field: texts.field
 }
-const WEEKDAYS = ['Sundays', 'Mondays', 'Tuesdays', 'Wednesdays', 'Thursdays', 'Fridays', 'Saturdays']
+const WEEKDAYS = [
+  texts.sundays,
+  texts.mondays,
+  texts.tuesdays,
+  texts.wednesdays,
+  texts.thursdays,
+  texts.fridays,
+  texts.saturdays
+]
 
 /** Compares the run with earlier runs of its spider. */
 export function JobExpectations({ jobId }: { jobId: JobId }) {
@@ -40,11 +49,9 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
   if (data === undefined || data.state === 'off' || data.state === 'not_succeeded') return null
   return (
     <section>
-      <h2 className={classes.sectionTitle}>Compared with earlier runs</h2>
+      <h2 className={classes.sectionTitle}>{texts.comparedWithEarlierRuns}</h2>
       {data.state === 'learning' ? (
-        <p className="dim">
-          To learn what is usual for this spider, Scrapdeck needs {plural(data.neededRuns, 'more successful run')}.
-        </p>
+        <p className="dim">{texts.toLearnWhatIsUsualFor(data.neededRuns)}</p>
       ) : (
         <Metrics data={data} />
       )}
@@ -54,7 +61,7 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
 
 function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }: { data: Expectations }) {
   const isUnusual = (metric: RunMetric) => findings.some((finding) => finding.metric === metric)
-  const runs = `the last ${plural(comparedRuns, 'successful run')}`
+  const runs = texts.theLastSuccessfulRun(comparedRuns)
   return (
     <>
       <p className="dim">
@@ -76,7 +83,7 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
             .filter(({ metric }) => metric === 'field')
             .map(({ field, value, usual }) => (
               <tr key={`field ${field}`}>
-                <th scope="row">Items with {showUnseen(field ?? '')}</th>
+                <th scope="row">{texts.itemsWith(showUnseen(field ?? ''))}</th>
                 <td className="tone-wait">{percentage(value)}</td>
                 <td className={`dim ${classes.usual}`}>{rangeOf(percentage, usual)}</td>
               </tr>
@@ -91,19 +98,19 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
 function wordsOfFields(fields: NonNullable<Expectations['fields']>, findings: Expectations['findings']): string {
   const { neededRuns, comparedRuns, shown } = fields
   if (neededRuns > 0) {
-    const runs = plural(neededRuns, 'more run')
-    return `Fields are compared with earlier runs once the items of ${runs} have been counted.`
+    const runs = plural(neededRuns, texts.moreRun)
+    return texts.fieldsAreComparedWithEarlier(runs)
   }
   const count = shown.length - findings.filter(({ metric }) => metric === 'field').length
   const verb = count === 1 ? 'is' : 'are'
-  return `${plural(count, 'field')} ${verb} filled as often as usual, compared with ${plural(comparedRuns, 'earlier run')}.`
+  return texts.fieldFilledAsOftenAsUsual(count, verb, comparedRuns)
 }
 
 const percentage = (value: number): string => `${Math.round(value)} %`
 
 function rangeOf(show: (value: number) => string, { low, high }: { low: number; high: number }): string {
   const [from, to] = [show(low), show(high)]
-  return from === to ? `usually ${from}` : `usually ${from} to ${to}`
+  return from === to ? texts.usually(from) : texts.usuallyTo(from, to)
 }
 
 function show(metric: RunMetric, value: number): string {

@@ -10,6 +10,7 @@ import { LinkButton } from '../../ui/link-button.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const SHOWN = 100
 
@@ -64,17 +65,17 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
       <Group gap="6px 12px" justify="space-between">
         <span className="dim">
           {describeFacts(facts.data)}
-          {facts.data.from === 'node' && facts.data.nodeId !== null && ` · on ${nodeName(facts.data.nodeId)}`}
+          {facts.data.from === 'node' && facts.data.nodeId !== null && texts.on(nodeName(facts.data.nodeId))}
         </span>
         <Flex component="span" display="inline-flex" gap={8}>
           <ExportMenu of={of} engineProblem={facts.data.engineProblem} />
           <LinkButton to="/items" search={{ job: job.id, attempt: of.attemptNumber } as never}>
-            Open all items
+            {texts.openAllItems}
           </LinkButton>
         </Flex>
       </Group>
       <VirtualTable
-        label="Items"
+        label={texts.items}
         rows={page.data.rows}
         rowId={rowId}
         columns={columns}
@@ -82,7 +83,7 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
         rowPx={28}
         empty={<p className="dim">The file has no items{mayGrow ? ' yet' : ''}.</p>}
       />
-      {page.data.nextOffset !== null && <p className="faint">The first {SHOWN} are shown.</p>}
+      {page.data.nextOffset !== null && <p className="faint">{texts.theFirstAreShown(SHOWN)}</p>}
     </Stack>
   )
 }

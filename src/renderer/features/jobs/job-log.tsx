@@ -12,6 +12,7 @@ import { useState } from 'react'
 import { plainText } from '../../terminal/sanitise.ts'
 import { CodeBlock } from '../../ui/panel.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface JobLogProps {
   detail: JobDetail
@@ -37,19 +38,19 @@ export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onA
         client={client}
         jobId={job.id}
         attemptNumber={number}
-        title={`${job.project}/${job.spider}${attempt === undefined ? '' : ` on ${nodeName(attempt.nodeId)}`}`}
+        title={`${job.project}/${job.spider}${attempt === undefined ? '' : texts.on2(nodeName(attempt.nodeId))}`}
         fileName={logFileName(job, number)}
         waitingText={waitingText(job)}
         records={figures?.records}
         isCut={keptBytesOfCutLog(timeline, number) !== null}
         hasKeys
         extraActions={
-          <Tooltip label="Open in a Logs tab">
+          <Tooltip label={texts.openInALogsTab}>
             <ActionIcon
               component={Link}
               to="/logs"
               search={{ jobs: [job.id], job: job.id } as never}
-              aria-label="Open in Logs"
+              aria-label={texts.openInLogs}
             >
               <IconExternalLink size={16} />
             </ActionIcon>
@@ -68,8 +69,8 @@ function logFileName(job: Job, attemptNumber: AttemptNumber | undefined): string
 
 function waitingText(job: Job): string {
   if (job.state === 'queued')
-    return `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
-  return job.state === 'starting' ? 'The node is starting the spider…' : 'The log is empty so far.'
+    return `The log starts when the job runs. Waiting: ${job.waiting?.text ?? texts.nextInQueue}.`
+  return job.state === 'starting' ? texts.theNodeIsStartingTheSpider : texts.theLogIsEmptySoFar
 }
 
 const READ_BYTES = 65_536
@@ -83,12 +84,12 @@ function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
   return (
     <div>
       <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        Printed output
+        {texts.printedOutput}
       </Button>
       {isOpen && printed.isPending && <RowsSkeleton rows={2} />}
-      {isOpen && printed.isError && <p className="dim">The run printed nothing, or its output is not kept.</p>}
+      {isOpen && printed.isError && <p className="dim">{texts.theRunPrintedNothingOrIts}</p>}
       {isOpen && printed.data !== undefined && (
-        <CodeBlock label="Printed output">{printed.data.text.split('\n').map(plainText).join('\n')}</CodeBlock>
+        <CodeBlock label={texts.printedOutput}>{printed.data.text.split('\n').map(plainText).join('\n')}</CodeBlock>
       )}
     </div>
   )

@@ -19,6 +19,7 @@ import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** From this many running jobs on, a dialog first says what will happen. */
 const MANY_RUNNING = 6
@@ -58,32 +59,32 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
     running.length >= MANY_RUNNING ? setAsking(force ? 'force' : 'cancel') : cancel(force)
 
   return (
-    <Group gap={8} className={classes.marks} role="toolbar" aria-label="Selected jobs">
-      <strong>{plural(marked.length, 'job')} selected</strong>
+    <Group gap={8} className={classes.marks} role="toolbar" aria-label={texts.selectedJobs}>
+      <strong>{texts.jobSelected(marked.length)}</strong>
       {everything !== null && (
         <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>
           {everything.isReading
-            ? `${formatCount(everything.read)} read`
+            ? texts.read(everything.read)
             : everything.count === null
-              ? 'Select all matches'
-              : `Select all ${formatCount(everything.count)}`}
+              ? texts.selectAllMatches
+              : texts.selectAll(everything.count)}
         </Button>
       )}
       <Button
         leftSection={<IconPlayerStop size={14} />}
         disabled={!toCancel.may || live.length === 0}
-        title={toCancel.why ?? (live.length === 0 ? 'All selected jobs have ended' : undefined)}
+        title={toCancel.why ?? (live.length === 0 ? texts.allSelectedJobsHaveEnded : undefined)}
         onClick={() => ask(false)}
       >
         Cancel {live.length > 0 && formatCount(live.length)}
       </Button>
       {toCancel.may && beingCancelled.length > 0 && (
-        <Button onClick={() => ask(true)}>Stop {formatCount(running.length)} now</Button>
+        <Button onClick={() => ask(true)}>{texts.stopNow2(running.length)}</Button>
       )}
       <Button
         leftSection={<IconRefresh size={14} />}
         disabled={!toRun.may || ended.length === 0}
-        title={toRun.why ?? (ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs')}
+        title={toRun.why ?? (ended.length === 0 ? texts.noSelectedJobHasEnded : texts.runEndedJobsAgainAsNew)}
         onClick={() => start(actions.retry(ended))}
       >
         Retry {ended.length > 0 && formatCount(ended.length)}
@@ -92,31 +93,31 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       {toRun.may && unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}
-          title="The node is unreachable: queue the jobs for other nodes"
+          title={texts.theNodeIsUnreachableQueueThe}
           onClick={() => setAsking('elsewhere')}
         >
-          Run elsewhere {formatCount(unknown.length)}
+          {texts.runElsewhere2(unknown.length)}
         </Button>
       )}
       {mayOrder && queued.length > 0 && (
         <>
           <Menu position="top" zIndex={OVER_NOTICES}>
             <Menu.Target>
-              <Button rightSection={<IconChevronDown size={13} />}>Order</Button>
+              <Button rightSection={<IconChevronDown size={13} />}>{texts.order}</Button>
             </Menu.Target>
             <Menu.Dropdown>
-              <Menu.Label>{plural(queued.length, 'queued job')}</Menu.Label>
+              <Menu.Label>{plural(queued.length, texts.queuedJob)}</Menu.Label>
               <Menu.Item
                 leftSection={<IconArrowBarToUp size={14} />}
                 onClick={() => start(actions.reorder(queued, 'front'))}
               >
-                Move to front of queue
+                {texts.moveToFrontOfQueue}
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconArrowBarToDown size={14} />}
                 onClick={() => start(actions.reorder(queued, 'back'))}
               >
-                Move to back of queue
+                {texts.moveToBackOfQueue}
               </Menu.Item>
             </Menu.Dropdown>
           </Menu>
@@ -130,8 +131,8 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       )}
       <ActionIcon
         className={classes.clearMarks}
-        aria-label="Clear selection"
-        title="Clear selection (Esc)"
+        aria-label={texts.clearSelection}
+        title={texts.clearSelectionEsc}
         onClick={onClear}
       >
         <IconX size={15} />
@@ -139,10 +140,10 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       {asking !== null && (
         <ConfirmDialog
           title={titleOf(asking, groups)}
-          act={{ cancel: 'Cancel jobs', force: 'Stop now', elsewhere: 'Run elsewhere' }[asking]}
+          act={{ cancel: texts.cancelJobs, force: texts.stopNow, elsewhere: texts.runElsewhere }[asking]}
           onAct={() => (asking === 'elsewhere' ? start(actions.runElsewhere(unknown)) : cancel(asking === 'force'))}
           focusesAct
-          keep="Keep jobs"
+          keep={texts.keepJobs}
           onClose={() => setAsking(null)}
         >
           {textOf(asking, groups)}
@@ -173,18 +174,18 @@ function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Gro
 }
 
 function titleOf(asking: Asking, { live, running, unknown }: Groups): string {
-  if (asking === 'elsewhere') return `Run ${plural(unknown.length, 'job')} elsewhere?`
-  return `Cancel ${plural(asking === 'force' ? running.length : live.length, 'job')}?`
+  if (asking === 'elsewhere') return texts.runJobElsewhere(unknown.length)
+  return texts.cancelJob(asking === 'force' ? running.length : live.length)
 }
 
 function textOf(asking: Asking, { live, running, unknown }: Groups): string {
   if (asking === 'elsewhere')
-    return `The node is unreachable, so it is unknown whether the ${unknown.length === 1 ? 'job still runs' : 'jobs still run'} there. ${unknown.length === 1 ? 'It is' : 'They are'} queued again for other nodes and may run twice. Scrapdeck marks such jobs.`
-  const stop = `${plural(running.length, 'running job')} will be ${
-    asking === 'force' ? 'killed without closing the spider' : 'asked to stop. Each spider finishes its open requests'
+    return `The node is unreachable, so it is unknown whether the ${unknown.length === 1 ? texts.jobStillRuns : texts.jobsStillRun} there. ${unknown.length === 1 ? texts.itIs : texts.theyAre} queued again for other nodes and may run twice. Scrapdeck marks such jobs.`
+  const stop = `${plural(running.length, texts.runningJob)} will be ${
+    asking === 'force' ? texts.killedWithoutClosingTheSpider : texts.askedToStopEachSpiderFinishes
   }. Scraped items are kept.`
   const waiting = live.length - running.length
-  return asking === 'cancel' && waiting > 0 ? `${stop} ${plural(waiting, 'queued job')} will leave the queue.` : stop
+  return asking === 'cancel' && waiting > 0 ? texts.queuedJobWillLeaveTheQueue(stop, waiting) : stop
 }
 
 interface PopoverFormProps {
@@ -240,12 +241,18 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
     const shared = queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0
     setPriority(Math.min(shared, max ?? shared))
   }
-  const title = `Priority of ${plural(queued.length, 'queued job')}`
+  const title = texts.priorityOfQueuedJob(queued.length)
   return (
-    <PopoverForm word="Priority" title={title} act="Set priority" onOpen={showShared} onSubmit={() => onSet(priority)}>
+    <PopoverForm
+      word={texts.priority}
+      title={title}
+      act={texts.setPriority}
+      onOpen={showShared}
+      onSubmit={() => onSet(priority)}
+    >
       <NumberInput
         aria-label={title}
-        description={reason ?? 'Higher runs first. Default: 0'}
+        description={reason ?? texts.higherRunsFirstDefault0}
         title={why}
         value={priority}
         {...(max !== undefined && { max, clampBehavior: 'strict' as const })}
@@ -268,28 +275,28 @@ function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
   const [tags, setTags] = useState<string[]>([])
   const node = nodes.find(({ id }) => id === nodeId)
   const move = () => {
-    if (kind === 'any') onMove({ nodeId: null, tags: [] }, 'any node')
-    else if (kind === 'tags') onMove({ nodeId: null, tags }, `nodes with ${tags.map((tag) => `#${tag}`).join(' ')}`)
+    if (kind === 'any') onMove({ nodeId: null, tags: [] }, texts.anyNode)
+    else if (kind === 'tags') onMove({ nodeId: null, tags }, texts.nodesWith(tags.map((tag) => `#${tag}`).join(' ')))
     else if (node !== undefined) onMove({ nodeId: node.id, tags: [] }, node.name)
   }
   return (
     <PopoverForm
-      word="Move"
-      title={`Placement of ${plural(queued.length, 'queued job')}`}
-      act={`Move ${plural(queued.length, 'job')}`}
+      word={texts.move}
+      title={texts.placementOfQueuedJob(queued.length)}
+      act={texts.moveJob(queued.length)}
       isReady={kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)}
       onSubmit={move}
     >
       <SegmentedControl
-        aria-label="Where"
+        aria-label={texts.where}
         value={kind}
         onChange={setKind}
-        data={optionsOf({ node: 'One node', tags: 'By tag', any: 'Any node' })}
+        data={optionsOf({ node: texts.oneNode, tags: texts.byTag, any: texts.anyNode2 })}
       />
       {kind === 'node' && (
         <Select
-          aria-label="Node"
-          placeholder="Choose a node"
+          aria-label={texts.node}
+          placeholder={texts.chooseANode}
           searchable
           limit={100}
           value={nodeId}
@@ -300,8 +307,8 @@ function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
       )}
       {kind === 'tags' && (
         <MultiSelect
-          aria-label="Tags"
-          placeholder={tags.length === 0 ? 'All of these tags' : undefined}
+          aria-label={texts.tags}
+          placeholder={tags.length === 0 ? texts.allOfTheseTags : undefined}
           searchable
           hidePickedOptions
           value={tags}

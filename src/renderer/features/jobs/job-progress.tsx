@@ -5,22 +5,23 @@ import { LineChart } from '../../ui/charts/line-chart.tsx'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './job-detail-pane.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const MINUTE_MS = 60_000
 
 const NOTES: Record<string, string> = {
-  retries: 'Retried requests',
-  gaveUpRetries: 'Requests given up after retries',
-  timeouts: 'Timeouts',
-  downloadErrors: 'Failed downloads',
-  redirects: 'Redirects',
-  duplicates: 'Duplicate requests filtered',
-  offsite: 'Offsite requests filtered',
-  robotsForbidden: 'Requests forbidden by robots.txt',
-  ignoredResponses: 'Ignored responses',
-  droppedItems: 'Dropped items',
-  deprecations: 'Deprecation warnings',
-  otherWarnings: 'Other warnings'
+  retries: texts.retriedRequests,
+  gaveUpRetries: texts.requestsGivenUpAfterRetries,
+  timeouts: texts.timeouts,
+  downloadErrors: texts.failedDownloads,
+  redirects: texts.redirects,
+  duplicates: texts.duplicateRequestsFiltered,
+  offsite: texts.offsiteRequestsFiltered,
+  robotsForbidden: texts.requestsForbiddenByRobotsTxt,
+  ignoredResponses: texts.ignoredResponses,
+  droppedItems: texts.droppedItems,
+  deprecations: texts.deprecationWarnings,
+  otherWarnings: texts.otherWarnings
 }
 
 /** Pages and items over time, and what the log tells beside its counts. */
@@ -29,33 +30,38 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
   const statuses = Object.entries(responses).toSorted(([, one], [, other]) => other - one)
   const noted = Object.entries(notes).filter(([, count]) => count > 0)
   const versions = [
-    figures.scrapyVersion === null ? null : `Scrapy ${figures.scrapyVersion}`,
-    figures.pythonVersion === null ? null : `Python ${figures.pythonVersion}`
+    figures.scrapyVersion === null ? null : texts.scrapy(figures.scrapyVersion),
+    figures.pythonVersion === null ? null : texts.python(figures.pythonVersion)
   ].filter((words) => words !== null)
   return (
-    <Flex aria-label="Progress" component="section" direction="column" gap={12} className={classes.usage}>
+    <Flex aria-label={texts.progress} component="section" direction="column" gap={12} className={classes.usage}>
       {series !== null && <SeriesCharts series={series} job={job} figures={figures} />}
-      {isPartial && <p className="tone-wait">Parts of the log could not be read: these figures may be too low.</p>}
+      {isPartial && <p className="tone-wait">{texts.partsOfTheLogCouldNot}</p>}
       <div>
-        <h3>From the log</h3>
+        <h3>{texts.fromTheLog}</h3>
         <table className={classes.table}>
           <tbody>
             {statuses.map(([status, count]) => (
-              <Row key={status} name={`Responses ${status}`} isBad={/^[45]/.test(status)} value={formatCount(count)} />
+              <Row
+                key={status}
+                name={texts.responses(status)}
+                isBad={/^[45]/.test(status)}
+                value={formatCount(count)}
+              />
             ))}
             {noted.map(([kind, count]) => (
               <Row key={kind} name={NOTES[kind] ?? kind} value={formatCount(count)} />
             ))}
             {isLive && figures.lastPageAtMs !== null && (
-              <Row name="Last page" value={<RelativeTime atMs={figures.lastPageAtMs} suffix=" ago" />} />
+              <Row name={texts.lastPage} value={<RelativeTime atMs={figures.lastPageAtMs} suffix=" ago" />} />
             )}
             {isLive && figures.lastItemAtMs !== null && (
-              <Row name="Last item" value={<RelativeTime atMs={figures.lastItemAtMs} suffix=" ago" />} />
+              <Row name={texts.lastItem} value={<RelativeTime atMs={figures.lastItemAtMs} suffix=" ago" />} />
             )}
-            {figures.resumedWith !== null && <Row name="Resumed" value={figures.resumedWith} />}
-            {figures.shutdownReason !== null && <Row name="Shutdown" value={figures.shutdownReason} />}
-            {versions.length > 0 && <Row name="Versions" value={versions.join(', ')} />}
-            <Row name="Log" value={`${formatCount(figures.lines)} lines, ${formatBytes(figures.bytes)}`} />
+            {figures.resumedWith !== null && <Row name={texts.resumed} value={figures.resumedWith} />}
+            {figures.shutdownReason !== null && <Row name={texts.shutdown} value={figures.shutdownReason} />}
+            {versions.length > 0 && <Row name={texts.versions} value={versions.join(', ')} />}
+            <Row name={texts.log} value={texts.lines(figures.lines, formatBytes(figures.bytes))} />
           </tbody>
         </table>
       </div>
@@ -92,13 +98,13 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
   return (
     <>
       {(pages !== null || series.pages.at(-1) !== 0) && (
-        <LineChart title="Pages per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('pages')} {...shared} />
+        <LineChart title={texts.pagesPerMinute} tone={isLive ? 'run' : 'off'} points={pointsOf('pages')} {...shared} />
       )}
       {series.items.at(-1) !== 0 && (
-        <LineChart title="Items per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('items')} {...shared} />
+        <LineChart title={texts.itemsPerMinute} tone={isLive ? 'run' : 'off'} points={pointsOf('items')} {...shared} />
       )}
       {series.errors.at(-1) !== 0 && (
-        <LineChart title="Errors per minute" tone="bad" points={pointsOf('errors')} {...shared} />
+        <LineChart title={texts.errorsPerMinute} tone="bad" points={pointsOf('errors')} {...shared} />
       )}
     </>
   )

@@ -6,6 +6,7 @@ import { useApi } from '../../api/api.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** Only a longer delay is worth showing: normally a job is queued at its scheduled time. */
 const LATE_MS = 60_000
@@ -30,7 +31,7 @@ export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: bool
     <span>
       {!isWhole && 'by '}
       {name === null ? (
-        <span className="dim">(deleted schedule)</span>
+        <span className="dim">{texts.deletedSchedule}</span>
       ) : (
         <Link to="/schedules" search={{ schedule: scheduleId }}>
           {name}
@@ -42,7 +43,7 @@ export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: bool
           <time dateTime={new Date(nominalMs).toISOString()} title={formatInstant(nominalMs)}>
             {isWhole ? formatInstant(nominalMs) : formatMoment(nominalMs, nowMs)}
           </time>
-          {isWhole && lateMs >= LATE_MS && <span className="dim">, made {formatAge(lateMs)} later</span>}
+          {isWhole && lateMs >= LATE_MS && <span className="dim">{texts.madeLater(formatAge(lateMs))}</span>}
         </>
       )}
     </span>

@@ -16,6 +16,7 @@ import { useApi } from '../../api/api.tsx'
 import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import jobErrorsClasses from './job-errors.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** What the run did according to its log, live; its errors, its resource usage, and Scrapy's closing stats. */
 export function JobStats({ detail }: { detail: JobDetail }) {
@@ -24,7 +25,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
   const figures = useRunFigures(job.id)
-  if (runtimeMs === null) return <EmptyState title="No stats yet">Figures appear when the job runs.</EmptyState>
+  if (runtimeMs === null) return <EmptyState title={texts.noStatsYet}>{texts.figuresAppearWhenTheJobRuns}</EmptyState>
   // The rate of the last minute while it runs; afterwards the mean.
   const perMinute = (count: number | null, now: number | null | undefined) => {
     if (figures?.isLive === true && now != null) return Math.round(now)
@@ -34,10 +35,10 @@ export function JobStats({ detail }: { detail: JobDetail }) {
     <>
       <dl className={classes.figures}>
         <Figure name="Pages" value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
-        <Figure name="Items" value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
-        <Figure name="Errors" value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
+        <Figure name={texts.items} value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
+        <Figure name={texts.errors} value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
         <div>
-          <dt>Runtime</dt>
+          <dt>{texts.runtime}</dt>
           <dd>{formatRuntime(runtimeMs)}</dd>
         </div>
       </dl>
@@ -46,12 +47,10 @@ export function JobStats({ detail }: { detail: JobDetail }) {
       <JobUsage detail={detail} />
       {job.outcome === 'succeeded' && <JobExpectations jobId={job.id} />}
       <section>
-        <h2 className={classes.sectionTitle}>Scrapy’s stats</h2>
+        <h2 className={classes.sectionTitle}>{texts.scrapysStats}</h2>
         {stats === null ? (
           <p className="dim">
-            {job.state === 'ended'
-              ? 'The log has no closing stats: the run was interrupted, or its settings hide them (STATS_DUMP, LOG_LEVEL).'
-              : 'All other stats appear when the job ends.'}
+            {job.state === 'ended' ? texts.theLogHasNoClosingStats : texts.allOtherStatsAppearWhenThe}
           </p>
         ) : (
           <table className={classes.table}>
@@ -86,7 +85,7 @@ function Figure({ name, value, rate = null, tone }: FigureProps) {
       <dd className={tone}>
         <Count value={value} />
       </dd>
-      {rate !== null && <small>{formatCount(rate)}/min</small>}
+      {rate !== null && <small>{texts.min(rate)}</small>}
     </div>
   )
 }
@@ -103,9 +102,9 @@ function JobErrors({ job }: { job: Job }) {
   const { query } = useApi()
   const errors = useQuery(query.errors.ofJob.queryOptions({ input: { jobId: job.id } }))
   return (
-    <section aria-label="Errors">
-      <h2>Errors</h2>
-      <QueryState query={errors} what="the errors" rows={2}>
+    <section aria-label={texts.errors}>
+      <h2>{texts.errors}</h2>
+      <QueryState query={errors} what={texts.theErrors} rows={2}>
         {({ errors: all }) =>
           all.length > 0 ? (
             <ul className={jobErrorsClasses.list}>
@@ -122,13 +121,13 @@ function JobErrors({ job }: { job: Job }) {
                   <Flex component="span" gap="0 12px" wrap="wrap">
                     {group.state !== 'open' && <ErrorStateText group={group} />}
                     <span>{plural(occurrence.count, 'time')}</span>
-                    {group.jobCount > 1 && <span className="dim">in {formatCount(group.jobCount)} jobs</span>}
+                    {group.jobCount > 1 && <span className="dim">{texts.inJobs(group.jobCount)}</span>}
                     {occurrence.attemptNumber > 1 && <span className="dim">attempt {occurrence.attemptNumber}</span>}
                     <span className="dim">
                       <RelativeTime atMs={occurrence.lastSeenMs} suffix=" ago" />
                     </span>
                     <Link to="/logs" search={logSearchOf(occurrence)}>
-                      Line {formatCount(occurrence.line)}
+                      {texts.line(occurrence.line)}
                     </Link>
                   </Flex>
                 </li>
@@ -137,10 +136,10 @@ function JobErrors({ job }: { job: Job }) {
           ) : (
             <p className="dim">
               {job.errors === 0
-                ? 'No errors were logged.'
+                ? texts.noErrorsWereLogged
                 : job.state === 'ended'
-                  ? 'The errors of this run were not recorded. Its log may still have them.'
-                  : 'Errors of a running job are grouped within half a minute.'}
+                  ? texts.theErrorsOfThisRunWere
+                  : texts.errorsOfARunningJobAre}
             </p>
           )
         }

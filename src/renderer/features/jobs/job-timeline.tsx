@@ -7,6 +7,7 @@ import { WaitingText } from '../../ui/waiting.tsx'
 import { evidenceLine, keyWords, timeOfDayMs, valueWords } from './evidence-words.ts'
 import { formatDay, formatMoment, localZone } from '../../ui/moment.ts'
 import classes from './job-timeline.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 interface JobTimelineProps {
   detail: JobDetail
@@ -32,7 +33,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
       {job.state === 'queued' && (
         <li data-tone="wait">
           <div className={classes.step}>
-            <span>Waiting</span>
+            <span>{texts.waiting2}</span>
           </div>
           <p className={classes.more}>
             <WaitingText waiting={job.waiting} />
@@ -43,14 +44,14 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
         <li data-tone="lost">
           <div className={classes.step}>
             <span className={`${classes.text} grow break`}>
-              {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} is unreachable: state unknown since then
+              {job.nodeId === null ? texts.theNode : nodeName(job.nodeId)} is unreachable: state unknown since then
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
               {formatMoment(unknown.sinceMs, Date.now())}
             </time>
           </div>
           {unknown.lastSeenAtMs !== null && (
-            <p className={classes.more}>last response at {formatMoment(unknown.lastSeenAtMs, Date.now())}</p>
+            <p className={classes.more}>{texts.lastResponseAt(formatMoment(unknown.lastSeenAtMs, Date.now()))}</p>
           )}
         </li>
       )}
@@ -109,7 +110,7 @@ function Step({ step, before, nodeName }: StepProps) {
 /** A noticeable wait between being queued and being sent. */
 function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
   if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
-  return <p className={`${classes.waited} small`}>waited {formatAge(step.atMs - before.atMs)}</p>
+  return <p className={`${classes.waited} small`}>{texts.waited(formatAge(step.atMs - before.atMs))}</p>
 }
 
 const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
@@ -129,14 +130,13 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
 
 /** What a step of these kinds means, in addition to the engine's text. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
-  limit_hit: 'The job exceeded a limit. Scrapdeck asks it to stop and kills it if it does not.',
-  released: 'The job is no longer held: it waits for its turn.',
-  given_up: 'The node was given up, so the job was queued for other nodes. It may run twice.',
-  seen_again: 'The node lists the job again after it was given up or lost, or lists it twice.',
-  log_kept: 'The log may end before the run did.',
-  taken_back:
-    'The node accepted the job but did not start it. It was removed from the node’s queue and did not run there.',
-  changed: 'An operator changed the priority, order or placement.'
+  limit_hit: texts.theJobExceededALimitScrapdeck,
+  released: texts.theJobIsNoLongerHeld,
+  given_up: texts.theNodeWasGivenUpSo,
+  seen_again: texts.theNodeListsTheJobAgain,
+  log_kept: texts.theLogMayEndBeforeThe,
+  taken_back: texts.theNodeAcceptedTheJobBut,
+  changed: texts.anOperatorChangedThePriority
 }
 
 function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
@@ -150,7 +150,7 @@ function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
  */
 export function formatStepTime(atMs: number, beforeMs: number | undefined, nowMs = Date.now()): string {
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
-  if (sinceMs >= 0 && sinceMs < 1000) return `+${Math.round(sinceMs)} ms`
+  if (sinceMs >= 0 && sinceMs < 1000) return texts.ms4(Math.round(sinceMs))
   if (sinceMs >= 0 && sinceMs < 60_000) return `+${(sinceMs / 1000).toFixed(1)} s`
   const [day, before] = [atMs, beforeMs ?? nowMs].map((oneMs) => formatDay(oneMs, nowMs, localZone()))
   return day === before ? timeOfDayMs.format(atMs) : `${day}, ${timeOfDayMs.format(atMs)}`

@@ -10,6 +10,7 @@ import { formatCpuShare, formatMemory, formatSeconds } from '../../ui/numbers.ts
 import { ErrorState } from '../../ui/states.tsx'
 import { LineChart } from '../../ui/charts/line-chart.tsx'
 import classes from './job-detail-pane.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 2000
 const MEGABYTE = 1_048_576
@@ -32,12 +33,14 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   const memoryMegabytes = effectiveLimits(ofProject ?? null, job.limits)?.memoryMegabytes
   const shared = { startedAtMs, tone: isLive ? 'run' : 'off', lookAtMs, onLook: setLookAtMs } as const
   return (
-    <Flex aria-label="Memory and CPU" component="section" direction="column" gap={12} className={classes.usage}>
-      {usage.isError && <ErrorState what="memory and CPU" error={usage.error} onRetry={() => void usage.refetch()} />}
+    <Flex aria-label={texts.memoryAndCpu} component="section" direction="column" gap={12} className={classes.usage}>
+      {usage.isError && (
+        <ErrorState what={texts.memoryAndCpu2} error={usage.error} onRetry={() => void usage.refetch()} />
+      )}
       {samples.length > 1 ? (
         <>
           <LineChart
-            title="Memory"
+            title={texts.memory}
             points={samples.map(({ atMs, memoryBytes }) => ({ atMs, value: memoryBytes }))}
             format={formatMemory}
             isBinary
@@ -53,11 +56,7 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
         </>
       ) : (
         usage.isSuccess && (
-          <p className="dim">
-            {isLive
-              ? 'Memory and CPU samples appear shortly after the start.'
-              : 'The samples of this run have expired.'}
-          </p>
+          <p className="dim">{isLive ? texts.memoryAndCpuSamplesAppearShortly : texts.theSamplesOfThisRunHave}</p>
         )
       )}
       <Figures attempt={attempt} samples={samples} isLive={isLive} />
@@ -73,31 +72,31 @@ function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: Usag
   const cpuSeconds = attempt.cpuSeconds ?? cpuSecondsOf(samples)
   if (peakBytes === 0 && cpuSeconds === null) return null
   return (
-    <table className={classes.usageTable} aria-label="Usage">
+    <table className={classes.usageTable} aria-label={texts.usage}>
       <thead>
         <tr>
           <td />
-          {isLive && <th scope="col">now</th>}
-          <th scope="col">peak</th>
-          <th scope="col">total</th>
+          {isLive && <th scope="col">{texts.now}</th>}
+          <th scope="col">{texts.peak}</th>
+          <th scope="col">{texts.total}</th>
         </tr>
       </thead>
       <tbody>
         <tr>
-          <th scope="row">Memory</th>
+          <th scope="row">{texts.memory}</th>
           {isLive && <td>{now === undefined ? '–' : formatMemory(now.memoryBytes)}</td>}
           <td>{peakBytes === 0 ? '–' : formatMemory(peakBytes)}</td>
           <td />
         </tr>
         <tr>
-          <th scope="row">CPU</th>
+          <th scope="row">{texts.cpu}</th>
           {isLive && <td>{now === undefined ? '–' : formatCpuShare(now.cpuShare)}</td>}
           <td>{peakShare === 0 ? '–' : formatCpuShare(peakShare)}</td>
           <td>{cpuSeconds === null ? '–' : formatSeconds(cpuSeconds)}</td>
         </tr>
         {now !== undefined && now.processes > 1 && (
           <tr>
-            <th scope="row">Processes</th>
+            <th scope="row">{texts.processes}</th>
             <td>{now.processes}</td>
             <td>{Math.max(...samples.map(({ processes }) => processes))}</td>
             <td />
@@ -122,9 +121,9 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
   const limits = limitsInForce(effectiveLimits(ofProject, job.limits))
   return (
     <div>
-      <h3>Limits</h3>
+      <h3>{texts.limits}</h3>
       {limits.length === 0 ? (
-        <p className="dim">No limits: the job runs until it finishes or is cancelled.</p>
+        <p className="dim">{texts.noLimitsTheJobRunsUntil}</p>
       ) : (
         <table className={classes.table}>
           <tbody>
@@ -132,7 +131,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
               <tr key={name}>
                 <th scope="row">{label}</th>
                 <td>
-                  {value} <span className="faint">· {job.limits?.[name] == null ? 'project' : 'this job'}</span>
+                  {value} <span className="faint">· {job.limits?.[name] == null ? 'project' : texts.thisJob}</span>
                 </td>
               </tr>
             ))}

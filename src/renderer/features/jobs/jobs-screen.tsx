@@ -10,7 +10,6 @@ import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-dialogs.ts'
 import type { JobsSearch } from '../../state/search.ts'
-import { formatCount } from '../../ui/numbers.ts'
 import { EmptyState, ErrorState, NoMatch, RowsSkeleton } from '../../ui/states.tsx'
 import { usePages, PAGED } from '../../ui/list-screen.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
@@ -27,6 +26,7 @@ import { useJobActions } from './use-job-actions.ts'
 import { ORDERED_MAX, useQueueOrder } from './use-queue-order.ts'
 import { readJobs } from '../../api/read-jobs.ts'
 import { notifyError } from '../../ui/notify.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const route = getRouteApi('/jobs')
 const PAGE_ROWS = 200
@@ -88,11 +88,11 @@ export function JobsScreen() {
   const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
   const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)
 
-  useKeys('Jobs', [
-    { key: '/', label: 'Filter', run: () => filterInput.current?.focus() },
+  useKeys(texts.jobs, [
+    { key: '/', label: texts.filter, run: () => filterInput.current?.focus() },
     {
       key: 'Escape',
-      label: 'Close the job, then clear the selection',
+      label: texts.closeTheJobThenClearThe,
       run: () => (search.job === undefined ? clearMarks() : setSearch({ job: undefined, tab: undefined }))
     }
   ])
@@ -100,16 +100,16 @@ export function JobsScreen() {
   const facetList = <JobFacets facets={facets.data} search={search} nodeName={nodeName} onChange={setFilter} />
   return (
     <div className={`${classes.screen} grow`}>
-      <nav className={`${classes.facets} fixed`} aria-label="Filters">
+      <nav className={`${classes.facets} fixed`} aria-label={texts.filters}>
         {facetList}
       </nav>
-      <section className={`${classes.list} grow`} aria-label="Jobs">
-        <h1 className="visually-hidden">Jobs</h1>
+      <section className={`${classes.list} grow`} aria-label={texts.jobs}>
+        <h1 className="visually-hidden">{texts.jobs}</h1>
         <div className={classes.toolbar}>
           <Popover position="bottom-start" shadow="md" width={220}>
             <Popover.Target>
               <Button className={classes.facetsButton} leftSection={<IconAdjustmentsHorizontal size={14} />}>
-                Filters
+                {texts.filters}
               </Button>
             </Popover.Target>
             <Popover.Dropdown className={classes.facetsDropdown}>{facetList}</Popover.Dropdown>
@@ -125,11 +125,11 @@ export function JobsScreen() {
         {isQueue && rows.length > 0 && (
           <Flex component="p" align="center" gap="2px 10px" wrap="wrap" className={`${classes.order} dim`}>
             {queue.isOrdered
-              ? `Queue order${mayOrder ? ': drag a row, or move it with Alt ↑ and Alt ↓' : ''}.`
+              ? `Queue order${mayOrder ? texts.dragARowOrMoveIt : ''}.`
               : queue.isReading
-                ? 'Loading the queue order…'
-                : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs are queued. Filter the list to see and change their order.`}
-            <Link to="/queue">Limits, weights and pauses</Link>
+                ? texts.loadingTheQueueOrder
+                : texts.newestFirstMoreThanJobsAre(ORDERED_MAX)}
+            <Link to="/queue">{texts.limitsWeightsAndPauses}</Link>
           </Flex>
         )}
         {marked.length > 0 && (
@@ -146,12 +146,12 @@ export function JobsScreen() {
             }
           />
         )}
-        {list.isError && <ErrorState what="the jobs" error={list.error} onRetry={() => void list.refetch()} />}
+        {list.isError && <ErrorState what={texts.theJobs} error={list.error} onRetry={() => void list.refetch()} />}
         {list.isPending ? (
           <RowsSkeleton rows={16} />
         ) : (
           <VirtualTable
-            label="Jobs"
+            label={texts.jobs}
             rows={queue.ordered}
             rowId={rowId}
             columns={columns}
@@ -211,23 +211,22 @@ function NoJobs({ search, nodes, onClear }: NoJobsProps) {
     return (
       <EmptyState
         icon={<IconStack2 size={28} />}
-        title="No jobs yet"
+        title={texts.noJobsYet}
         action={
           may && (
             <Button variant="filled" onClick={() => openRunDialog()}>
-              Run spider
+              {texts.runSpider}
             </Button>
           )
         }
       >
-        A job is one run of a spider. Jobs from you, a schedule or a Scrapyd client wait in one queue until a node has a
-        free slot.
+        {texts.aJobIsOneRunOf}
       </EmptyState>
     )
   }
   const words = search.text === undefined ? [] : [`“${search.text}”`]
   return (
-    <NoMatch icon={<IconListSearch size={28} />} title="No matching jobs" onClear={onClear}>
+    <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatchingJobs} onClear={onClear}>
       <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
     </NoMatch>
   )
@@ -273,7 +272,7 @@ function useMarks(rows: readonly Job[], filter: JobFilter) {
       setBeyond(kept)
       setMarks(new Set(kept.keys()))
     } catch (error) {
-      notifyError('Could not select all matches', error)
+      notifyError(texts.couldNotSelectAllMatches, error)
     } finally {
       if (mine === reading.current) setRead(null)
     }

@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router'
 import type { Job, ErrorGroup, ErrorOccurrence } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { logSearchOf } from '../../ui/errors/error-group.tsx'
-import { formatCount } from '../../ui/numbers.ts'
 import classes from './job-detail-pane.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** The log line that says why a job failed, with a link to it if its place is known. */
 export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; line: string }) {
@@ -13,13 +13,13 @@ export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; 
   const occurrence = occurrenceOf(line, data?.errors ?? [])
   return (
     <div className={`${classes.kill} small`}>
-      <span className="visually-hidden">Last error: </span>
+      <span className="visually-hidden">{texts.lastError}</span>
       {line}
       {occurrence !== null && (
         <>
           {' '}
           <Link to="/logs" search={logSearchOf(occurrence)}>
-            Line {formatCount(occurrence.line)}
+            {texts.line(occurrence.line)}
           </Link>
         </>
       )}

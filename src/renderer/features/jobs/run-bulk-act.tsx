@@ -7,6 +7,7 @@ import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
 import classes from './bulk-act.module.css'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 1_000
 /** After this many polls without progress the list shows the rest: an unreachable node may keep a job for hours. */
@@ -65,7 +66,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     setTimeout(() => close(id), SHOWN_AFTER_MS)
   } catch (error) {
     close(id)
-    notifyError(`${plan.doing} ${plural(plan.ids.length, 'job')} failed`, error)
+    notifyError(texts.jobFailed(plan.doing, plan.ids.length), error)
   }
 }
 
@@ -100,9 +101,9 @@ function close(id: string): void {
 
 /** `Cancelled 3,200 of 10,000 jobs`. */
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
-  if (state === 'asked' && count === 0) return `${doing} ${plural(ids.length, 'job')}: requested`
+  if (state === 'asked' && count === 0) return texts.jobRequested(doing, ids.length)
   if (count >= ids.length) return `${done} ${plural(ids.length, 'job')}`
-  return `${done} ${formatCount(count)} of ${plural(ids.length, 'job')}`
+  return texts.ofJob(done, count, ids.length)
 }
 
 function BulkActNotice({ id }: { id: string }) {
@@ -113,7 +114,7 @@ function BulkActNotice({ id }: { id: string }) {
     try {
       await act.undo?.()
     } catch (error) {
-      notifyError('Could not undo', error)
+      notifyError(texts.couldNotUndo, error)
     }
   }
   const isUnderWay = act.state === 'asked' || (act.state === 'confirmed' && act.count < act.ids.length)
@@ -130,16 +131,16 @@ function BulkActNotice({ id }: { id: string }) {
             value={(act.count / act.ids.length) * 100}
             animated={act.count === 0}
             striped={act.count === 0}
-            aria-label="Progress"
+            aria-label={texts.progress}
           />
         )}
       </Stack>
       {act.undo !== null && (
         <Button aria-describedby={`${id}-words`} onClick={() => void undo()}>
-          Undo
+          {texts.undo}
         </Button>
       )}
-      <CloseButton size="sm" aria-label="Close (continues in the background)" onClick={() => close(id)} />
+      <CloseButton size="sm" aria-label={texts.closeContinuesInTheBackground} onClick={() => close(id)} />
     </Group>
   )
 }

@@ -21,6 +21,7 @@ import { type AwayOf, JobStatusCell } from './job-columns.tsx'
 import classes from './running-screen.module.css'
 import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** Every process that runs on the fleet. */
 export function RunningScreen() {
@@ -60,18 +61,18 @@ export function RunningScreen() {
 
   return (
     <ListScreen
-      title="Running"
+      title={texts.running}
       note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
       filterBox={{
-        label: 'Filter running jobs',
-        placeholder: 'Spider, node, version, PID',
+        label: texts.filterRunningJobs,
+        placeholder: texts.spiderNodeVersionPid,
         value: filter,
         onChange: setFilter
       }}
       query={running}
-      what="the running jobs"
+      what={texts.theRunningJobs}
       table={{
-        label: 'Running jobs',
+        label: texts.runningJobs,
         rows,
         rowId: idOf,
         columns,
@@ -84,20 +85,19 @@ export function RunningScreen() {
           filter === '' ? (
             <EmptyState
               icon={<IconActivity size={28} />}
-              title="Nothing is running"
+              title={texts.nothingIsRunning}
               action={
                 mayRun && (
                   <Button variant="filled" onClick={() => openRunDialog()}>
-                    Run spider
+                    {texts.runSpider}
                   </Button>
                 )
               }
             >
-              Jobs appear here while they are on a node, with their process, memory, pages and items. External jobs that
-              a node lists also appear here.
+              {texts.jobsAppearHereWhileTheyAre}
             </EmptyState>
           ) : (
-            <NoMatch title={`No running jobs match “${filter}”`} onClear={() => setFilter('')} />
+            <NoMatch title={texts.noRunningJobsMatch(filter)} onClear={() => setFilter('')} />
           )
       }}
     />
@@ -113,10 +113,10 @@ function totalsOf(jobs: readonly RunningJob[], total: number, external: number):
   const memoryBytes = sum(({ usage }) => usage?.memoryBytes)
   const pages = Math.round(sum(({ pagesPerMinute }) => pagesPerMinute))
   return joinFacts(
-    total > jobs.length ? `the oldest ${formatCount(jobs.length)} of ${formatCount(total)} jobs` : plural(total, 'job'),
-    external > 0 && `${formatCount(external)} external`,
-    memoryBytes > 0 && `${formatMemory(memoryBytes)} on this computer`,
-    pages > 0 && `${formatCount(pages)} pages/min`
+    total > jobs.length ? texts.theOldestOfJobs(jobs.length, total) : plural(total, 'job'),
+    external > 0 && texts.external(external),
+    memoryBytes > 0 && texts.onThisComputer(formatMemory(memoryBytes)),
+    pages > 0 && texts.pagesMin(pages)
   )
 }
 
@@ -129,7 +129,7 @@ function runningColumns(
   return [
     {
       id: 'status',
-      header: 'Status',
+      header: texts.status,
       width: '114px',
       hideBelowPx: 480,
       sortBy: ({ status }) => status,
@@ -137,15 +137,14 @@ function runningColumns(
     },
     {
       id: 'spider',
-      header: 'Spider',
+      header: texts.spider,
       width: 'minmax(120px, 2fr)',
       sortBy: ({ project, spider }) => `${project}/${spider}`,
       cell: (row) => (
         <SpiderName project={row.project} spider={row.spider}>
           {isExternal(row) && (
-            <span className={classes.external} title={`Not started by Scrapdeck. Job ID on node: ${row.jobid}`}>
-              {' '}
-              external
+            <span className={classes.external} title={texts.notStartedByScrapdeckJobId(row.jobid)}>
+              {texts.external2}
             </span>
           )}
         </SpiderName>
@@ -153,7 +152,7 @@ function runningColumns(
     },
     {
       id: 'node',
-      header: 'Node',
+      header: texts.node,
       width: 'minmax(116px, 1fr)',
       hideBelowPx: 560,
       sortBy: ({ nodeId }) => nodeName(nodeId),
@@ -183,7 +182,7 @@ function runningColumns(
     },
     {
       id: 'memory',
-      header: 'Memory',
+      header: texts.memory,
       width: '78px',
       align: 'end',
       hideBelowPx: 660,
@@ -200,7 +199,7 @@ function runningColumns(
     ),
     {
       id: 'runtime',
-      header: 'Runtime',
+      header: texts.runtime,
       width: '78px',
       align: 'end',
       sortBy: ({ startedAtMs }) => (startedAtMs === null ? null : -startedAtMs),
@@ -209,7 +208,7 @@ function runningColumns(
     },
     {
       id: 'cancel',
-      header: <span className="visually-hidden">Cancel</span>,
+      header: <span className="visually-hidden">{texts.cancel2}</span>,
       width: '40px',
       align: 'end',
       cell: (job) => cancel && <CancelCell job={job} cancel={cancel} />
@@ -234,12 +233,12 @@ const COUNTS: readonly CountColumn[] = [
     ...{ id: 'pageRate', header: 'Pages/min', width: '84px', hideBelowPx: 940 },
     valueOf: ({ pagesPerMinute }) => rounded(pagesPerMinute)
   },
-  { id: 'items', header: 'Items', width: '70px', hideBelowPx: 400, valueOf: ({ items }) => items },
+  { id: 'items', header: texts.items, width: '70px', hideBelowPx: 400, valueOf: ({ items }) => items },
   {
     ...{ id: 'itemRate', header: 'Items/min', width: '84px', hideBelowPx: 940 },
     valueOf: ({ itemsPerMinute }) => rounded(itemsPerMinute)
   },
-  { id: 'errors', header: 'Errors', width: '62px', valueOf: ({ errors }) => errors, isBad: true }
+  { id: 'errors', header: texts.errors, width: '62px', valueOf: ({ errors }) => errors, isBad: true }
 ]
 
 function Value({

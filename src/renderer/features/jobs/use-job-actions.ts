@@ -8,6 +8,7 @@ import type { Client } from '../../api/wire.ts'
 import { cancelSoon, usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { runBulkAct } from './run-bulk-act.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 export type JobActions = ReturnType<typeof jobActions>
 
@@ -35,12 +36,12 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       const send = async () => {
         try {
           const { asked } = await client.jobs.cancel({ ids: [job.id], force })
-          if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} has already ended.`)
+          if (asked.length === 0) notifyDone(texts.nothingToCancelHasAlreadyEnded(name))
           else if (job.state === 'queued')
-            notifyUndo(`Cancelled ${name}.`, () => client.jobs.restore({ ids: [job.id] }))
-          else notifyDone(`Cancel of ${name} requested.`)
+            notifyUndo(texts.cancelled(name), () => client.jobs.restore({ ids: [job.id] }))
+          else notifyDone(texts.cancelOfRequested(name))
         } catch (error) {
-          notifyError(`Could not cancel ${name}`, error)
+          notifyError(texts.couldNotCancel(name), error)
         }
       }
       if (force || job.state === 'queued') await send()
@@ -49,7 +50,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
     async keepOne(job: Job, keep: boolean): Promise<void> {
       try {
         await client.jobs.keep({ ids: [job.id], keep })
-        notifyDone(keep ? 'Retention will not delete this job.' : 'Retention may delete this job again.')
+        notifyDone(keep ? texts.retentionWillNotDeleteThis : texts.retentionMayDeleteThisJobAgain)
       } catch (error) {
         notifyError(`Could not ${keep ? 'keep' : 'release'} ${job.project}/${job.spider}`, error)
       }
@@ -58,10 +59,10 @@ function jobActions(client: Client, mayGoFirst: boolean) {
     async retryOne(job: Job): Promise<Job | null> {
       try {
         const { jobs } = await client.jobs.retry({ ids: [job.id] })
-        notifyDone('Queued the same job again.')
+        notifyDone(texts.queuedTheSameJobAgain)
         return jobs[0] ?? null
       } catch (error) {
-        notifyError(`Could not retry ${job.project}/${job.spider}`, error)
+        notifyError(texts.couldNotRetry(job.project, job.spider), error)
         return null
       }
     },
@@ -73,14 +74,14 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       const ask = async (ids: JobId[]) => (ids.length === 0 ? [] : (await client.jobs.cancel({ ids, force })).asked)
       const send = (ids: JobId[], askAll = ask) =>
         void runBulkAct(client, {
-          doing: 'Cancelling',
-          done: 'Cancelled',
+          doing: texts.cancelling,
+          done: texts.cancelled2,
           rowWord: 'cancelling…',
           ids,
           ask: askAll,
           until: OUTCOMES,
-          pendingWord: 'still stopping',
-          skippedWord: 'had already ended',
+          pendingWord: texts.stillStopping,
+          skippedWord: texts.hadAlreadyEnded,
           // Only jobs that never left the queue can be restored.
           undo: queued.length === 0 ? undefined : (changed) => restore(changed.filter((id) => isQueued.has(id)))
         })
@@ -106,8 +107,8 @@ function jobActions(client: Client, mayGoFirst: boolean) {
     retry(jobs: readonly Job[]): Promise<void> {
       const made: JobId[] = []
       return runBulkAct(client, {
-        doing: 'Running again',
-        done: 'Queued again',
+        doing: texts.runningAgain,
+        done: texts.queuedAgain,
         ids: idsOf(jobs.filter(({ state }) => state === 'ended')),
         ask: async (ids) => {
           const again = await client.jobs.retry({ ids })
@@ -115,41 +116,41 @@ function jobActions(client: Client, mayGoFirst: boolean) {
           return ids.slice(0, again.jobs.length)
         },
         undo: () => inCalls(made, (ids) => client.jobs.cancel({ ids })),
-        skippedWord: 'could not be run again'
+        skippedWord: texts.couldNotBeRunAgain
       })
     },
     setPriority(jobs: readonly Job[], priority: number): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
-        doing: 'Changing the priority of',
-        done: `Priority ${priority} for`,
+        doing: texts.changingThePriorityOf,
+        done: texts.priorityFor(priority),
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
         undo: queued.every((job) => mayGiveBack(job.priority))
           ? giveBack(queued, 'priority', (before, ids) => client.jobs.setPriority({ ids, priority: before }))
           : undefined,
-        skippedWord: 'had left the queue'
+        skippedWord: texts.hadLeftTheQueue
       })
     },
     place(jobs: readonly Job[], placement: Placement, where: string): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
-        doing: 'Moving',
-        done: `Moved to ${where}:`,
+        doing: texts.moving,
+        done: texts.movedTo(where),
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.place({ ids, ...placement })).changed,
         undo: giveBack(queued, 'placement', (before, ids) => client.jobs.place({ ids, ...before })),
-        skippedWord: 'had left the queue'
+        skippedWord: texts.hadLeftTheQueue
       })
     },
     /** `undoTo`: where they were before, if that can be expressed. */
     reorder(jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace): Promise<void> {
-      const where = to === 'front' ? 'to the front' : to === 'back' ? 'to the back' : 'in the queue'
+      const where = to === 'front' ? texts.toTheFront : to === 'back' ? texts.toTheBack : texts.inTheQueue
       const queued = queuedOf(jobs)
       const { priority } = queued[0] ?? { priority: 0 }
       return runBulkAct(client, {
-        doing: `Moving ${where}:`,
-        done: `Moved ${where}:`,
+        doing: texts.moving2(where),
+        done: texts.moved(where),
         series: `order of ${queued.length} from ${queued[0]?.id}`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
@@ -160,16 +161,16 @@ function jobActions(client: Client, mayGoFirst: boolean) {
                 await client.jobs.reorder({ ids: [...changed], to: undoTo })
               }
             : undefined,
-        skippedWord: 'had left the queue'
+        skippedWord: texts.hadLeftTheQueue
       })
     },
     runElsewhere(jobs: readonly Job[]): Promise<void> {
       return runBulkAct(client, {
-        doing: 'Giving up',
-        done: 'Queued for other nodes:',
+        doing: texts.givingUp,
+        done: texts.queuedForOtherNodes,
         ids: idsOf(jobs.filter(({ state }) => state === 'starting' || state === 'running')),
         ask: async (ids) => (await client.jobs.runElsewhere({ ids })).changed,
-        skippedWord: 'unchanged: the node is reachable, or the jobs have ended'
+        skippedWord: texts.unchangedTheNodeIsReachable
       })
     }
   }

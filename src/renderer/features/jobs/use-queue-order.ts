@@ -2,8 +2,8 @@ import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Job } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { showNotice } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import type { JobActions } from './use-job-actions.ts'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /** With more queued jobs than this, the list stays newest first instead of in queue order. */
 export const ORDERED_MAX = 5_000
@@ -61,7 +61,7 @@ export function useQueueOrder({
       const above = rest[index - 1]
       const highest = target?.priority ?? 0
       if (why !== null && highest > 0 && jobs.some(({ priority }) => priority < highest)) {
-        const title = `${plural(jobs.length, 'job')} cannot be moved before jobs of priority ${highest}`
+        const title = texts.jobCannotBeMovedBeforeJobs(jobs.length, highest)
         showNotice({ title, message: why, color: 'red', autoClose: false })
         return
       }

@@ -10,6 +10,7 @@ import { StatusIcon } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './logs-screen.module.css'
+import { texts } from '../../../shared/texts/ui/logs.ts'
 
 interface JobPickerProps {
   isOpen: boolean
@@ -38,9 +39,9 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
           leftSection={<IconPlus size={14} />}
           onClick={() => onOpenChange(!isOpen)}
           aria-expanded={isOpen}
-          aria-label="Open log"
+          aria-label={texts.openLog}
         >
-          <span className={classes.words}>Open log</span>
+          <span className={classes.words}>{texts.openLog}</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown p={8}>
@@ -87,8 +88,8 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
     <Stack gap={6} className={classes.picker}>
       <TextInput
         data-autofocus
-        placeholder="Project, spider or job id"
-        aria-label="Find job"
+        placeholder={texts.projectSpiderOrJobId}
+        aria-label={texts.findJob}
         role="combobox"
         aria-expanded
         aria-controls="log-choices"
@@ -106,7 +107,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
           {explainError(error).text}
         </p>
       )}
-      <div id="log-choices" role="listbox" aria-label="Jobs with a log" className={classes.choices}>
+      <div id="log-choices" role="listbox" aria-label={texts.jobsWithALog} className={classes.choices}>
         {jobs.map((job, index) => (
           <Choice
             key={job.id}
@@ -118,7 +119,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
         ))}
       </div>
       {jobs.length === 0 && !running.isPending && !ended.isPending && (
-        <p className="dim">{text === '' ? 'No jobs have run yet.' : 'No matching jobs with a log.'}</p>
+        <p className="dim">{text === '' ? texts.noJobsHaveRunYet : texts.noMatchingJobsWithALog}</p>
       )}
     </Stack>
   )

@@ -31,6 +31,7 @@ import {
   split,
   tabsOf
 } from './log-tabs.ts'
+import { texts } from '../../../shared/texts/ui/logs.ts'
 
 const route = getRouteApi('/logs')
 
@@ -53,7 +54,7 @@ export function LogsScreen() {
   /** Whether the job is loaded, or failed to. A log opened before its attempt is known would have to be reopened. */
   const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
   const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
-  const titleOf = (id: JobId) => (isUnknown(id) ? 'unknown job' : names[tabs.open.indexOf(id)]!)
+  const titleOf = (id: JobId) => (isUnknown(id) ? texts.unknownJob : names[tabs.open.indexOf(id)]!)
   const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })
   const step = (by: number) => {
     const at = tabs.front === null ? -1 : tabs.open.indexOf(tabs.front)
@@ -67,13 +68,13 @@ export function LogsScreen() {
   const shown = tabs.front === null ? [] : [tabs.front, ...tabs.beside]
   const isSplit = tabs.beside.length > 0
   const merge = () => isSplit && go({ ...tabs, isMerged: !tabs.isMerged })
-  useKeys('Logs', [
-    { key: 'o', label: 'Open log', run: () => setPicking('tab') },
-    { key: 's', label: 'Show another log beside this one', run: () => setPicking('pane') },
-    { key: 'm', label: 'Merge or separate the logs shown', run: merge },
-    { key: '[', label: 'Previous log', run: () => step(-1) },
-    { key: ']', label: 'Next log', run: () => step(1) },
-    { key: 'X', label: 'Close log', run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
+  useKeys(texts.logs, [
+    { key: 'o', label: texts.openLog, run: () => setPicking('tab') },
+    { key: 's', label: texts.showAnotherLogBesideThisOne, run: () => setPicking('pane') },
+    { key: 'm', label: texts.mergeOrSeparateTheLogsShown, run: merge },
+    { key: '[', label: texts.previousLog, run: () => step(-1) },
+    { key: ']', label: texts.nextLog, run: () => step(1) },
+    { key: 'X', label: texts.closeLog, run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
   ])
   const picker = (
     <JobPicker
@@ -86,10 +87,10 @@ export function LogsScreen() {
 
   return (
     <Stack gap={0} className={`${classes.screen} grow`}>
-      <h1 className="visually-hidden">Logs</h1>
+      <h1 className="visually-hidden">{texts.logs}</h1>
       {tabs.open.length > 0 && (
         <Group gap={10} wrap="nowrap" className={classes.tabBar}>
-          <div className={`${classes.tabs} grow`} role="tablist" aria-label="Open logs">
+          <div className={`${classes.tabs} grow`} role="tablist" aria-label={texts.openLogs}>
             {tabs.open.map((id) => (
               <Tab
                 key={id}
@@ -102,15 +103,15 @@ export function LogsScreen() {
             ))}
           </div>
           {isSplit && (
-            <Tooltip label={tabs.isMerged ? 'Show the logs side by side (m)' : 'Merge the logs into one (m)'}>
-              <ActionIcon onClick={merge} aria-label="Merge logs" aria-pressed={tabs.isMerged}>
+            <Tooltip label={tabs.isMerged ? texts.showTheLogsSideBySide : texts.mergeTheLogsIntoOneM}>
+              <ActionIcon onClick={merge} aria-label={texts.mergeLogs} aria-pressed={tabs.isMerged}>
                 <IconArrowMerge size={16} />
               </ActionIcon>
             </Tooltip>
           )}
           {shown.length <= MOST_BESIDE && (
-            <Tooltip label="Show another log beside this one (s)">
-              <ActionIcon onClick={() => setPicking('pane')} aria-label="Show another log">
+            <Tooltip label={texts.showAnotherLogBesideThisOne2}>
+              <ActionIcon onClick={() => setPicking('pane')} aria-label={texts.showAnotherLog}>
                 <IconColumns2 size={16} />
               </ActionIcon>
             </Tooltip>
@@ -120,9 +121,9 @@ export function LogsScreen() {
             variant="default"
             className={classes.button}
             leftSection={<IconSearch size={14} />}
-            aria-label="Search all logs"
+            aria-label={texts.searchAllLogs}
           >
-            <span className={classes.words}>Search all logs</span>
+            <span className={classes.words}>{texts.searchAllLogs}</span>
           </LinkButton>
           {picker}
         </Group>
@@ -130,17 +131,17 @@ export function LogsScreen() {
       {tabs.open.length === 0 && (
         <EmptyState
           icon={<IconTerminal2 size={28} />}
-          title="No open logs"
+          title={texts.noOpenLogs}
           action={
             <>
               {picker}
               <LinkButton to="/logs/search" variant="default">
-                Search all logs
+                {texts.searchAllLogs}
               </LinkButton>
             </>
           }
         >
-          Follow the logs of several jobs in tabs. Choose a running or recently ended job.
+          {texts.followTheLogsOfSeveralJobs}
         </EmptyState>
       )}
       <div className={classes.panes} data-count={tabs.isMerged ? 1 : shown.length}>
@@ -188,7 +189,7 @@ function PaneHead({ name, onClose }: { name: string; onClose: () => void }) {
   return (
     <Group gap={8} justify="space-between" wrap="nowrap" className={`${classes.paneHead} dim`}>
       <span className="ellipsis">{name}</span>
-      <ActionIcon size={20} onClick={onClose} aria-label={`Close the pane of ${name}`}>
+      <ActionIcon size={20} onClick={onClose} aria-label={texts.closeThePaneOf(name)}>
         <IconX size={12} />
       </ActionIcon>
     </Group>
@@ -214,7 +215,7 @@ function Tab({ job, name, isFront, onShow, onClose }: TabProps) {
         {job !== undefined && <StatusIcon status={job.status} size={12} />}
         <span className="ellipsis">{name}</span>
       </button>
-      <ActionIcon size={20} onClick={onClose} aria-label={`Close log of ${name}`}>
+      <ActionIcon size={20} onClick={onClose} aria-label={texts.closeLogOf(name)}>
         <IconX size={12} />
       </ActionIcon>
     </span>
@@ -245,8 +246,8 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
       fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
       waitingText={
         job?.state === 'queued'
-          ? `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
-          : 'The log is empty so far.'
+          ? `The log starts when the job runs. Waiting: ${job.waiting?.text ?? texts.nextInQueue}.`
+          : texts.theLogIsEmptySoFar
       }
       records={figures?.records}
       isCut={keptBytesOfCutLog(detail?.timeline ?? [], attemptNumber) !== null}
@@ -256,8 +257,8 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
       onMark={onMark}
       addressOf={(lines) => linkToLines(id, lines)}
       extraActions={
-        <Tooltip label="Show job">
-          <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label="Show job">
+        <Tooltip label={texts.showJob}>
+          <ActionIcon component={Link} to="/jobs" search={{ job: id } as never} aria-label={texts.showJob}>
             <IconListDetails size={16} />
           </ActionIcon>
         </Tooltip>

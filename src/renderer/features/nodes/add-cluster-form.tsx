@@ -11,6 +11,7 @@ import fields from '../../ui/fields/form.module.css'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { textOrNull } from '../../ui/fields/texts.ts'
 import { notifyDone } from '../../ui/notify.tsx'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NewCluster = NodeAddress & NodeSettings & { kubernetes: KubernetesSettings }
 
@@ -24,9 +25,10 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
     save: async (cluster) => {
       setProblem(null)
       const found = await client.nodes.probe(cluster)
-      if (found.health !== 'up' && found.duplicateOf === null) return setProblem(found.problem ?? 'It does not respond')
+      if (found.health !== 'up' && found.duplicateOf === null)
+        return setProblem(found.problem ?? texts.itDoesNotRespond)
       const { name } = await client.nodes.add(cluster)
-      notifyDone(`${name} added`)
+      notifyDone(texts.added(name))
       onClose()
     }
   })
@@ -37,8 +39,8 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
     <SchemaForm form={form} className={fields.form} onEscape={onClose}>
       <Textarea
         {...form.input('kubeconfig')}
-        label="Kubeconfig"
-        description="Optional. Address and credentials are taken from its current context"
+        label={texts.kubeconfig}
+        description={texts.optionalAddressAndCredentials}
         {...CODE_INPUT}
         autosize
         minRows={2}
@@ -47,26 +49,26 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
       {!usesKubeconfig && (
         <TextInput
           {...form.input('url')}
-          label="API server"
-          description="Enter in-cluster if Scrapdeck runs in a pod of this cluster"
+          label={texts.apiServer}
+          description={texts.enterInClusterIfScrapdeckRuns}
           placeholder="https://10.0.0.1:6443"
           {...CODE_INPUT}
           data-autofocus
         />
       )}
-      <TextInput {...form.input('namespace')} label="Namespace" placeholder="default" {...CODE_INPUT} />
+      <TextInput {...form.input('namespace')} label={texts.namespace} placeholder="default" {...CODE_INPUT} />
       {!usesKubeconfig && !isInCluster && (
         <>
           <PasswordInput
             {...form.input('password')}
-            label="Token"
-            description="Of a service account with the role in docs/kubernetes.md"
+            label={texts.token}
+            description={texts.ofAServiceAccountWithThe}
             autoComplete="off"
           />
           <Textarea
             {...form.input('caCertificate')}
-            label="CA certificate"
-            description="PEM. Only needed for a private CA"
+            label={texts.caCertificate}
+            description={texts.pemOnlyNeededForAPrivate}
             {...CODE_INPUT}
             minRows={2}
           />
@@ -74,25 +76,25 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
       )}
       <TextInput
         {...form.input('image')}
-        label="Image"
-        description="Has Python and Scrapy. Write {version} for the version of the project"
+        label={texts.image}
+        description={texts.hasPythonAndScrapyWriteVersion}
         {...CODE_INPUT}
       />
       <TextInput
         {...form.input('engineUrl')}
-        label="Address of Scrapdeck for pods"
-        description="Pods fetch their eggs there"
+        label={texts.addressOfScrapdeckForPods}
+        description={texts.podsFetchTheirEggsThere}
         placeholder={
           window.location.origin.startsWith('http') ? window.location.origin : 'https://scrapdeck.example.org'
         }
         {...CODE_INPUT}
       />
-      <TextInput {...form.input('name')} label="Name" placeholder="the namespace" />
+      <TextInput {...form.input('name')} label={texts.name} placeholder={texts.theNamespace} />
       <FormFailure error={form.failure ?? (problem === null ? null : new Error(problem))} />
       <DialogFoot>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={onClose}>{texts.cancel}</Button>
         <Button type="submit" variant="filled" loading={form.isSaving}>
-          Add cluster
+          {texts.addCluster}
         </Button>
       </DialogFoot>
     </SchemaForm>
@@ -112,11 +114,11 @@ const schema: z.ZodType<NewCluster, ClusterTexts> = z
     namespace: z.string().trim(),
     password: textOrNull,
     caCertificate: textOrNull,
-    image: z.string().trim().min(1, 'Enter an image'),
+    image: z.string().trim().min(1, texts.enterAnImage),
     engineUrl: textOrNull.pipe(KubernetesSettings.shape.engineUrl.unwrap()),
     name: textOrNull
   })
-  .refine(({ kubeconfig, url }) => kubeconfig !== null || url !== '', { path: ['url'], error: 'Enter an address' })
+  .refine(({ kubeconfig, url }) => kubeconfig !== null || url !== '', { path: ['url'], error: texts.enterAnAddress })
   .transform(({ kubeconfig, url, namespace, password, caCertificate, image, engineUrl, name }) => ({
     url: addressOf(kubeconfig, url, namespace),
     kubeconfig,

@@ -30,6 +30,7 @@ import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
 import { NewTagsField, useNewTags } from './new-tags-field.tsx'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** What the user changed in a row; the rest comes from the probe. */
 interface RowEdit {
@@ -48,17 +49,17 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<'reached' | 'pulling' | 'kubernetes'>('reached')
   const ownGroups = useOwnNodeGroups()
   return (
-    <Dialog opened onClose={onClose} title="Add nodes" size={760}>
+    <Dialog opened onClose={onClose} title={texts.addNodes} size={760}>
       <SegmentedControl
         mb={12}
-        aria-label="Kind of node"
+        aria-label={texts.kindOfNode}
         value={kind}
         onChange={(value) => setKind(value as typeof kind)}
         data={[
-          { value: 'reached', label: 'Scrapyd' },
-          { value: 'pulling', label: 'Scrapyd that pulls' },
+          { value: 'reached', label: texts.scrapyd },
+          { value: 'pulling', label: texts.scrapydThatPulls },
           // What connects to a cluster can name files of the service.
-          ...(ownGroups === null ? [{ value: 'kubernetes', label: 'Kubernetes' }] : [])
+          ...(ownGroups === null ? [{ value: 'kubernetes', label: texts.kubernetes }] : [])
         ]}
       />
       {kind === 'reached' && <AddByAddress onClose={onClose} />}
@@ -121,15 +122,15 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     setAdded(saved)
     setFailures(failed)
     const count = saved.size - added.size
-    if (count > 0) notifyDone(`${plural(count, 'node')} added`)
+    if (count > 0) notifyDone(texts.nodeAdded(count))
     if (Object.keys(failed).length === 0 && rows.length === good.length) onClose()
   }
 
   return (
     <>
       <Textarea
-        label="Addresses of Scrapyd servers"
-        description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/, and put ssh://user@bastion/ before an address that only an SSH host can reach"
+        label={texts.addressesOfScrapydServers}
+        description={texts.oneAddressPerLineTheDefault}
         placeholder={
           'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/\nssh://ops@bastion/http://10.0.0.5:6800'
         }
@@ -143,7 +144,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
       />
       <NewTagsField value={tags} onChange={setTags} />
       {rows.length > 0 && (
-        <ul className={`${classes.rows} box`} aria-label="Address check">
+        <ul className={`${classes.rows} box`} aria-label={texts.addressCheck}>
           {shown.map(({ address, probe, verdict }) => (
             <li key={address.key} className={classes.row}>
               <VerdictIcon verdict={verdict} />
@@ -159,14 +160,14 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
                 />
               </Stack>
               <TextInput
-                aria-label={`Name of ${address.url}`}
-                placeholder="Name"
+                aria-label={texts.nameOf(address.url)}
+                placeholder={texts.name}
                 value={edits[address.key]?.name ?? nameFor(address, probe)}
                 onChange={(event) => edit(address.key, { name: event.currentTarget.value })}
                 disabled={verdict === 'duplicate' || address.problem !== null}
               />
               <NumberInput
-                aria-label={`Slots of ${address.url}`}
+                aria-label={texts.slotsOf(address.url)}
                 placeholder="auto"
                 min={1}
                 max={10_000}
@@ -174,7 +175,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
                 hideControls
                 value={edits[address.key]?.slots ?? ''}
                 onChange={(value) => edit(address.key, { slots: typeof value === 'number' ? value : undefined })}
-                rightSection={<span className="faint">slots</span>}
+                rightSection={<span className="faint">{texts.slots}</span>}
                 rightSectionWidth={38}
                 disabled={verdict === 'duplicate' || address.problem !== null}
               />
@@ -189,13 +190,10 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
         </ul>
       )}
       {rows.length > shown.length && (
-        <p className="dim">
-          and {plural(rows.length - shown.length, 'more address', 'more addresses')}. Addresses with problems are listed
-          first
-        </p>
+        <p className="dim">{texts.andMoreAddressAddressesWith(rows.length - shown.length)}</p>
       )}
       <DialogFoot says={summary(rows.map(({ verdict }) => verdict))}>
-        <Button onClick={onClose}>{added.size > 0 ? 'Close' : 'Cancel'}</Button>
+        <Button onClick={onClose}>{added.size > 0 ? texts.close : texts.cancel}</Button>
         <Button
           variant="filled"
           disabled={good.length === 0}
@@ -203,10 +201,10 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
           rightSection={<SubmitKey />}
           onClick={() => void save()}
           title={
-            good.length > 0 ? undefined : asking > 0 ? 'The addresses are being checked' : 'No address can be added yet'
+            good.length > 0 ? undefined : asking > 0 ? texts.theAddressesAreBeingChecked : texts.noAddressCanBeAddedYet
           }
         >
-          {good.length === 0 ? 'Add nodes' : `Add ${plural(good.length, 'node')}`}
+          {good.length === 0 ? texts.addNodes : texts.addNode(good.length)}
         </Button>
       </DialogFoot>
     </>
@@ -221,11 +219,11 @@ function verdictOf(address: PastedAddress, probe: Probe | undefined): Verdict {
 }
 
 function VerdictIcon({ verdict }: { verdict: Verdict }) {
-  if (verdict === 'asking') return <Loader size={14} aria-label="Checking" />
+  if (verdict === 'asking') return <Loader size={14} aria-label={texts.checking} />
   if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
   if (verdict === 'duplicate')
-    return <IconCopyOff size={16} className="tone-off" role="img" aria-label="Already in the fleet" />
-  return <IconX size={16} className="tone-bad" role="img" aria-label="Cannot be added" />
+    return <IconCopyOff size={16} className="tone-off" role="img" aria-label={texts.alreadyInTheFleet} />
+  return <IconX size={16} className="tone-bad" role="img" aria-label={texts.cannotBeAdded} />
 }
 
 interface FindingProps {
@@ -239,14 +237,12 @@ function Finding({ address, probe, failure, hasUsername }: FindingProps) {
   const problem = failure ?? address.problem ?? probe?.error
   if (problem) return <span className="tone-bad">{problem}</span>
   const result = probe?.result
-  if (!result) return <span className="faint">checking…</span>
-  if (result.duplicateOf !== null) return <span className="dim">already in the fleet</span>
+  if (!result) return <span className="faint">{texts.checking2}</span>
+  if (result.duplicateOf !== null) return <span className="dim">{texts.alreadyInTheFleet2}</span>
   if (result.health === 'unauthorized') {
     return (
       <span className="tone-bad">
-        {hasUsername
-          ? 'The node rejected the user name or password. Correct them with the key button.'
-          : 'The node requires a user name and a password. Enter them with the key button.'}
+        {hasUsername ? texts.theNodeRejectedTheUserName : texts.theNodeRequiresAUserName}
       </span>
     )
   }
@@ -265,9 +261,9 @@ function Finding({ address, probe, failure, hasUsername }: FindingProps) {
 
 function facts({ scrapydVersion, latencyMs, running, projects }: ProbeResult): string {
   return joinFacts(
-    scrapydVersion === null ? 'Scrapyd' : `Scrapyd ${scrapydVersion}`,
-    latencyMs !== null && `${Math.round(latencyMs)} ms`,
-    running !== null && running > 0 && `${plural(running, 'job')} running`,
+    scrapydVersion === null ? texts.scrapyd : texts.scrapyd2(scrapydVersion),
+    latencyMs !== null && texts.ms(Math.round(latencyMs)),
+    running !== null && running > 0 && texts.jobRunning(running),
     projects.length > 0 && plural(projects.length, 'project')
   )
 }
@@ -297,9 +293,9 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
   return (
     <Popover opened={opened} onChange={setOpened} position="bottom-end" width={280} trapFocus shadow="md">
       <Popover.Target>
-        <Tooltip label="User name, password, certificate">
+        <Tooltip label={texts.userNamePasswordCertificate}>
           <ActionIcon
-            aria-label={`Credentials of ${address.url}`}
+            aria-label={texts.credentialsOf(address.url)}
             onClick={open}
             disabled={address.problem !== null}
             variant={urgent ? 'light' : 'subtle'}
@@ -318,28 +314,28 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
           }}
         >
           <TextInput
-            label="User name"
+            label={texts.userName}
             value={draft.username ?? ''}
             onChange={(event) => setDraft({ ...draft, username: event.currentTarget.value })}
             data-autofocus
             autoComplete="off"
           />
           <PasswordInput
-            label="Password"
+            label={texts.password}
             value={draft.password ?? ''}
             onChange={(event) => setDraft({ ...draft, password: event.currentTarget.value })}
             autoComplete="off"
           />
           <Textarea
-            label="CA certificate"
-            description="PEM. Only needed for a private CA"
+            label={texts.caCertificate}
+            description={texts.pemOnlyNeededForAPrivate}
             value={draft.caCertificate ?? ''}
             onChange={(event) => setDraft({ ...draft, caCertificate: event.currentTarget.value })}
             {...CODE_INPUT}
             minRows={2}
           />
           <Button type="submit" variant="filled">
-            Retry with these credentials
+            {texts.retryWithTheseCredentials}
           </Button>
         </form>
       </Popover.Dropdown>

@@ -6,6 +6,7 @@ import { notifyError } from '../../ui/notify.tsx'
 import { NewTagsField, useNewTags } from './new-tags-field.tsx'
 import { PullingSetup } from './pulling-setup.tsx'
 import classes from './pulling-setup.module.css'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** For a server that cannot be reached: it needs a name, and the server a token. */
 export function AddPullingNode({ onDone }: { onDone: () => void }) {
@@ -13,7 +14,7 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
   const [name, setName] = useState('')
   const [tags, setTags] = useNewTags()
   const add = useMutation(
-    query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError('Could not add the node', error) })
+    query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError(texts.couldNotAddTheNode, error) })
   )
   if (add.data !== undefined) {
     return <PullingSetup name={add.data.node.name} token={add.data.token} onDone={onDone} />
@@ -30,8 +31,8 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
       }}
     >
       <TextInput
-        label="Name"
-        description="For a server behind NAT or a firewall. Its Scrapyd connects to Scrapdeck and pulls its jobs"
+        label={texts.name}
+        description={texts.forAServerBehindNatOr}
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
         maxLength={100}
@@ -39,7 +40,7 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
       />
       <NewTagsField value={tags} onChange={setTags} />
       <Button type="submit" variant="filled" disabled={name.trim() === ''} loading={add.isPending}>
-        Create token
+        {texts.createToken}
       </Button>
     </Flex>
   )

@@ -21,6 +21,7 @@ import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './environments.module.css'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface EnvironmentsProps {
   /** The environment whose log is open: part of the address. */
@@ -33,8 +34,8 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
   const { query } = useApi()
   const environments = useQuery(query.environments.list.queryOptions())
   return (
-    <section className={classes.environments} aria-label="Environments">
-      <QueryState query={environments} what="the environments" rows={3}>
+    <section className={classes.environments} aria-label={texts.environments}>
+      <QueryState query={environments} what={texts.theEnvironments} rows={3}>
         {({ environments: list }) => (
           <>
             <h2>{list.length > 0 && plural(list.length, 'environment')}</h2>
@@ -76,17 +77,17 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           {kind === 'interpreter' ? <span className="mono">{path}</span> : name}
         </strong>
         <EnvironmentStateText environment={environment} />
-        <MoreMenu label={`More for ${name}`} size={22}>
+        <MoreMenu label={texts.moreFor(name)} size={22}>
           <Menu.Item leftSection={<IconFileText size={14} />} disabled={!hasLog} onClick={onLog}>
-            Build log
+            {texts.buildLog}
           </Menu.Item>
           <Menu.Item
             leftSection={<IconRefresh size={14} />}
             disabled={kind === 'interpreter' || state === 'building'}
-            title={kind === 'interpreter' ? 'This environment was not built by Scrapdeck' : undefined}
+            title={kind === 'interpreter' ? texts.thisEnvironmentWasNotBuilt : undefined}
             onClick={rebuild}
           >
-            Rebuild
+            {texts.rebuild}
           </Menu.Item>
           <Menu.Item
             leftSection={<IconTrash size={14} />}
@@ -94,14 +95,14 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             disabled={isUsed || kind === 'main' || state === 'building'}
             title={
               kind === 'main'
-                ? 'Used by projects without their own Python'
+                ? texts.usedByProjectsWithoutTheir
                 : isUsed
-                  ? `Used by ${projects.join(', ')}`
+                  ? texts.usedBy(projects.join(', '))
                   : undefined
             }
             onClick={() => setRemoving(true)}
           >
-            Remove…
+            {texts.remove}
           </Menu.Item>
         </MoreMenu>
       </header>
@@ -115,14 +116,14 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
       {state === 'building' && (
         <div className={classes.building}>
           <StepProgress progress={environment.progress} />
-          <Button onClick={onLog}>Build log</Button>
+          <Button onClick={onLog}>{texts.buildLog}</Button>
         </div>
       )}
       {problem !== null && (
         <Stack align="flex-start" gap={6} className={`${classes.problem} notice-bad break`} role="alert">
           {problem}
           <Group gap={8}>
-            {hasLog && <Button onClick={onLog}>Build log</Button>}
+            {hasLog && <Button onClick={onLog}>{texts.buildLog}</Button>}
             <RebuildButton environment={environment} />
           </Group>
         </Stack>
@@ -138,9 +139,9 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             </span>
           ))
         ) : kind === 'main' ? (
-          'default for projects'
+          texts.defaultForProjects
         ) : (
-          <span>unused</span>
+          <span>{texts.unused}</span>
         )}
         {madeAtMs !== null && (
           <>
@@ -162,23 +163,21 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
     query.environments.remove.mutationOptions({
       onSuccess: () => {
         onClose()
-        notifyDone(`${name} was removed.`)
+        notifyDone(texts.wasRemoved(name))
       }
     })
   )
   return (
     <ConfirmDialog
-      title={`Remove ${name}?`}
-      act="Remove"
+      title={texts.remove4(name)}
+      act={texts.remove3}
       onAct={() => mutate({ id: environment.id })}
       isActing={isPending}
       error={error}
-      keep="Keep it"
+      keep={texts.keepIt}
       onClose={onClose}
     >
-      {environment.kind === 'interpreter'
-        ? 'The environment is only removed from this list. The interpreter itself is kept.'
-        : 'Its packages and build log are deleted. It is rebuilt when a project needs the same requirements.'}
+      {environment.kind === 'interpreter' ? texts.theEnvironmentIsOnlyRemoved : texts.itsPackagesAndBuildLogAre}
     </ConfirmDialog>
   )
 }

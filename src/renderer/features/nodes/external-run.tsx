@@ -9,6 +9,7 @@ import { useMay } from '../../api/use-me.ts'
 import { cancelExternal, externalName } from '../../state/cancel-external.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
@@ -21,22 +22,22 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const adopt = useMutation(
     query.nodes.adoptExternal.mutationOptions({
       onSuccess: (job) => {
-        notifyDone(`${name} was adopted.`)
+        notifyDone(texts.wasAdopted(name))
         void navigate({ to: '/jobs', search: { job: job.id } })
       },
-      onError: (error) => notifyError(`Could not adopt ${name}`, error)
+      onError: (error) => notifyError(texts.couldNotAdopt(name), error)
     })
   )
   return (
     <>
-      <span className="ellipsis" title={`Job ID ${showUnseen(run.jobid)}, not started by Scrapdeck`}>
-        {name} <span className="faint">external</span>
+      <span className="ellipsis" title={texts.jobIdNotStartedByScrapdeck(showUnseen(run.jobid))}>
+        {name} <span className="faint">{texts.external}</span>
       </span>
       {(mayAdopt || mayCancel) && (
-        <MoreMenu label={`More for ${name}, external`} size={20}>
+        <MoreMenu label={texts.moreForExternal(name)} size={20}>
           {mayAdopt && (
             <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
-              Adopt job
+              {texts.adoptJob}
             </Menu.Item>
           )}
           {mayCancel && (
@@ -45,7 +46,7 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
               color="red"
               onClick={() => cancelExternal(client, node, run)}
             >
-              Cancel
+              {texts.cancel}
             </Menu.Item>
           )}
         </MoreMenu>

@@ -1,6 +1,7 @@
 import { MultiSelect } from '../../ui/fields/select.tsx'
 import { useState } from 'react'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** The tags of new nodes: the first of the user's node groups, if the user may add nodes only there; else none. */
 export function useNewTags(): [string[], (tags: string[]) => void] {
@@ -16,11 +17,11 @@ export function NewTagsField({ value, onChange }: { value: string[]; onChange: (
   return (
     <MultiSelect
       mt={10}
-      label="Node groups"
-      description="You may add nodes that have one of these tags"
+      label={texts.nodeGroups}
+      description={texts.youMayAddNodesThatHave}
       data={[...own]}
       value={value}
-      error={value.length === 0 ? 'Choose at least one' : undefined}
+      error={value.length === 0 ? texts.chooseAtLeastOne : undefined}
       onChange={onChange}
     />
   )

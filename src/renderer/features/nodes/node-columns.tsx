@@ -7,6 +7,7 @@ import { isAway, isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** Its values are those of its last response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
@@ -14,7 +15,7 @@ export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtM
 export const nodeColumns: readonly Column<Node>[] = [
   {
     id: 'name',
-    header: 'Node',
+    header: texts.node,
     width: 'minmax(150px, 1.4fr)',
     sortBy: ({ name }) => name,
     cell: (node) => (
@@ -26,7 +27,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'health',
-    header: 'State',
+    header: texts.state,
     width: '116px',
     hideBelowPx: 430,
     sortBy: nodeWord,
@@ -38,7 +39,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'group',
-    header: 'Group',
+    header: texts.group,
     width: 'minmax(80px, 0.7fr)',
     hideBelowPx: 1040,
     sortBy: ({ group }) => group,
@@ -46,14 +47,14 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'slots',
-    header: 'Slots',
+    header: texts.slots2,
     width: 'minmax(130px, 1fr)',
     sortBy: ({ runs, slots }) => runs.length / slots,
     cell: (node) => <SlotsBar node={node} />
   },
   {
     id: 'pending',
-    header: 'Pending',
+    header: texts.pending,
     width: '76px',
     align: 'end',
     hideBelowPx: 620,
@@ -62,7 +63,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'finished',
-    header: 'Finished',
+    header: texts.finished,
     width: '80px',
     align: 'end',
     hideBelowPx: 900,
@@ -71,7 +72,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'latency',
-    header: 'Latency',
+    header: texts.latency,
     width: '96px',
     align: 'end',
     hideBelowPx: 520,
@@ -82,12 +83,12 @@ export const nodeColumns: readonly Column<Node>[] = [
       ) : node.latencyMs === null || node.kind !== 'scrapyd' ? (
         <span className="faint">–</span>
       ) : (
-        `${Math.round(node.latencyMs)} ms`
+        texts.ms(Math.round(node.latencyMs))
       )
   },
   {
     id: 'version',
-    header: 'Scrapyd',
+    header: texts.scrapyd,
     width: '84px',
     hideBelowPx: 700,
     sortBy: ({ scrapydVersion }) => scrapydVersion,
@@ -95,7 +96,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'address',
-    header: 'Address',
+    header: texts.address,
     width: 'minmax(150px, 1.8fr)',
     hideBelowPx: 820,
     sortBy: ({ url }) => url,
@@ -103,7 +104,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'tags',
-    header: 'Tags',
+    header: texts.tags,
     width: 'minmax(90px, 1fr)',
     hideBelowPx: 960,
     cell: ({ tags }) => (
@@ -119,7 +120,7 @@ export const nodeColumns: readonly Column<Node>[] = [
 ]
 
 /** Instead of a version of Scrapyd. */
-const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: 'built in', kubernetes: 'cluster' }
+const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: 'cluster' }
 
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
   (health === 'down' ? unreachableSinceMs : null) ?? stuckSinceMs
@@ -153,31 +154,31 @@ export function clusterOf(url: string): string {
 }
 
 function Address({ node }: { node: Node }) {
-  if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
+  if (node.kind === 'local') return <span className="faint">{texts.insideScrapdeck}</span>
   if (node.kind === 'engine') return <span className="faint">inside {engineOfAddress(node.url)}</span>
-  if (node.kind === 'pulling') return <span className="faint">pulls</span>
+  if (node.kind === 'pulling') return <span className="faint">{texts.pulls}</span>
   const { ssh, inner } = splitAddress(node.url)
   const bare = inner.replace(/^https?:\/\//, '').replace(/\/$/, '')
   const shown =
-    node.kind === 'kubernetes' ? clusterOf(node.url) : ssh === null ? bare : `${bare} via ${nameOfSshHost(ssh)}`
+    node.kind === 'kubernetes' ? clusterOf(node.url) : ssh === null ? bare : texts.via(bare, nameOfSshHost(ssh))
   const overTls = inner.startsWith('https:')
   const encrypted = overTls || ssh !== null
   return (
     <span className={classes.address}>
       <Tooltip
         label={[
-          overTls ? 'Encrypted (TLS)' : encrypted ? 'Encrypted as far as the SSH host' : 'Not encrypted',
+          overTls ? texts.encryptedTls : encrypted ? texts.encryptedAsFarAsTheSsh : texts.notEncrypted,
           node.kind === 'kubernetes'
-            ? 'namespace of a cluster'
+            ? texts.namespaceOfACluster
             : node.username === null
-              ? 'no authentication'
-              : `user ${node.username}`
+              ? texts.noAuthentication
+              : texts.user(node.username)
         ].join(', ')}
       >
         {encrypted ? (
-          <IconLock size={13} className="tone-off" aria-label="Encrypted" />
+          <IconLock size={13} className="tone-off" aria-label={texts.encrypted} />
         ) : (
-          <IconLockOpen size={13} className="tone-wait" aria-label="Not encrypted" />
+          <IconLockOpen size={13} className="tone-wait" aria-label={texts.notEncrypted} />
         )}
       </Tooltip>
       <span className="ellipsis dim">{shown}</span>

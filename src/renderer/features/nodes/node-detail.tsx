@@ -27,6 +27,7 @@ import classes from './node-detail.module.css'
 import { NodeToken } from './node-token.tsx'
 import { NodeForm } from './node-form.tsx'
 import { useRemoveNode } from './remove-node.tsx'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface NodeDetailProps {
   node: Node
@@ -42,24 +43,24 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
-    <DetailPane label={`Node ${node.name}`}>
+    <DetailPane label={texts.node2(node.name)}>
       <PaneHead
         what="node"
         onClose={onClose}
         menu={
           may && (
-            <MoreMenu label="More actions" isVertical>
+            <MoreMenu label={texts.moreActions} isVertical>
               <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
-                Edit
+                {texts.edit3}
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconTrash size={14} />}
                 color="red"
                 disabled={node.kind === 'local'}
                 onClick={remove}
-                title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
+                title={node.kind === 'local' ? texts.theLocalNodeIsPartOf : undefined}
               >
-                Remove node
+                {texts.removeNode}
               </Menu.Item>
             </MoreMenu>
           )
@@ -73,7 +74,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         <div className={`${classes.problem} notice-bad`} role="alert">
           <p>{node.problem}</p>
           {may && node.health === 'unauthorized' && !editing && (
-            <Button onClick={() => setEditing(true)}>Change password</Button>
+            <Button onClick={() => setEditing(true)}>{texts.changePassword}</Button>
           )}
           {node.health === 'down' && node.runs.some(({ jobId }) => jobId !== null) && (
             <RunElsewhereButton nodeId={node.id} nodeName={node.name} />
@@ -105,15 +106,15 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
 }
 
 const MODES: Record<NodeMode, { act: string; text: string }> = {
-  active: { act: 'Activate', text: 'Accepts new jobs.' },
-  cordoned: { act: 'Cordon', text: 'Accepts no new jobs. Running jobs continue.' },
-  draining: { act: 'Drain', text: 'Accepts no new jobs. The node is cordoned when its last job has ended.' }
+  active: { act: texts.activate, text: texts.acceptsNewJobs },
+  cordoned: { act: texts.cordon, text: texts.acceptsNoNewJobsRunningJobs },
+  draining: { act: texts.drain, text: texts.acceptsNoNewJobsTheNode }
 }
 
 function ModeButtons({ node }: { node: Node }) {
   const { query } = useApi()
   const { mutate, isPending, variables } = useMutation(
-    query.nodes.setMode.mutationOptions({ onError: (error) => notifyError(`Could not change ${node.name}`, error) })
+    query.nodes.setMode.mutationOptions({ onError: (error) => notifyError(texts.couldNotChange(node.name), error) })
   )
   const { may } = useMay('nodes.operate', node)
   const others = (['active', 'draining', 'cordoned'] as const).filter((mode) => mode !== node.mode)
@@ -137,7 +138,7 @@ function ModeButtons({ node }: { node: Node }) {
   )
 }
 
-const SLOTS_SOURCE = { set: 'set by you', default: 'default', learned: 'learned' }
+const SLOTS_SOURCE = { set: texts.setByYou, default: 'default', learned: 'learned' }
 /** Smaller clock offsets do not matter. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
@@ -156,29 +157,29 @@ function ClusterFacts({ node }: { node: Node }) {
   const projects = Object.keys(kubernetes?.projects ?? {}).length
   return (
     <>
-      <FieldRow label="Cluster / namespace">
+      <FieldRow label={texts.clusterNamespace}>
         <span className="mono">{clusterOf(node.url)}</span>
       </FieldRow>
-      <FieldRow label="Authentication">
+      <FieldRow label={texts.authentication}>
         {kubernetes?.tokenFile != null
-          ? `token from ${kubernetes.tokenFile}`
+          ? texts.tokenFrom(kubernetes.tokenFile)
           : hasPassword
             ? 'token'
             : hasClientCertificate
-              ? 'client certificate'
+              ? texts.clientCertificate
               : 'none'}
       </FieldRow>
-      <FieldRow label="Image">
+      <FieldRow label={texts.image}>
         {kubernetes?.pod.image === undefined ? (
-          <span className="dim">none</span>
+          <span className="dim">{texts.none}</span>
         ) : (
           <span className="mono">{kubernetes.pod.image}</span>
         )}
-        {projects > 0 && <span className="dim"> · {plural(projects, 'project')} with settings of its own</span>}
+        {projects > 0 && <span className="dim">{texts.projectWithSettingsOfItsOwn(projects)}</span>}
       </FieldRow>
-      <FieldRow label="Eggs">
+      <FieldRow label={texts.eggs}>
         {kubernetes?.engineUrl == null ? (
-          <span className="dim">in the images</span>
+          <span className="dim">{texts.inTheImages}</span>
         ) : (
           <>
             fetched from <span className="mono">{kubernetes.engineUrl}</span>
@@ -194,12 +195,12 @@ function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel
   const { host, state, sinceMs, problem, retryAtMs } = tunnel
   const isShownAbove = problem !== null && node.problem?.includes(problem) === true
   return (
-    <FieldRow label="SSH tunnel">
+    <FieldRow label={texts.sshTunnel}>
       <span className={state === 'up' ? undefined : problem === null ? 'tone-wait' : 'tone-bad'}>{state}</span>
       <span className="dim">
         {' · '}
         <span className="mono">{host}</span> · for <RelativeTime atMs={sinceMs} />
-        {retryAtMs !== null && ' · reconnects automatically'}
+        {retryAtMs !== null && texts.reconnectsAutomatically}
       </span>
       {problem !== null && !isShownAbove && (
         <div className="dim">{problem.charAt(0).toUpperCase() + problem.slice(1)}</div>
@@ -213,7 +214,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
     <div>
-      <FieldRow label="Slots">
+      <FieldRow label={texts.slots2}>
         <span className={classes.slots}>
           <SlotsBar node={node} />
         </span>
@@ -223,7 +224,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
             <>
               {' · '}
               <button type="button" className={classes.link} onClick={onEdit}>
-                Change
+                {texts.change}
               </button>
             </>
           )}
@@ -232,60 +233,62 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       {node.kind === 'kubernetes' && <ClusterFacts node={node} />}
       {node.kind === 'scrapyd' ? (
         <>
-          <FieldRow label="Address">
+          <FieldRow label={texts.address}>
             <Flex component="span" align="flex-start" gap={2} className={`${classes.address} break`}>
-              <CopyText value={node.url} what="the address" />
+              <CopyText value={node.url} what={texts.theAddress} />
             </Flex>
           </FieldRow>
           {node.tunnel !== null && <Tunnel node={node} tunnel={node.tunnel} />}
-          <FieldRow label="Authentication">
+          <FieldRow label={texts.authentication}>
             {node.username === null ? (
-              <span className="dim">none</span>
+              <span className="dim">{texts.none}</span>
             ) : (
               <>
                 {node.username}
-                {node.hasPassword ? '' : ', no password'}
+                {node.hasPassword ? '' : texts.noPassword}
               </>
             )}
-            {node.hasCaCertificate && <span className="dim"> · custom CA certificate</span>}
-            {node.hasClientCertificate && <span className="dim"> · client certificate</span>}
+            {node.hasCaCertificate && <span className="dim">{texts.customCaCertificate}</span>}
+            {node.hasClientCertificate && <span className="dim">{texts.clientCertificate2}</span>}
           </FieldRow>
-          <FieldRow label="Scrapyd">
-            {node.scrapydVersion ?? <span className="dim">unknown</span>}
+          <FieldRow label={texts.scrapyd}>
+            {node.scrapydVersion ?? <span className="dim">{texts.unknown}</span>}
             {node.nodeName !== null && node.nodeName !== node.name && (
-              <span className="dim"> · hostname {node.nodeName}</span>
+              <span className="dim">{texts.hostname(node.nodeName)}</span>
             )}
           </FieldRow>
-          <FieldRow label="Last seen">
+          <FieldRow label={texts.lastSeen}>
             <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-            {!isStale(node) && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
+            {!isStale(node) && latencyMs !== null && (
+              <span className="dim">{texts.latencyMs(Math.round(latencyMs))}</span>
+            )}
           </FieldRow>
         </>
       ) : node.kind === 'engine' ? (
         <>
-          <FieldRow label="Engine">
+          <FieldRow label={texts.engine}>
             {engineOfAddress(node.url)}
-            {node.nodeName !== null && <span className="dim"> · hostname {node.nodeName}</span>}
+            {node.nodeName !== null && <span className="dim">{texts.hostname(node.nodeName)}</span>}
           </FieldRow>
-          <FieldRow label="Last seen">
+          <FieldRow label={texts.lastSeen}>
             <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
           </FieldRow>
         </>
       ) : node.kind === 'pulling' ? (
         <>
-          <FieldRow label="Connection">
-            <span className="dim">pulls its jobs from Scrapdeck</span>
+          <FieldRow label={texts.connection}>
+            <span className="dim">{texts.pullsItsJobsFromScrapdeck}</span>
           </FieldRow>
-          <FieldRow label="Token">
+          <FieldRow label={texts.token}>
             <NodeToken node={node} />
           </FieldRow>
-          <FieldRow label="Scrapyd">
-            {node.scrapydVersion ?? <span className="dim">unknown</span>}
+          <FieldRow label={texts.scrapyd}>
+            {node.scrapydVersion ?? <span className="dim">{texts.unknown}</span>}
             {node.nodeName !== null && node.nodeName !== node.name && (
-              <span className="dim"> · hostname {node.nodeName}</span>
+              <span className="dim">{texts.hostname(node.nodeName)}</span>
             )}
           </FieldRow>
-          <FieldRow label="Last seen">
+          <FieldRow label={texts.lastSeen}>
             <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
           </FieldRow>
         </>
@@ -293,30 +296,30 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
         node.kind === 'local' && <LocalPython python={node.python} />
       )}
       {node.unreachableSinceMs !== null && (
-        <FieldRow label="Unreachable">
+        <FieldRow label={texts.unreachable}>
           <span className="tone-bad">
             for <RelativeTime atMs={node.unreachableSinceMs} />
           </span>
           {node.giveUpAfterSeconds !== null && (
-            <span className="dim"> · given up after {formatDuration(node.giveUpAfterSeconds)}</span>
+            <span className="dim">{texts.givenUpAfter(formatDuration(node.giveUpAfterSeconds))}</span>
           )}
         </FieldRow>
       )}
       {node.clockOffsetMs !== null && (
-        <FieldRow label="Clock offset">
+        <FieldRow label={texts.clockOffset}>
           {Math.abs(node.clockOffsetMs) >= CLOCK_OFFSET_MIN_MS ? (
             <>
               <span className="tone-wait">{clockWords(node.clockOffsetMs)}</span>
-              <span className="dim"> · times are corrected</span>
+              <span className="dim">{texts.timesAreCorrected}</span>
             </>
           ) : (
-            <span className="dim">none</span>
+            <span className="dim">{texts.none}</span>
           )}
         </FieldRow>
       )}
-      {node.group !== null && <FieldRow label="Group">{node.group}</FieldRow>}
+      {node.group !== null && <FieldRow label={texts.group}>{node.group}</FieldRow>}
       {node.tags.length > 0 && (
-        <FieldRow label="Tags">
+        <FieldRow label={texts.tags}>
           <Group gap={4}>
             {node.tags.map((tag) => (
               <Badge key={tag} variant="default" size="sm" tt="none" fw={500}>
@@ -328,33 +331,33 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
       )}
       {node.kind !== 'local' && (
         <>
-          <FieldRow label="Queued on node">
+          <FieldRow label={texts.queuedOnNode}>
             {node.pending ?? <span className="faint">–</span>}
             <span className="dim">
               {' '}
-              · {node.queueAhead === 0 ? 'only free slots are filled' : `up to ${node.queueAhead} queued ahead`}
+              · {node.queueAhead === 0 ? texts.onlyFreeSlotsAreFilled : texts.upToQueuedAhead(node.queueAhead)}
             </span>
           </FieldRow>
-          <FieldRow label="Give up after">
+          <FieldRow label={texts.giveUpAfter}>
             {node.giveUpAfterSeconds === null ? (
-              <span className="dim">never (jobs stay “unknown” while the node is unreachable)</span>
+              <span className="dim">{texts.neverJobsStayUnknownWhileThe}</span>
             ) : (
-              `${formatDuration(node.giveUpAfterSeconds)} (its jobs then run on other nodes)`
+              texts.itsJobsThenRunOnOther(formatDuration(node.giveUpAfterSeconds))
             )}
           </FieldRow>
           {node.proxyUrl !== null && (
-            <FieldRow label="Proxy">
+            <FieldRow label={texts.proxy}>
               {node.proxyUrl === 'direct' ? (
-                'none (HTTP_PROXY is ignored)'
+                texts.noneHttpProxyIsIgnored
               ) : (
                 <span className="mono">{node.proxyUrl}</span>
               )}
             </FieldRow>
           )}
-          {node.sourceId !== null && <FieldRow label="Discovery source">{node.sourceId}</FieldRow>}
+          {node.sourceId !== null && <FieldRow label={texts.discoverySource2}>{node.sourceId}</FieldRow>}
         </>
       )}
-      <FieldRow label="Added">
+      <FieldRow label={texts.added2}>
         <RelativeTime atMs={node.addedAtMs} suffix=" ago" />
       </FieldRow>
     </div>
@@ -370,22 +373,22 @@ function clockWords(offsetMs: number): string {
 function LocalPython({ python }: Pick<Node, 'python'>) {
   if (python === null)
     return (
-      <FieldRow label="Python">
+      <FieldRow label={texts.python}>
         <Flex component="span" direction="column" align="flex-start" gap={8}>
-          <span className="tone-wait">No Python with Scrapy was found. Spiders cannot run on this node.</span>
+          <span className="tone-wait">{texts.noPythonWithScrapyWasFound}</span>
           <CreateEnvironment />
         </Flex>
       </FieldRow>
     )
   return (
     <>
-      <FieldRow label="Python">{pythonWords(python)}</FieldRow>
-      <FieldRow label="Path">
+      <FieldRow label={texts.python}>{pythonWords(python)}</FieldRow>
+      <FieldRow label={texts.path}>
         <Flex component="span" align="flex-start" gap={2} className={`${classes.address} break`}>
-          <CopyText value={python.path} what="the path" />
+          <CopyText value={python.path} what={texts.thePath} />
         </Flex>
       </FieldRow>
-      <FieldRow label="Start mode">
+      <FieldRow label={texts.startMode}>
         <StartModeText start={python.start} />
       </FieldRow>
     </>
@@ -396,13 +399,13 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
 function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   return (
     <section className={classes.runs}>
-      <table aria-label="Runs">
+      <table aria-label={texts.runs}>
         <thead>
           <tr>
             <th scope="col">{plural(runs.length, 'run')}</th>
-            <th scope="col">Runtime</th>
-            <th scope="col">Memory</th>
-            <th scope="col">CPU</th>
+            <th scope="col">{texts.runtime}</th>
+            <th scope="col">{texts.memory}</th>
+            <th scope="col">{texts.cpu}</th>
           </tr>
         </thead>
         <tbody>
@@ -421,9 +424,7 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
                 {state === 'starting' ? 'starting' : <Runtime startedAtMs={sinceMs} endedAtMs={null} />}
               </td>
               <td>{usage === null ? <span className="faint">–</span> : formatMemory(usage.memoryBytes)}</td>
-              <td
-                title={usage === null ? undefined : `of one core; ${plural(usage.processes, 'process', 'processes')}`}
-              >
+              <td title={usage === null ? undefined : texts.ofOneCoreProcess(usage.processes)}>
                 {usage === null ? <span className="faint">–</span> : formatCpuShare(usage.cpuShare)}
               </td>
             </tr>
@@ -434,13 +435,12 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   )
 }
 
-const HELD_OPEN =
-  'The spider has ended; something that it started keeps the node’s process open, and its slot taken. End it on the node.'
+const HELD_OPEN = texts.theSpiderHasEndedSomething
 
 function Runs({ node }: { node: Node }) {
   return (
     <section data-stale={isStale(node) || undefined} className={classes.runs}>
-      <h2>{node.runs.length === 0 ? 'No running jobs' : plural(node.runs.length, 'run')}</h2>
+      <h2>{node.runs.length === 0 ? texts.noRunningJobs : plural(node.runs.length, 'run')}</h2>
       <ul>
         {node.runs.map((run) => (
           <li key={`${run.jobId} ${run.jobid}`}>
@@ -453,7 +453,7 @@ function Runs({ node }: { node: Node }) {
             )}
             <span className="dim" title={run.isHeldOpen ? HELD_OPEN : undefined}>
               {run.isHeldOpen ? (
-                'ended, held open'
+                texts.endedHeldOpen
               ) : run.state === 'starting' ? (
                 'starting'
               ) : (
@@ -490,7 +490,7 @@ function Projects({ node }: { node: Node }) {
               {name}
             </Link>
             <span className={isLatest ? 'dim' : 'tone-wait'} title={versions.join('\n')}>
-              {isLatest ? plural(versions.length, 'version') : 'not the latest'}
+              {isLatest ? plural(versions.length, 'version') : texts.notTheLatest}
             </span>
           </li>
         ))}

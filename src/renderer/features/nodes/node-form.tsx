@@ -13,6 +13,7 @@ import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { durationText, numberText, textOrNull } from '../../ui/fields/texts.ts'
 import classes from './node-form.module.css'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NodeChange = NodeSettings & Partial<NodeAddress>
 
@@ -34,36 +35,30 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   // The engine never sends a password to another machine than the one it was entered for, nor through another proxy.
   const movesAway = originOf(url) !== originOf(node.url)
   const hasNewProxy = !['', 'direct', node.proxyUrl ?? ''].includes(proxyUrl.trim())
-  const kept = movesAway
-    ? 'enter it again for the new address'
-    : hasNewProxy
-      ? 'enter it again for the new proxy'
-      : 'unchanged'
+  const kept = movesAway ? texts.enterItAgainForTheNew : hasNewProxy ? texts.enterItAgainForTheNew2 : 'unchanged'
   const certificate = (has: boolean) => ({ placeholder: has ? 'unchanged' : 'none', classNames: { input: 'mono' } })
   return (
     <SchemaForm form={form} className={classes.form} onEscape={onDone}>
-      <TextInput {...form.input('name')} label="Name" data-autofocus />
+      <TextInput {...form.input('name')} label={texts.name} data-autofocus />
       <NumberInput
         {...form.input('slots')}
-        label="Slots"
-        description="Number of spiders that can run on this node at once"
-        placeholder={`automatic (${node.slots})`}
+        label={texts.slots2}
+        description={texts.numberOfSpidersThatCanRun}
+        placeholder={texts.automatic(node.slots)}
         min={1}
         max={10_000}
         allowDecimal={false}
       />
       <TagsInput
         {...form.input('tags')}
-        label="Tags"
-        description={
-          ownGroups === null ? 'Jobs can require a tag' : `You may add and remove the tags ${ownGroups.join(', ')}`
-        }
+        label={texts.tags}
+        description={ownGroups === null ? texts.jobsCanRequireATag : texts.youMayAddAndRemoveThe(ownGroups.join(', '))}
         data={ownGroups ?? [...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
       />
       <Autocomplete
         {...form.input('group')}
-        label="Group"
-        description="Groups nodes in lists and in the fleet map"
+        label={texts.group}
+        description={texts.groupsNodesInListsAndIn}
         placeholder="none"
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
       />
@@ -71,18 +66,18 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         <>
           <NumberInput
             {...form.input('queueAhead')}
-            label="Queue ahead"
-            description="Number of extra jobs in the node’s own queue, so that it is never idle between polls"
+            label={texts.queueAhead}
+            description={texts.numberOfExtraJobsInThe}
             min={0}
             max={1_000}
             allowDecimal={false}
           />
           <TextInput
             {...form.input('giveUpAfterSeconds')}
-            label="Give up after"
-            description="If the node is unreachable for this long, its jobs are run on other nodes. They may then run twice"
+            label={texts.giveUpAfter}
+            description={texts.ifTheNodeIsUnreachableFor}
             placeholder="never"
-            title="Example: 15 min"
+            title={texts.example15Min}
           />
         </>
       )}
@@ -90,8 +85,8 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         <>
           <NumberInput
             {...form.input('logsKept')}
-            label="Logs kept per spider"
-            description="The node’s jobs_to_keep. If set, a run that would make it delete the log of a running job waits"
+            label={texts.logsKeptPerSpider}
+            description={texts.theNodesJobsToKeepIf}
             placeholder="unknown"
             min={1}
             max={100_000}
@@ -99,14 +94,14 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           />
           <TextInput
             {...form.input('url')}
-            label="Address"
-            description="Behind a bastion: ssh://user@bastion/http://10.0.0.5:6800, with your keys and ~/.ssh/config"
+            label={texts.address}
+            description={texts.behindABastionSshUserBastion}
             {...CODE_INPUT}
           />
-          <TextInput {...form.input('username')} label="User name" autoComplete="off" />
+          <TextInput {...form.input('username')} label={texts.userName} autoComplete="off" />
           <PasswordInput
             {...form.input('password')}
-            label="Password"
+            label={texts.password}
             placeholder={node.hasPassword ? kept : 'none'}
             autoComplete="off"
             disabled={username === ''}
@@ -114,9 +109,9 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           {(splitAddress(url).ssh === null || proxyUrl !== '') && (
             <TextInput
               {...form.input('proxyUrl')}
-              label="Proxy"
-              description="Enter direct to ignore HTTP_PROXY"
-              placeholder="from HTTP_PROXY and NO_PROXY"
+              label={texts.proxy}
+              description={texts.enterDirectToIgnoreHttpProxy}
+              placeholder={texts.fromHttpProxyAndNoProxy}
               {...CODE_INPUT}
             />
           )}
@@ -125,20 +120,20 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
               <Textarea
                 {...form.input('caCertificate')}
                 {...certificate(node.hasCaCertificate)}
-                label="CA certificate"
-                description="PEM. Only needed for a private CA"
+                label={texts.caCertificate}
+                description={texts.pemOnlyNeededForAPrivate}
               />
               <Textarea
                 {...form.input('clientCertificate')}
                 {...certificate(node.hasClientCertificate)}
-                label="Client certificate"
-                description="PEM. Only needed for nodes with mutual TLS"
+                label={texts.clientCertificate3}
+                description={texts.pemOnlyNeededForNodesWith}
               />
               <Textarea
                 {...form.input('clientKey')}
                 {...certificate(node.hasClientCertificate)}
-                label="Client key"
-                description="PEM. Stored encrypted and never shown again"
+                label={texts.clientKey}
+                description={texts.pemStoredEncryptedAndNever}
                 autoComplete="off"
               />
             </>
@@ -148,10 +143,10 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       <FormFailure error={form.failure} />
       <Group gap={8}>
         <Button type="submit" variant="filled" loading={form.isSaving}>
-          Save node
+          {texts.saveNode}
         </Button>
         <Button variant="subtle" color="gray" onClick={onDone}>
-          Cancel
+          {texts.cancel}
         </Button>
       </Group>
     </SchemaForm>
@@ -184,7 +179,7 @@ const unlessEmpty = z.string().transform((text) => text || undefined)
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
   const whole = z
     .object({
-      name: z.string().trim().min(1, 'Enter a name').pipe(shape.name.unwrap()),
+      name: z.string().trim().min(1, texts.enterAName).pipe(shape.name.unwrap()),
       slots: numberText(shape.slots, null),
       tags: shape.tags.unwrap(),
       group: textOrNull,
@@ -194,7 +189,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
       url: z
         .string()
         .trim()
-        .min(node.kind === 'scrapyd' ? 1 : 0, 'Enter an address'),
+        .min(node.kind === 'scrapyd' ? 1 : 0, texts.enterAnAddress),
       username: textOrNull,
       password: unlessEmpty,
       proxyUrl: textOrNull,
@@ -204,7 +199,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
     })
     .refine(({ clientCertificate, clientKey }) => (clientCertificate === undefined) === (clientKey === undefined), {
       path: ['clientKey'],
-      error: 'A client certificate and its key belong together'
+      error: texts.aClientCertificateAndItsKey
     })
     .transform((form) => ({ ...form, password: form.username === null ? null : form.password }))
   const before: Record<string, unknown> = whole.safeParse(startNode(node)).data ?? {}

@@ -6,11 +6,12 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { notifyError } from '../../ui/notify.tsx'
 import { PullingSetup } from './pulling-setup.tsx'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** The token of a node that pulls. */
 export function NodeToken({ node }: { node: Node }) {
   const { query } = useApi()
-  const onError = (error: unknown) => notifyError(`Could not change the token of ${node.name}`, error)
+  const onError = (error: unknown) => notifyError(texts.couldNotChangeTheTokenOf(node.name), error)
   const { may } = useMay('nodes.change', node)
   const renew = useMutation(query.nodes.renewToken.mutationOptions({ onError }))
   const revoke = useMutation(query.nodes.revokeToken.mutationOptions({ onError }))
@@ -23,9 +24,9 @@ export function NodeToken({ node }: { node: Node }) {
             size="compact-xs"
             loading={renew.isPending}
             onClick={() => renew.mutate({ id: node.id })}
-            title="The current token is refused from then on"
+            title={texts.theCurrentTokenIsRefusedFrom}
           >
-            New token
+            {texts.newToken}
           </Button>
         )}
         {may && node.hasToken && (
@@ -35,14 +36,14 @@ export function NodeToken({ node }: { node: Node }) {
             variant="subtle"
             loading={revoke.isPending}
             onClick={() => revoke.mutate({ id: node.id })}
-            title="The node is disconnected. Its running jobs continue"
+            title={texts.theNodeIsDisconnectedItsRunning}
           >
-            Revoke
+            {texts.revoke}
           </Button>
         )}
       </Group>
       {renew.data !== undefined && (
-        <Dialog opened onClose={() => renew.reset()} title={`New token of ${node.name}`} size={760}>
+        <Dialog opened onClose={() => renew.reset()} title={texts.newTokenOf(node.name)} size={760}>
           <PullingSetup name={node.name} token={renew.data.token} onDone={() => renew.reset()} />
         </Dialog>
       )}

@@ -14,6 +14,7 @@ import { AddNodesDialog } from './add-nodes-dialog.tsx'
 import { isStale, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
 import classes from './nodes-screen.module.css'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 const route = getRouteApi('/nodes')
 
@@ -38,11 +39,11 @@ export function NodesScreen() {
   return (
     <>
       <ListScreen
-        title="Nodes"
+        title={texts.nodes}
         note={nodes.data && fleetWords(nodes.data.nodes)}
         filterBox={{
-          label: 'Filter nodes',
-          placeholder: 'Name, address, tag, state',
+          label: texts.filterNodes,
+          placeholder: texts.nameAddressTagState,
           value: filter,
           onChange: setFilter
         }}
@@ -51,18 +52,18 @@ export function NodesScreen() {
             <SourcesLink />
             {may && (
               <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
-                Add nodes
+                {texts.addNodes}
               </Button>
             )}
           </>
         }
         keys={[
-          ...(may ? [{ key: 'a', label: 'Add nodes', run: () => setAdding(true) }] : []),
-          { key: 'Escape', label: 'Close the detail', run: () => open(null) }
+          ...(may ? [{ key: 'a', label: texts.addNodes, run: () => setAdding(true) }] : []),
+          { key: 'Escape', label: texts.closeTheDetail, run: () => open(null) }
         ]}
         bar={
           groups.length > 0 && (
-            <Group align="stretch" gap={6} className={classes.groups} role="toolbar" aria-label="Groups">
+            <Group align="stretch" gap={6} className={classes.groups} role="toolbar" aria-label={texts.groups}>
               {groups.map(({ name, count, troubled }) => (
                 <Button
                   key={name}
@@ -72,15 +73,15 @@ export function NodesScreen() {
                   onClick={() => setGroup(group === name ? undefined : name)}
                 >
                   {name}
-                  <span className="faint">&nbsp;{count}</span>
-                  {troubled > 0 && <span className="tone-bad">&nbsp;· {troubled} with problems</span>}
+                  <span className="faint">{texts.text(count)}</span>
+                  {troubled > 0 && <span className="tone-bad">{texts.withProblems(troubled)}</span>}
                 </Button>
               ))}
             </Group>
           )
         }
         query={nodes}
-        what="the nodes"
+        what={texts.theNodes}
         table={{
           rows: shown,
           rowId: idOf,
@@ -92,14 +93,14 @@ export function NodesScreen() {
             filter === '' && group === undefined ? (
               <EmptyState
                 icon={<IconServer2 size={32} stroke={1.3} />}
-                title="No nodes yet"
-                action={may && <Button onClick={() => setAdding(true)}>Add nodes…</Button>}
+                title={texts.noNodesYet}
+                action={may && <Button onClick={() => setAdding(true)}>{texts.addNodes2}</Button>}
               >
-                A node is a Scrapyd server that runs spiders. Paste the addresses of your servers.
+                {texts.aNodeIsAScrapydServer}
               </EmptyState>
             ) : (
               <NoMatch
-                title={`No nodes match “${[group, filter].filter(Boolean).join(' ')}”`}
+                title={texts.noNodesMatch([group, filter].filter(Boolean).join(' '))}
                 onClear={() => {
                   setFilter('')
                   setGroup(undefined)
@@ -148,7 +149,7 @@ function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubl
 function fleetWords(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(isTroubled).length
-  return joinFacts(plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} with problems`)
+  return joinFacts(plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && texts.withProblems2(troubled))
 }
 
 /** Links from the nodes to their sources, with an icon if a source has a problem. */
@@ -162,7 +163,7 @@ function SourcesLink() {
       to="/nodes/sources"
       leftSection={
         hasProblem ? (
-          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label="A source has a problem" />
+          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label={texts.aSourceHasAProblem} />
         ) : (
           <IconRadar2 size={14} aria-hidden />
         )

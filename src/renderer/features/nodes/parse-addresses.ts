@@ -1,4 +1,5 @@
 import { nameOfSshHost, readSshAddress } from '../../../shared/ssh-address.ts'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** One pasted line: an address and its credentials. */
 export interface PastedAddress {
@@ -13,7 +14,7 @@ export interface PastedAddress {
 }
 
 const LINES_MAX = 1000
-const NOT_AN_ADDRESS = 'This is not a valid address. Example: http://host:6800/'
+const NOT_AN_ADDRESS = texts.thisIsNotAValidAddress
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the
@@ -71,7 +72,7 @@ function parseHttpAddress(word: string): PastedAddress {
   // The parser accepts more in a host name than any name server does.
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(url.hostname)) return { ...nothing, problem: NOT_AN_ADDRESS }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return { ...nothing, problem: 'Use an http or https address.' }
+    return { ...nothing, problem: texts.useAnHttpOrHttpsAddress }
   // Without a scheme and a port, Scrapyd's own port is meant.
   if (withScheme !== word && url.port === '' && !/:80(\/|$)/.test(word)) url.port = '6800'
   const [username, password] = [decode(url.username), decode(url.password)]

@@ -2,19 +2,20 @@ import { Alert, Button, Stack } from '@mantine/core'
 import { pullingSetup } from '../../../shared/pulling-setup.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import classes from './pulling-setup.module.css'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** What to do on the server, once: the token is never shown again. */
 export function PullingSetup({ name, token, onDone }: { name: string; token: string; onDone: () => void }) {
   const { commands, configuration } = pullingSetup({ address: addressHere(), token })
   return (
     <Stack align="flex-start" gap={12} className={classes.setup}>
-      <Alert color="yellow" title="This token is shown only once">
-        It lets a Scrapyd take jobs as {name}. If it gets lost, create a new token; the old one is then refused.
+      <Alert color="yellow" title={texts.thisTokenIsShownOnlyOnce}>
+        {texts.itLetsAScrapydTakeJobs(name)}
       </Alert>
-      <Step title="Run on the server, in the environment of its Scrapyd" text={commands} what="the commands" />
-      <Step title="Add to its scrapyd.conf, then restart Scrapyd" text={configuration} what="the configuration" />
+      <Step title={texts.runOnTheServerInThe} text={commands} what={texts.theCommands} />
+      <Step title={texts.addToItsScrapydConfThen} text={configuration} what={texts.theConfiguration} />
       <Button variant="filled" onClick={onDone}>
-        Done
+        {texts.done}
       </Button>
     </Stack>
   )

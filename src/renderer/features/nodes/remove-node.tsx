@@ -4,7 +4,7 @@ import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /**
  * Removes at once with Undo, which adds the node again as it was. If jobs run there, or if that would lose a secret
@@ -37,33 +37,28 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
       onSuccess: () => {
         setAsking(false)
         onRemoved()
-        if (canUndo) notifyUndo(`${node.name} was removed.`, restore)
-        else notifyDone(`${node.name} was removed.`)
+        if (canUndo) notifyUndo(texts.wasRemoved2(node.name), restore)
+        else notifyDone(texts.wasRemoved2(node.name))
       },
-      onError: (error) => notifyError(`Could not remove ${node.name}`, error)
+      onError: (error) => notifyError(texts.couldNotRemove(node.name), error)
     })
   )
   const confirmation = asking && (
     <ConfirmDialog
-      title={`Remove ${node.name}?`}
-      act="Remove"
+      title={texts.remove5(node.name)}
+      act={texts.remove3}
       onAct={() => mutate({ id: node.id, force: ours > 0 })}
       isActing={isPending}
-      keep="Keep it"
+      keep={texts.keepIt}
       onClose={() => setAsking(false)}
     >
       <ul>
-        {ours > 0 && (
-          <li>
-            {plural(ours, 'job')} still running on this node will be marked as lost, although the spiders continue. To
-            let them finish, drain the node first.
-          </li>
-        )}
-        {node.hasPassword && <li>Its password is deleted. You need it to add the node again.</li>}
-        {node.hasCaCertificate && <li>Its CA certificate is deleted.</li>}
-        {node.hasClientCertificate && <li>Its client certificate and key are deleted.</li>}
-        {hasProxy && <li>The address of its proxy, with any password, is deleted.</li>}
-        <li>Its jobs stay in the history.</li>
+        {ours > 0 && <li>{texts.jobStillRunningOnThisNode(ours)}</li>}
+        {node.hasPassword && <li>{texts.itsPasswordIsDeletedYouNeed}</li>}
+        {node.hasCaCertificate && <li>{texts.itsCaCertificateIsDeleted}</li>}
+        {node.hasClientCertificate && <li>{texts.itsClientCertificateAndKey}</li>}
+        {hasProxy && <li>{texts.theAddressOfItsProxyWith}</li>}
+        <li>{texts.itsJobsStayInTheHistory}</li>
       </ul>
     </ConfirmDialog>
   )

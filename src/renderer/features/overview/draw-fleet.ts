@@ -1,6 +1,7 @@
 import type { Node } from '../../../shared/contract/index.ts'
 import { isAway, isTroubled } from '../../ui/status.tsx'
 import { cellCount, cellPitch, cornerOf, type FleetLayout, ROW_PX } from './fleet-layout.ts'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 interface Picture {
   nodes: readonly Node[]
@@ -91,7 +92,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
   const middle = y + ROW_PX / 2
   const trouble = isTroubled(node)
   drawDot(context, x + 4, middle, node, paint)
-  context.font = `12px ${paint.font}`
+  context.font = texts.n12px(paint.font)
   context.fillStyle = paint.dim
   context.textAlign = 'left'
   context.fillText(fit(context, node.name, layout.cellsX - 26), x + 18, middle + 0.5)
@@ -110,7 +111,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
       context.fillRect(cell.x + 1, cell.y + cell.height / 2, cell.width - 2, cell.height / 2 - 1)
     } else fill(context, cell, paint.run)
   }
-  context.font = `11.5px ${paint.font}`
+  context.font = texts.n115px(paint.font)
   context.fillStyle = trouble ? paint.bad : paint.faint
   context.textAlign = 'right'
   context.fillText(stateWord(node), x + layout.columnPx, middle + 0.5)
@@ -118,11 +119,11 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
 
 function stateWord(node: Node): string {
   if (node.health === 'unauthorized') return 'password'
-  if (node.health === 'invalid') return 'not Scrapyd'
+  if (node.health === 'invalid') return texts.notScrapyd
   if (node.health !== 'up') return node.health
   if (node.stuckSinceMs !== null) return 'stuck'
   if (node.mode !== 'active') return node.mode
-  return node.latencyMs === null || node.kind !== 'scrapyd' ? '' : `${Math.round(node.latencyMs)} ms`
+  return node.latencyMs === null || node.kind !== 'scrapyd' ? '' : texts.ms(Math.round(node.latencyMs))
 }
 
 function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: Node, paint: Paint): void {

@@ -10,6 +10,7 @@ import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import classes from './first-run.module.css'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 /** Nothing has been done here yet: no project, no remote node, no job. */
 export function useIsFirstRun(): boolean {
@@ -25,28 +26,20 @@ export function useIsFirstRun(): boolean {
 export function FirstRun({ python }: { python: PythonState }) {
   const { may } = useMay('nodes.change')
   return (
-    <section className={`${classes.panel} card`} aria-label="Begin">
-      <h2 className={classes.title}>Scrapdeck is running with a node on this computer.</h2>
-      <p className="dim">Jobs wait in one queue and run on the first node with a free slot. Choose how to start:</p>
+    <section className={`${classes.panel} card`} aria-label={texts.begin}>
+      <h2 className={classes.title}>{texts.scrapdeckIsRunningWithANode}</h2>
+      <p className="dim">{texts.jobsWaitInOneQueueAnd}</p>
       <div className={classes.ways}>
         {python.state === 'ready' ? <RunDemo python={python} /> : <GetPython python={python} />}
-        <Way
-          icon={<IconServer2 size={20} stroke={1.5} />}
-          title="Add nodes"
-          text="Paste the addresses of one or more Scrapyd servers. Each is checked before it is saved."
-        >
+        <Way icon={<IconServer2 size={20} stroke={1.5} />} title={texts.addNodes} text={texts.pasteTheAddressesOfOneOr}>
           {may && (
             <LinkButton to="/nodes" search={{ add: true }}>
-              Add nodes…
+              {texts.addNodes2}
             </LinkButton>
           )}
         </Way>
-        <Way
-          icon={<IconBoxSeam size={20} stroke={1.5} />}
-          title="Deploy project"
-          text="Drop an egg or a folder with scrapy.cfg into this window."
-        >
-          <LinkButton to="/projects">Open Projects</LinkButton>
+        <Way icon={<IconBoxSeam size={20} stroke={1.5} />} title={texts.deployProject} text={texts.dropAnEggOrAFolder}>
+          <LinkButton to="/projects">{texts.openProjects}</LinkButton>
         </Way>
       </div>
     </section>
@@ -61,18 +54,18 @@ function RunDemo({ python }: { python: PythonState }) {
   const { mutate, isPending } = useMutation(
     query.system.runDemo.mutationOptions({
       onSuccess: ({ job }) => void navigate({ to: '/logs', search: { jobs: [job.id], job: job.id } }),
-      onError: (error) => notifyError('Could not run the demo spider', error)
+      onError: (error) => notifyError(texts.couldNotRunTheDemoSpider, error)
     })
   )
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
-      title="Run demo spider"
+      title={texts.runDemoSpider}
       text={`Deploys a small project, runs its spider with Scrapy ${python.scrapyVersion} and opens the live log.`}
     >
       {may && (
         <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
-          Run demo
+          {texts.runDemo}
         </Button>
       )}
     </Way>
@@ -84,16 +77,16 @@ function GetPython({ python }: { python: PythonState }) {
     return (
       <Way
         icon={<IconPlayerPlay size={20} stroke={1.5} />}
-        title="Run demo spider"
-        text="Looking for Python and Scrapy on this computer…"
+        title={texts.runDemoSpider}
+        text={texts.lookingForPythonAndScrapyOn}
       />
     )
   }
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
-      title="Install Scrapy on this computer"
-      text={python.problem ?? 'Python with Scrapy was not found.'}
+      title={texts.installScrapyOnThisComputer}
+      text={python.problem ?? texts.pythonWithScrapyWasNotFound}
     >
       <CreateEnvironment primary />
     </Way>

@@ -12,6 +12,7 @@ import { isTroubled, nodeWord } from '../../ui/status.tsx'
 import { drawFleet } from './draw-fleet.ts'
 import { type FleetSpot, layoutFleet, spotAt } from './fleet-layout.ts'
 import classes from './fleet-map.module.css'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 const MAX_HEIGHT_PX = 420
 
@@ -51,9 +52,9 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const troubled = nodes.filter(isTroubled)
   const { used, total: slots } = countSlots(nodes)
   const { inUse, over } = splitSlots(used, slots)
-  const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : `, ${over} queued on nodes`}${troubled.length === 0 ? '' : ` · ${plural(troubled.length, 'node')} with problems`}`
+  const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : texts.queuedOnNodes(over)}${troubled.length === 0 ? '' : texts.nodeWithProblems(troubled.length)}`
   return (
-    <Panel title="Fleet" note={note} aside={<Legend />}>
+    <Panel title={texts.fleet} note={note} aside={<Legend />}>
       <div ref={sizer}>
         <div
           ref={scroller}
@@ -66,7 +67,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
               ref={canvas}
               className={classes.canvas}
               role="img"
-              aria-label={`${formatCount(inUse)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are healthy.' : `Nodes with problems: ${troubled.map(({ name }) => name).join(', ')}.`}`}
+              aria-label={`${formatCount(inUse)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? texts.allNodesAreHealthy : texts.nodesWithProblems(troubled.map(({ name }) => name).join(', '))}`}
               data-point={hover ? true : undefined}
               onPointerMove={onMove}
               onPointerLeave={() => setHover(null)}
@@ -93,7 +94,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
         <>
           <strong>{showUnseen(`${run.project}/${run.spider}`)}</strong>
           <span>
-            {run.jobId === null ? 'external, not started by Scrapdeck' : run.state}
+            {run.jobId === null ? texts.externalNotStartedByScrapdeck : run.state}
             {run.sinceMs !== null && ` · ${formatRuntime(Date.now() - run.sinceMs)}`} · {node.name}
           </span>
         </>
@@ -104,8 +105,8 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
             {slot === null || node.health !== 'up'
               ? (node.problem ?? nodeWord(node))
               : node.mode === 'active'
-                ? 'free slot'
-                : `free slot, ${node.mode}`}
+                ? texts.freeSlot
+                : texts.freeSlot2(node.mode)}
           </span>
         </>
       )}

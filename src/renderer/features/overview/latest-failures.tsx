@@ -11,6 +11,7 @@ import { StatusIcon } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './latest-failures.module.css'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 const SHOWN = 8
 
@@ -23,11 +24,11 @@ export function LatestFailures() {
   if (jobs.length === 0) return null
   return (
     <Panel
-      title="Latest failures"
+      title={texts.latestFailures}
       flush
       aside={
         <Link to="/jobs" search={{ status: ['failed', 'lost'] }} className={classes.all}>
-          all
+          {texts.all}
         </Link>
       }
     >
@@ -56,9 +57,9 @@ export function LatestFailures() {
                 search={{ jobs: [job.id], job: job.id }}
                 variant="subtle"
                 color="gray"
-                aria-label={`Log of ${job.project}/${job.spider}`}
+                aria-label={texts.logOf(job.project, job.spider)}
               >
-                Log
+                {texts.log}
               </LinkButton>
               <RetryButton job={job} />
             </Flex>
@@ -75,10 +76,10 @@ function RetryButton({ job }: { job: Job }) {
   const { mutate, isPending } = useMutation(
     query.jobs.retry.mutationOptions({
       onSuccess: ({ jobs }) =>
-        notifyUndo(`${job.project}/${job.spider} is queued again`, () =>
+        notifyUndo(texts.isQueuedAgain(job.project, job.spider), () =>
           client.jobs.cancel({ ids: jobs.map(({ id }) => id) })
         ),
-      onError: (error) => notifyError(`Could not run ${job.project}/${job.spider} again`, error)
+      onError: (error) => notifyError(texts.couldNotRunAgain(job.project, job.spider), error)
     })
   )
   if (!may) return null
@@ -86,9 +87,9 @@ function RetryButton({ job }: { job: Job }) {
     <Button
       loading={isPending}
       onClick={() => mutate({ ids: [job.id] })}
-      aria-label={`Retry ${job.project}/${job.spider}`}
+      aria-label={texts.retry2(job.project, job.spider)}
     >
-      Retry
+      {texts.retry}
     </Button>
   )
 }

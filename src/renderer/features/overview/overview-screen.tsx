@@ -23,6 +23,7 @@ import { splitSlots } from '../../ui/slots-in-use.ts'
 import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import type { Tone } from '../../ui/status.tsx'
 import figureCardsClasses from './figure-cards.module.css'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 export function OverviewScreen() {
   const { query } = useApi()
@@ -31,9 +32,9 @@ export function OverviewScreen() {
   const firstRun = useIsFirstRun()
   return (
     <Stack gap={12} className={classes.screen}>
-      <ScreenHead title="Overview" note={<AsOf />} />
+      <ScreenHead title={texts.overview} note={<AsOf />} />
       {firstRun && status.data && <FirstRun python={status.data.python} />}
-      <QueryState query={status} what="the state of the engine" rows={4}>
+      <QueryState query={status} what={texts.theStateOfTheEngine} rows={4}>
         {({ figures, problems }) => (
           <>
             <FigureCards figures={figures} />
@@ -43,7 +44,7 @@ export function OverviewScreen() {
           </>
         )}
       </QueryState>
-      <QueryState query={nodes} what="the nodes" rows={4}>
+      <QueryState query={nodes} what={texts.theNodes} rows={4}>
         {(data) => <FleetMap nodes={data.nodes} />}
       </QueryState>
       <NewErrors />
@@ -59,7 +60,7 @@ function AsOf() {
     <>
       {state === 'live'
         ? `live · ${new Date(nowMs).toLocaleTimeString('en-GB')}`
-        : `as of ${formatMoment(sinceMs, nowMs)}`}
+        : texts.asOf(formatMoment(sinceMs, nowMs))}
     </>
   )
 }
@@ -84,11 +85,11 @@ function NewErrors() {
   const hasMore = news.length === LOOKED_AT
   return (
     <Panel
-      title={`Errors in the last 24 hours: ${hasMore ? 'at least ' : ''}${words}`}
+      title={`Errors in the last 24 hours: ${hasMore ? texts.atLeast : ''}${words}`}
       flush
       aside={
         <Link to="/errors" className={latestFailuresClasses.all}>
-          all
+          {texts.all}
         </Link>
       }
     >
@@ -124,7 +125,7 @@ function FigureCards({ figures }: { figures: Figures }) {
   return (
     <div className={figureCardsClasses.cards}>
       <Card
-        title="Slots in use"
+        title={texts.slotsInUse}
         value={slots.inUse}
         unit={`/${formatCount(figures.slotsTotal)}${slots.over === null ? '' : ` ${slots.over}`}`}
         hint={slots.hint}
@@ -133,7 +134,7 @@ function FigureCards({ figures }: { figures: Figures }) {
         search={{ status: ['running', 'starting'] }}
       />
       <Card
-        title="Queue"
+        title={texts.queue}
         value={figures.queued}
         unit={figures.paused ? ' paused' : ' waiting'}
         tone="wait"
@@ -141,7 +142,7 @@ function FigureCards({ figures }: { figures: Figures }) {
         search={{ status: ['queued'] }}
       />
       <Card
-        title="Finished"
+        title={texts.finished}
         value={figures.finishedLastHour}
         unit="/h"
         tone="ok"
@@ -149,7 +150,7 @@ function FigureCards({ figures }: { figures: Figures }) {
         search={{ status: ['succeeded'], sinceHours: 1 }}
       />
       <Card
-        title="Failed"
+        title={texts.failed}
         value={figures.failedLastHour}
         unit="/h"
         tone="bad"

@@ -14,13 +14,14 @@ import { RelativeTime } from '../../ui/time.tsx'
 import { usePauseSwitch } from '../../ui/use-pause-switch.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './problems.module.css'
+import { texts } from '../../../shared/texts/ui/overview.ts'
 
 /** What needs action, worst first, each with the action that fixes it. */
 export function Problems({ problems }: { problems: readonly Problem[] }) {
   if (problems.length === 0) {
     return (
       <Group gap={8} wrap="nowrap" className={`${classes.none} card dim`}>
-        <IconCircleCheck size={16} className="tone-ok" aria-hidden /> No problems
+        <IconCircleCheck size={16} className="tone-ok" aria-hidden /> {texts.noProblems}
       </Group>
     )
   }
@@ -30,9 +31,9 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
         {problems.map((problem) => (
           <li key={problem.id} className={classes.problem}>
             {problem.severity === 'error' ? (
-              <IconCircleXFilled size={14} className="tone-bad" role="img" aria-label="Error" />
+              <IconCircleXFilled size={14} className="tone-bad" role="img" aria-label={texts.error} />
             ) : (
-              <IconAlertTriangleFilled size={14} className="tone-wait" role="img" aria-label="Warning" />
+              <IconAlertTriangleFilled size={14} className="tone-wait" role="img" aria-label={texts.warning} />
             )}
             <span className={`${classes.words} grow`}>
               <strong>{problem.title}</strong> <span className="dim">{problem.text}</span>
@@ -58,7 +59,7 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId, sta
       <>
         <DismissButton project={project} spider={spider} jobId={jobId} />
         <LinkButton to="/jobs" search={{ job: jobId }}>
-          Open job
+          {texts.openJob}
         </LinkButton>
       </>
     )
@@ -67,40 +68,40 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId, sta
       <>
         {mend === 'cordon_node' ? <CordonButton nodeId={nodeId} /> : <RunElsewhere nodeId={nodeId} />}
         <LinkButton to="/nodes" search={{ node: nodeId }} variant="subtle" color="gray">
-          Open node
+          {texts.openNode}
         </LinkButton>
       </>
     )
   if (nodeId !== null && mend === 'edit_node')
     return (
       <LinkButton to="/nodes" search={{ node: nodeId }}>
-        Open node
+        {texts.openNode}
       </LinkButton>
     )
   if (mend === 'open_jobs') {
     const about = { project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }
     return (
       <LinkButton to="/jobs" search={{ ...about, status: status && [status] }}>
-        Show jobs
+        {texts.showJobs}
       </LinkButton>
     )
   }
   if (mend === 'open_schedules')
     return (
       <LinkButton to="/schedules" search={{ schedule: scheduleId }}>
-        Open schedule
+        {texts.openSchedule}
       </LinkButton>
     )
-  if (mend === 'open_nodes') return <LinkButton to="/nodes">Open nodes</LinkButton>
-  if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">Open sources</LinkButton>
-  if (mend === 'open_storage') return <LinkButton to="/settings">Open storage</LinkButton>
+  if (mend === 'open_nodes') return <LinkButton to="/nodes">{texts.openNodes}</LinkButton>
+  if (mend === 'open_discovery') return <LinkButton to="/nodes/sources">{texts.openSources}</LinkButton>
+  if (mend === 'open_storage') return <LinkButton to="/settings">{texts.openStorage}</LinkButton>
   if (mend === 'create_environment') return <CreateEnvironment />
   if (mend === 'resume') return <ResumeButton />
   // A Python that a project names but that does not exist: fixed where it is named.
   if (project === null) return null
   return (
     <LinkButton to="/projects" search={{ project }}>
-      Open project
+      {texts.openProject}
     </LinkButton>
   )
 }
@@ -114,7 +115,7 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
   const { may } = useMay('results.review')
   const { mutate, isPending } = useMutation(
     query.findings.dismiss.mutationOptions({
-      onError: (error) => notifyError('Could not dismiss the problem', error)
+      onError: (error) => notifyError(texts.couldNotDismissTheProblem, error)
     })
   )
   if (!may) return null
@@ -123,10 +124,10 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
       variant="subtle"
       color="gray"
       loading={isPending}
-      title="The next run of this spider is compared again"
+      title={texts.theNextRunOfThisSpider}
       onClick={() => mutate(of)}
     >
-      Dismiss
+      {texts.dismiss}
     </Button>
   )
 }
@@ -138,14 +139,14 @@ function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>
-        notifyUndo(`${node.name} was cordoned.`, () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
-      onError: (error) => notifyError('Could not cordon the node', error)
+        notifyUndo(texts.wasCordoned(node.name), () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
+      onError: (error) => notifyError(texts.couldNotCordonTheNode, error)
     })
   )
   if (!may) return null
   return (
     <Button loading={isPending} onClick={() => mutate({ id: nodeId, mode: 'cordoned' })}>
-      Cordon
+      {texts.cordon}
     </Button>
   )
 }
@@ -155,7 +156,7 @@ function ResumeButton() {
   if (!may) return null
   return (
     <Button loading={pending} onClick={toggle}>
-      Resume
+      {texts.resume}
     </Button>
   )
 }

@@ -15,6 +15,7 @@ import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { changeOfDefaults, DefaultsForm, type DefaultsTexts, startDefaults } from './defaults-form.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** Edits the defaults of the project or of one of its spiders. */
 export function DefaultsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
@@ -40,15 +41,15 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
   const inherited = inheritedBy(spider === null ? null : project.settings, [])
   const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
   return (
-    <Dialog opened onClose={onClose} title={`Defaults of ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={texts.defaultsOf(project.name)} size={640}>
       <SchemaForm form={form} className={fields.form}>
         <Select
-          label="For"
-          description={form.isDirty ? 'Save or undo the changes below before you choose another.' : undefined}
+          label={texts.forIt}
+          description={form.isDirty ? texts.saveOrUndoTheChangesBelow : undefined}
           inputWrapperOrder={['label', 'input', 'description', 'error']}
           data={[
-            { value: '', label: 'All spiders of the project' },
-            ...spiders.map((name) => ({ value: name, label: `Spider ${name}` }))
+            { value: '', label: texts.allSpidersOfTheProject },
+            ...spiders.map((name) => ({ value: name, label: texts.spider(name) }))
           ]}
           value={spider ?? ''}
           onChange={(next) => choose(next || null)}
@@ -65,20 +66,16 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
           fields={form}
           name="env"
           kind="env"
-          title="Environment variables"
+          title={texts.environmentVariables}
           names={[]}
-          hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
+          hint={texts.forRunsOnTheLocalNode}
           inherited={<InheritedRows fields={form} kind="env" inherited={inherited} />}
         />
         <WhereFields fields={form} nodes={nodes} inherited={inherited} of="defaults" keptPriority={keptPriority} />
         <FormFoot
           form={form}
-          submit="Save defaults"
-          says={
-            spider === null
-              ? 'For new jobs. Defaults of a spider and a job’s own values override them.'
-              : 'For new jobs. They override the project’s; a job’s own values override both.'
-          }
+          submit={texts.saveDefaults}
+          says={spider === null ? texts.forNewJobsDefaultsOfA : texts.forNewJobsTheyOverrideThe}
           onCancel={onClose}
         />
       </SchemaForm>

@@ -9,6 +9,7 @@ import {
 import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
 import { type JobTexts, jobTexts, WhereForm } from '../../ui/fields/job-form.ts'
 import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 export interface DefaultsTexts extends Pick<JobTexts, 'args' | 'settings' | 'where' | 'nodeId' | 'tags' | 'priority'> {
   env: FormRow[]
@@ -61,8 +62,8 @@ export function describeDefaults(
     if (names.length === 0) return []
     return [names.length > 3 ? plural(names.length, word) : `${word}${names.length > 1 ? 's' : ''} ${names.join(', ')}`]
   })
-  if (priority !== null) words.push(`priority\u00a0${priority}`)
-  if (nodeId !== null) words.push(`node ${nodeName(nodeId)}`)
+  if (priority !== null) words.push(texts.priority(priority))
+  if (nodeId !== null) words.push(texts.node(nodeName(nodeId)))
   if (tags.length > 0) words.push(tags.map((tag) => `#${tag}`).join(' '))
   return words.length === 0 ? null : words.join(' · ')
 }

@@ -5,9 +5,9 @@ import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './projects.module.css'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 interface DeleteDialogProps {
   project: Project
@@ -30,7 +30,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
         : client.projects.deleteVersion({ project: project.name, version: version.version }),
     onSuccess: ({ failedNodes }) => {
       if (failedNodes.length > 0) return
-      notifyDone(`${what} was deleted.`)
+      notifyDone(texts.wasDeleted(what))
       onClose()
       if (isLast) onProjectGone()
     }
@@ -43,34 +43,32 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
   )
   if (failedNodes.length > 0)
     return (
-      <Dialog opened onClose={onClose} title={`Delete ${what}?`} size={460}>
+      <Dialog opened onClose={onClose} title={texts.deleteIt(what)} size={460}>
         <div className={`${classes.failure} notice-bad`} role="alert">
-          <strong>
-            {what} was deleted here, but is still on {plural(failedNodes.length, 'node')}
-          </strong>
+          <strong>{texts.wasDeletedHereButIsStill(what, failedNodes.length)}</strong>
           {failedNodes.map(({ nodeId, error: reason }) => (
             <p key={nodeId}>
-              {nodeName(nodeId)}: {reason ?? 'no reason given'}
+              {nodeName(nodeId)}: {reason ?? texts.noReasonGiven}
             </p>
           ))}
         </div>
         <DialogFoot>
-          <Button onClick={onClose}>Close</Button>
+          <Button onClick={onClose}>{texts.close}</Button>
         </DialogFoot>
       </Dialog>
     )
   return (
     <ConfirmDialog
-      title={`Delete ${what}?`}
+      title={texts.deleteIt(what)}
       act="Delete"
       onAct={mutate}
       isActing={isPending}
       error={error}
-      keep="Keep it"
+      keep={texts.keepIt}
       onClose={onClose}
     >
-      {version === null ? `All ${plural(project.versions.length, 'version')} and their eggs` : 'Its egg'} will be
-      deleted here{places.size > 0 ? ` and on ${plural(places.size, 'node')}` : ''}. Its jobs and their logs are kept.
+      {version === null ? texts.allVersionAndTheirEggs(project.versions.length) : texts.itsEgg} will be deleted here
+      {places.size > 0 ? texts.andOnNode(places.size) : ''}. Its jobs and their logs are kept.
       {version !== null && version.version === project.activeVersion && project.versions[1] !== undefined && (
         <>
           {' '}

@@ -5,10 +5,10 @@ import type { Node, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { NodeHealthDot, nodeWord } from '../../ui/status.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** Chooses nodes for a version, those without it first, and shows the progress. */
 export function DeployDialog({ version, onClose }: { version: Version; onClose: () => void }) {
@@ -30,14 +30,14 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
     deploy.start(nodeIds)
   }
   return (
-    <Dialog opened onClose={onClose} title={`Deploy ${version.project} ${version.version}`} size={520}>
+    <Dialog opened onClose={onClose} title={texts.deploy(version.project, version.version)} size={520}>
       {sentCount !== null ? (
         <DeployProgress deploy={deploy} expected={sentCount} />
       ) : (
         <>
           <Checkbox
             className={classes.allNodes}
-            label={`All ${plural(nodes.length, 'node')}`}
+            label={texts.allNode(nodes.length)}
             checked={nodes.length > 0 && picked.size === nodes.length}
             indeterminate={picked.size > 0 && picked.size < nodes.length}
             onChange={() => setChosen(picked.size === nodes.length ? new Set() : new Set(nodes.map(({ id }) => id)))}
@@ -58,10 +58,10 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
         </>
       )}
       <DialogFoot>
-        <Button onClick={onClose}>{sentCount === null ? 'Cancel' : 'Close'}</Button>
+        <Button onClick={onClose}>{sentCount === null ? texts.cancel : texts.close}</Button>
         {sentCount === null && (
           <Button variant="filled" disabled={picked.size === 0} onClick={start}>
-            Deploy to {plural(picked.size, 'node')}
+            {texts.deployToNode(picked.size)}
           </Button>
         )}
       </DialogFoot>

@@ -2,10 +2,10 @@ import { Button, Flex, Group, Loader, Progress } from '@mantine/core'
 import { IconCheck, IconX } from '@tabler/icons-react'
 import type { Deployment } from '../../../shared/contract/index.ts'
 import { ErrorState } from '../../ui/states.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './projects.module.css'
 import type { Deploy } from './use-deploy.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** The progress of a deploy, node by node; failed ones can be sent again separately. */
 export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
@@ -17,20 +17,20 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
   const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (
-    <Flex component="section" direction="column" gap={8} my={8} aria-label="Deploy">
+    <Flex component="section" direction="column" gap={8} my={8} aria-label={texts.deploy2}>
       <Group gap={8} justify="space-between" wrap="nowrap" mih={28}>
         <strong role="status">
           {isOver
             ? failed.length === 0
-              ? `On ${plural(rows.length, 'node')}.`
-              : `On ${rows.length - failed.length} of ${plural(rows.length, 'node')}.`
-            : `Sending: ${done} of ${plural(total, 'node')}`}
+              ? texts.onNode(rows.length)
+              : texts.onOfNode(rows.length - failed.length, rows.length)
+            : texts.sendingOfNode(done, total)}
         </strong>
         {isOver && failed.length > 0 && (
           <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>
             {failed.length === 1
-              ? `Retry ${nameOf((failed[0] as Deployment).nodeId)}`
-              : `Retry ${failed.length} failed nodes`}
+              ? texts.retry(nameOf((failed[0] as Deployment).nodeId))
+              : texts.retryFailedNodes(failed.length)}
           </Button>
         )}
       </Group>
@@ -38,7 +38,9 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
         <Progress.Section value={shareOf(done - failed.length)} color="var(--ok)" />
         <Progress.Section value={shareOf(failed.length)} color="var(--bad)" />
       </Progress.Root>
-      {deploy.error !== null && <ErrorState what="the progress" error={deploy.error} onRetry={() => deploy.start()} />}
+      {deploy.error !== null && (
+        <ErrorState what={texts.theProgress} error={deploy.error} onRetry={() => deploy.start()} />
+      )}
       <ul className={classes.deployNodes}>
         {rows
           .sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed'))

@@ -3,10 +3,11 @@ import type { Job } from '../../../shared/contract/index.ts'
 import { StatusText } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './projects.module.css'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** The newest job of a project or spider, as a link. */
 export function LastRun({ job }: { job: Job | undefined }) {
-  if (job === undefined) return <span className="faint">not recently</span>
+  if (job === undefined) return <span className="faint">{texts.notRecently}</span>
   return (
     <Link to="/jobs" search={{ job: job.id }} className={classes.lastRun}>
       <StatusText status={job.status} />

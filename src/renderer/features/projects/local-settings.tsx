@@ -5,12 +5,12 @@ import { useApi } from '../../api/api.tsx'
 import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
 import { StepProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { limitsInForce } from '../../ui/fields/limits.ts'
-import { plural } from '../../ui/numbers.ts'
 import { useMay } from '../../api/use-me.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { RebuildButton } from '../../ui/rebuild-button.tsx'
 import classes from './projects.module.css'
 import { requirementCount } from './settings-form.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 interface LocalSettingsProps {
   project: Project
@@ -30,31 +30,31 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
   const limits = limitsInForce(project.settings.limits)
   return (
     <Panel
-      title="Local node"
+      title={texts.localNode}
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={onEdit}>
-            Python and limits…
+            {texts.pythonAndLimits}
           </Button>
         )
       }
     >
-      <FieldRow label="Python">
+      <FieldRow label={texts.python}>
         <PythonText project={project} environment={environment} />
       </FieldRow>
       {environment !== undefined && project.settings.python.kind !== 'default' && (
-        <FieldRow label="Environment">
+        <FieldRow label={texts.environment}>
           <EnvironmentText environment={environment} onLog={() => onLog(true)} />
         </FieldRow>
       )}
       {environment?.state === 'ready' && (
-        <FieldRow label="Start mode">
+        <FieldRow label={texts.startMode}>
           <StartModeText start={environment.start} />
         </FieldRow>
       )}
-      <FieldRow label="Limits">
+      <FieldRow label={texts.limits}>
         {limits.length === 0 ? (
-          <span className="dim">none</span>
+          <span className="dim">{texts.none}</span>
         ) : (
           <Flex component="ul" gap="2px 16px" wrap="wrap">
             {limits.map(({ name, label, value }) => (
@@ -76,7 +76,7 @@ function PythonText({ project, environment }: { project: Project; environment: E
   if (python.kind === 'default')
     return (
       <>
-        {words || 'default'} {words !== '' && <span className="dim">· default</span>}
+        {words || 'default'} {words !== '' && <span className="dim">{texts.defaultIt}</span>}
       </>
     )
   return (
@@ -86,9 +86,7 @@ function PythonText({ project, environment }: { project: Project; environment: E
       {python.kind === 'interpreter' ? (
         <span className="mono">{python.path}</span>
       ) : (
-        <span className={words === '' ? undefined : 'dim'}>
-          from {plural(requirementCount(python.text), 'requirement')}
-        </span>
+        <span className={words === '' ? undefined : 'dim'}>{texts.fromRequirement(requirementCount(python.text))}</span>
       )}
     </>
   )
@@ -99,7 +97,7 @@ function EnvironmentText({ environment, onLog }: { environment: Environment; onL
     <Stack gap={6} className={classes.environment}>
       <Flex component="span" align="center" gap={10} wrap="wrap">
         <EnvironmentStateText environment={environment} />
-        {environment.hasLog && <Button onClick={onLog}>Build log</Button>}
+        {environment.hasLog && <Button onClick={onLog}>{texts.buildLog}</Button>}
         <RebuildButton environment={environment} />
       </Flex>
       <StepProgress progress={environment.progress} />

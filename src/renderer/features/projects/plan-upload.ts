@@ -1,4 +1,5 @@
 import { type AsyncZippable, zip } from 'fflate'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** A file with its place in the dropped folder, if it came in one. */
 export interface DroppedFile {
@@ -39,12 +40,10 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
     if (inFolders(path)) continue
     if (/\.(egg|whl|zip)$/i.test(file.name)) plans.push(planFile(file))
     else if (path.includes('/')) strangeFolders.add(path.slice(0, path.indexOf('/')))
-    else problems.push(`${file.name} is not an .egg, .whl or .zip file.`)
+    else problems.push(texts.isNotAnEggWhlOr(file.name))
   }
   for (const folder of strangeFolders) {
-    problems.push(
-      `${folder} has no scrapy.cfg, so it is not a Scrapy project. Drop the folder that contains scrapy.cfg.`
-    )
+    problems.push(texts.hasNoScrapyCfgSoIt(folder))
   }
   return { plans, problems }
 }

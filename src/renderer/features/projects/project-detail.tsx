@@ -30,14 +30,15 @@ import { DefaultsDialog } from './defaults-dialog.tsx'
 import { describeDefaults } from './defaults-form.ts'
 import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-reasons.ts'
 import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** One project: its spiders, its versions and where they are. */
 export function ProjectDetail({ name, ...props }: { name: string } & Omit<ContentProps, 'project'>) {
   const api = useApi()
   const project = useQuery(api.query.projects.get.queryOptions({ input: { project: name } }))
   return (
-    <Flex component="section" direction="column" gap={14} className={classes.detail} aria-label={`Project ${name}`}>
-      <QueryState query={project} what={`the project ${name}`}>
+    <Flex component="section" direction="column" gap={14} className={classes.detail} aria-label={texts.project(name)}>
+      <QueryState query={project} what={texts.theProject(name)}>
         {(data: Project) => <Content project={data} {...props} />}
       </QueryState>
     </Flex>
@@ -65,28 +66,28 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   const latest = versionOf(project, project.latestVersion)
   return (
     <>
-      <ScreenHead title={project.name} note={active === undefined ? undefined : `active ${active.version}`}>
+      <ScreenHead title={project.name} note={active === undefined ? undefined : texts.active(active.version)}>
         <span className={classes.headActs}>
           <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
-            Jobs
+            {texts.jobs}
           </Button>
           {mayPause && <PauseButton project={project} />}
           {mayChange && (
-            <Tooltip label="Settings…">
-              <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
+            <Tooltip label={texts.settings}>
+              <ActionIcon onClick={() => setConfiguring(true)} aria-label={texts.settings}>
                 <IconAdjustments size={16} />
               </ActionIcon>
             </Tooltip>
           )}
-          {mayDeploy && active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
+          {mayDeploy && active !== undefined && <Button onClick={() => setDeploying(active)}>{texts.deploy3}</Button>}
           {mayRun && (
             <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
-              Run…
+              {texts.run}
             </Button>
           )}
         </span>
-        <Tooltip label="Close (Esc)">
-          <ActionIcon onClick={onClose} aria-label="Close project">
+        <Tooltip label={texts.closeEsc}>
+          <ActionIcon onClick={onClose} aria-label={texts.closeProject}>
             <IconX size={16} />
           </ActionIcon>
         </Tooltip>
@@ -94,7 +95,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       {project.settings.paused && (
         <Flex component="p" align="flex-start" gap={8} className={classes.warning} role="status">
           <IconPlayerPause size={14} className="tone-wait" aria-hidden />
-          <span>Paused: queued jobs wait until you resume. Running jobs continue.</span>
+          <span>{texts.pausedQueuedJobsWaitUntilYou}</span>
         </Flex>
       )}
       <PinNotice project={project} />
@@ -105,12 +106,12 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       <OutcomesPanel project={project} />
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
-        title="Versions"
+        title={texts.versions}
         note={plural(project.versions.length, 'version')}
         aside={
           mayDelete && (
             <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
-              Delete project…
+              {texts.deleteProject}
             </Button>
           )
         }
@@ -143,12 +144,12 @@ function PinNotice({ project }: { project: Project }) {
       <IconPin size={14} className={project.activeVersion === null ? 'tone-wait' : undefined} aria-hidden />
       <span className="grow">
         {project.activeVersion === null
-          ? `Pinned to ${pinnedVersion}, which is missing: jobs that name no version wait until it is uploaded.`
-          : `Pinned to ${pinnedVersion}: new jobs run it, also after a newer upload.`}
+          ? texts.pinnedToWhichIsMissingJobs(pinnedVersion)
+          : texts.pinnedToNewJobsRunIt(pinnedVersion)}
       </span>
       {may && (
         <Button size="compact-xs" loading={isPending} onClick={() => pin(null)}>
-          Unpin
+          {texts.unpin}
         </Button>
       )}
     </Flex>
@@ -158,8 +159,8 @@ function PinNotice({ project }: { project: Project }) {
 function PauseButton({ project }: { project: Project }) {
   const { paused, isPending, toggle } = useProjectPause(project)
   return (
-    <Tooltip label={paused ? 'Resume sending jobs of this project' : 'Stop sending jobs of this project'}>
-      <ActionIcon loading={isPending} aria-label={paused ? 'Resume' : 'Pause'} onClick={toggle}>
+    <Tooltip label={paused ? texts.resumeSendingJobsOfThisProject : texts.stopSendingJobsOfThisProject}>
+      <ActionIcon loading={isPending} aria-label={paused ? texts.resume : texts.pause} onClick={toggle}>
         {paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
       </ActionIcon>
     </Tooltip>
@@ -177,17 +178,17 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
     settings.distribution === 'on_demand'
   if (isDefault) return null
   return (
-    <Panel title="Queue and deployment">
-      {settings.weight !== 1 && <FieldRow label="Weight">{settings.weight}</FieldRow>}
-      {retry !== null && <FieldRow label="Retry">{retry}</FieldRow>}
-      {settings.noOverlap && <FieldRow label="Overlap">one live job per spider with the same arguments</FieldRow>}
+    <Panel title={texts.queueAndDeployment}>
+      {settings.weight !== 1 && <FieldRow label={texts.weight}>{settings.weight}</FieldRow>}
+      {retry !== null && <FieldRow label={texts.retry2}>{retry}</FieldRow>}
+      {settings.noOverlap && <FieldRow label={texts.overlap}>{texts.oneLiveJobPerSpiderWith}</FieldRow>}
       {settings.cancelWaitSeconds !== null && (
-        <FieldRow label="After a cancel">
-          {formatDuration(settings.cancelWaitSeconds)} to finish after INT, {AFTER_FIRST_WAIT}
+        <FieldRow label={texts.afterACancel}>
+          {texts.toFinishAfterInt(formatDuration(settings.cancelWaitSeconds), AFTER_FIRST_WAIT)}
         </FieldRow>
       )}
       {settings.distribution === 'at_once' && (
-        <FieldRow label="Deployment">the active version goes to all active nodes immediately</FieldRow>
+        <FieldRow label={texts.deployment}>{texts.theActiveVersionGoesToAll}</FieldRow>
       )}
     </Panel>
   )
@@ -202,8 +203,8 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   const spiders = version?.spiders ?? null
   return (
     <Panel
-      title="Spiders"
-      note={spiders === null ? undefined : `${spiders.length} in the active version`}
+      title={texts.spiders}
+      note={spiders === null ? undefined : texts.inTheActiveVersion(spiders.length)}
       aside={
         may && spiders !== null && spiders.length > 1 ? (
           <Button
@@ -211,17 +212,15 @@ function Spiders({ project, version }: { project: Project; version: Version | un
             size="compact-xs"
             onClick={() => openRunDialog({ project: project.name, spiders: [...spiders] })}
           >
-            Run all {spiders.length}…
+            {texts.runAll(spiders.length)}
           </Button>
         ) : undefined
       }
       flush
     >
       {spiders === null || spiders.length === 0 ? (
-        <EmptyState title={spiders === null ? 'Unknown yet' : 'This version has no spiders'}>
-          {spiders === null
-            ? 'The local node, or the first node that gets this version, reports its spiders.'
-            : 'Check that SPIDER_MODULES in the project settings names the right package.'}
+        <EmptyState title={spiders === null ? texts.unknownYet : texts.thisVersionHasNoSpiders}>
+          {spiders === null ? texts.theLocalNodeOrTheFirst : texts.checkThatSpiderModulesInThe}
         </EmptyState>
       ) : (
         <ul className={classes.spiders}>
@@ -250,17 +249,17 @@ function DefaultsPanel({ project }: { project: Project }) {
   const ofSpiders = Object.entries(spiderDefaults)
   return (
     <Panel
-      title="Defaults"
-      note="for new jobs"
+      title={texts.defaults}
+      note={texts.forNewJobs}
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-            Edit defaults…
+            {texts.editDefaults}
           </Button>
         )
       }
     >
-      <FieldRow label="All spiders">{ofProject ?? <span className="dim">none</span>}</FieldRow>
+      <FieldRow label={texts.allSpiders}>{ofProject ?? <span className="dim">{texts.none}</span>}</FieldRow>
       {ofSpiders.map(([spider, one]) => (
         <FieldRow key={spider} label={spider}>
           {describeDefaults(one, nodeName)}
@@ -277,28 +276,28 @@ function OutcomesPanel({ project }: { project: Project }) {
   const [isEditing, setEditing] = useState(false)
   const { settings } = project
   const rulesOf = (spider: string) =>
-    describeOutcomeRules(outcomeRulesOf(settings, spider)) ?? <span className="dim">no rules</span>
+    describeOutcomeRules(outcomeRulesOf(settings, spider)) ?? <span className="dim">{texts.noRules}</span>
   return (
     <Panel
-      title="Outcome rules"
-      note="when a run that closed normally counts as failed"
+      title={texts.outcomeRules}
+      note={texts.whenARunThatClosedNormally}
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-            Edit rules for a spider…
+            {texts.editRulesForASpider}
           </Button>
         )
       }
     >
-      <FieldRow label="All spiders">
-        {describeOutcomeRules(settings.outcome) ?? <span className="dim">no rules</span>}
+      <FieldRow label={texts.allSpiders}>
+        {describeOutcomeRules(settings.outcome) ?? <span className="dim">{texts.noRules}</span>}
       </FieldRow>
       {Object.keys(settings.spiderOutcomes).map((spider) => (
         <FieldRow key={spider} label={spider}>
           {rulesOf(spider)}
         </FieldRow>
       ))}
-      {!settings.expectations && <FieldRow label="Expectations">off: runs are not compared with earlier ones</FieldRow>}
+      {!settings.expectations && <FieldRow label={texts.expectations}>{texts.offRunsAreNotComparedWith}</FieldRow>}
       {isEditing && <SpiderOutcomesDialog project={project} onClose={() => setEditing(false)} />}
     </Panel>
   )

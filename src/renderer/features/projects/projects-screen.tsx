@@ -23,6 +23,7 @@ import { ProjectDetail } from './project-detail.tsx'
 import classes from './projects.module.css'
 import { SpreadText } from './spread-text.tsx'
 import { UploadDialog } from './upload-dialog.tsx'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 const route = getRouteApi('/projects')
 
@@ -38,9 +39,9 @@ export function ProjectsScreen() {
   const [uploads, offerUploads] = useUploads()
   const open = (project: ProjectName | undefined) =>
     void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
-  useKeys('Projects', [
-    ...(may ? [{ key: 'u', label: 'Upload project', run: () => picker.current?.click() }] : []),
-    { key: 'Escape', label: 'Close project', run: () => open(undefined) }
+  useKeys(texts.projects, [
+    ...(may ? [{ key: 'u', label: texts.uploadProject, run: () => picker.current?.click() }] : []),
+    { key: 'Escape', label: texts.closeProject, run: () => open(undefined) }
   ])
   const picker = useRef<HTMLInputElement>(null)
   const folderPicker = useRef<HTMLInputElement>(null)
@@ -53,7 +54,7 @@ export function ProjectsScreen() {
 
   const uploadButton = may && (
     <Button variant="filled" leftSection={<IconUpload size={14} />} onClick={() => picker.current?.click()}>
-      Upload…
+      {texts.upload}
     </Button>
   )
   return (
@@ -61,37 +62,33 @@ export function ProjectsScreen() {
       <section className={`${classes.list} grow`} data-beside={search.project !== undefined || undefined}>
         <div className={classes.listHead}>
           <ScreenHead
-            title="Projects"
-            note={
-              may && search.project === undefined
-                ? 'drop an egg or a folder with scrapy.cfg into this window'
-                : undefined
-            }
+            title={texts.projects}
+            note={may && search.project === undefined ? texts.dropAnEggOrAFolder : undefined}
           >
             {may && (
               <Button
-                aria-label="Choose folder"
-                title="Folder with scrapy.cfg. Scrapdeck builds the egg."
+                aria-label={texts.chooseFolder}
+                title={texts.folderWithScrapyCfgScrapdeck}
                 onClick={() => folderPicker.current?.click()}
               >
-                Folder…
+                {texts.folder}
               </Button>
             )}
             {uploadButton}
           </ScreenHead>
         </div>
         <FilePicker
-          label="Egg or zip files to deploy"
+          label={texts.eggOrZipFilesToDeploy}
           accept=".egg,.whl,.zip"
           multiple
           onFiles={offerUploads}
           inputRef={picker}
         />
-        <FilePicker label="Folder of a Scrapy project" onFiles={offerUploads} inputRef={folderPicker} />
-        <QueryState query={projects} what="the projects">
+        <FilePicker label={texts.folderOfAScrapyProject} onFiles={offerUploads} inputRef={folderPicker} />
+        <QueryState query={projects} what={texts.theProjects}>
           {() => (
             <VirtualTable
-              label="Projects"
+              label={texts.projects}
               rows={byName}
               rowId={(project) => project.name}
               columns={columns}
@@ -99,9 +96,8 @@ export function ProjectsScreen() {
               onOpen={(project) => open(project.name)}
               primary
               empty={
-                <EmptyState icon={<IconPackage size={28} />} title="No projects yet" action={uploadButton}>
-                  A project is a Scrapy project packed as an egg. Drop an .egg file, or a folder with scrapy.cfg, into
-                  this window, or use scrapyd-deploy.
+                <EmptyState icon={<IconPackage size={28} />} title={texts.noProjectsYet} action={uploadButton}>
+                  {texts.aProjectIsAScrapyProject}
                 </EmptyState>
               }
             />
@@ -132,28 +128,28 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
   return [
     {
       id: 'name',
-      header: 'Project',
+      header: texts.project2,
       width: 'minmax(110px, 1.4fr)',
       cell: ({ name }) => <strong className={classes.name}>{name}</strong>,
       sortBy: ({ name }) => name
     },
     {
       id: 'active',
-      header: 'Active version',
+      header: texts.activeVersion,
       width: 'minmax(130px, 1.2fr)',
       hideBelowPx: 560,
       cell: ({ activeVersion, settings }) => (
         <>
-          {activeVersion ?? <span className="faint">none</span>}
+          {activeVersion ?? <span className="faint">{texts.none}</span>}
           {settings.pinnedVersion != null && (
-            <IconPin size={13} className={classes.pin} role="img" aria-label="pinned" title="Pinned" />
+            <IconPin size={13} className={classes.pin} role="img" aria-label="pinned" title={texts.pinned} />
           )}
         </>
       )
     },
     {
       id: 'spiders',
-      header: 'Spiders',
+      header: texts.spiders,
       width: '78px',
       align: 'end',
       cell: (project) => formatKnown(versionOf(project)?.spiders?.length),
@@ -161,7 +157,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
     },
     {
       id: 'versions',
-      header: 'Versions',
+      header: texts.versions,
       width: '78px',
       align: 'end',
       hideBelowPx: 640,
@@ -169,21 +165,21 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
     },
     {
       id: 'spread',
-      header: 'Deployed on',
+      header: texts.deployedOn,
       width: 'minmax(120px, 1.3fr)',
       hideBelowPx: 340,
       cell: (project) => <SpreadText spread={spreadOf(versionOf(project), nodes)} />
     },
     {
       id: 'last',
-      header: 'Last run',
+      header: texts.lastRun,
       width: 'minmax(120px, 1fr)',
       hideBelowPx: 760,
       cell: ({ name }) => <LastRun job={lastJobs.get(name)} />
     },
     {
       id: 'updated',
-      header: 'Updated',
+      header: texts.updated,
       width: '84px',
       align: 'end',
       hideBelowPx: 480,
@@ -199,7 +195,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
 
 const formatKnown = (count: number | undefined) =>
   count === undefined ? (
-    <span className="faint" title="Unknown yet">
+    <span className="faint" title={texts.unknownYet}>
       ?
     </span>
   ) : (

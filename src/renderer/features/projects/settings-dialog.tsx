@@ -25,6 +25,7 @@ import {
 import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
@@ -45,7 +46,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   const asked = form.output?.python
   const isBuilt = asked?.kind === 'requirements' && JSON.stringify(asked) !== JSON.stringify(project.settings.python)
   return (
-    <Dialog opened onClose={onClose} title={`Settings of ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={texts.settingsOf(project.name)} size={640}>
       <SchemaForm form={form} className={classes.settings}>
         <VersionSetting fields={form} project={project} />
         <QueueSettings fields={form} />
@@ -56,21 +57,23 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           className={classes.settingsPart}
           aria-labelledby="settings-python"
         >
-          <h3 id="settings-python">Python on local nodes</h3>
+          <h3 id="settings-python">{texts.pythonOnLocalNodes}</h3>
           <SegmentedControl
             {...python.input('kind')}
             aria-labelledby="settings-python"
             className={classes.first}
-            data={optionsOf({ default: 'Default', interpreter: 'Interpreter', requirements: 'Requirements' })}
+            data={optionsOf({
+              default: texts.defaultIt2,
+              interpreter: texts.interpreter,
+              requirements: texts.requirements
+            })}
           />
-          {kind === 'default' && (
-            <p className="dim">The Python environment of each local node, shared with other projects.</p>
-          )}
+          {kind === 'default' && <p className="dim">{texts.thePythonEnvironmentOfEach}</p>}
           {kind === 'interpreter' && (
             <TextInput
               {...python.input('path')}
-              label="Interpreter path"
-              description="On the machine where Scrapdeck runs. Scrapy and the imports of the project must be installed in it."
+              label={texts.interpreterPath}
+              description={texts.onTheMachineWhereScrapdeck}
               placeholder="/opt/venvs/shop/bin/python"
               error={python.error('path') ?? form.error('python')}
               {...CODE_INPUT}
@@ -86,15 +89,12 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           className={classes.settingsPart}
           aria-labelledby="settings-stop"
         >
-          <h3 id="settings-stop">Stop runs automatically</h3>
+          <h3 id="settings-stop">{texts.stopRunsAutomatically}</h3>
           <LimitsFields fields={form.within('limits')} only="everywhere" />
-          <p className="dim">
-            A run that exceeds a limit is stopped and fails, on every node. A job can override these limits. Scrapy logs
-            its progress once a minute; bans are counted only in logs of level DEBUG.
-          </p>
-          <h4 id="settings-limits">On local nodes</h4>
+          <p className="dim">{texts.aRunThatExceedsALimit}</p>
+          <h4 id="settings-limits">{texts.onLocalNodes}</h4>
           <LimitsFields fields={form.within('limits')} only="local" />
-          <p className="dim">Only local nodes can enforce these.</p>
+          <p className="dim">{texts.onlyLocalNodesCanEnforceThese}</p>
         </Flex>
         <OutcomeSettings fields={form} />
         <Flex
@@ -104,21 +104,17 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           className={classes.settingsPart}
           aria-labelledby="settings-items"
         >
-          <h3 id="settings-items">Items</h3>
+          <h3 id="settings-items">{texts.items}</h3>
           <Checkbox
             {...form.input('keepItems', 'checkbox')}
-            label="Keep items files"
-            description="When a run has ended, its items file is copied to the archive before its node can delete it. Retention applies to the copy. A job ends once its items are copied. At most 4 GB are kept per run."
+            label={texts.keepItemsFiles}
+            description={texts.whenARunHasEndedIts}
           />
         </Flex>
         <FormFoot
           form={form}
-          submit={isBuilt ? 'Save and build' : 'Save settings'}
-          says={
-            isBuilt
-              ? 'The environment is built now. Running jobs keep their settings.'
-              : 'Running jobs keep their settings.'
-          }
+          submit={isBuilt ? texts.saveAndBuild : texts.saveSettings}
+          says={isBuilt ? texts.theEnvironmentIsBuiltNowRunning : texts.runningJobsKeepTheirSettings}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -133,7 +129,7 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
     <TextInput
       {...outcome.input(name)}
       label={label}
-      placeholder="no rule"
+      placeholder={texts.noRule}
       inputMode="numeric"
       classNames={{ wrapper: classes.weight }}
     />
@@ -146,33 +142,30 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       className={classes.settingsPart}
       aria-labelledby="settings-outcome"
     >
-      <h3 id="settings-outcome">When a run counts as failed</h3>
+      <h3 id="settings-outcome">{texts.whenARunCountsAsFailed}</h3>
       <Group align="stretch" gap="8px 20px">
-        {field('maxErrors', 'More errors than')}
-        {field('minItems', 'Fewer items than')}
-        {field('minPages', 'Fewer pages than')}
+        {field('maxErrors', texts.moreErrorsThan)}
+        {field('minItems', texts.fewerItemsThan)}
+        {field('minPages', texts.fewerPagesThan)}
       </Group>
       <Checkbox
         {...outcome.input('requireResponse', 'checkbox')}
-        label="No response at all"
-        description="Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped."
+        label={texts.noResponseAtAll}
+        description={texts.everyRequestFailedBeforeAny}
       />
       <TextInput
         {...outcome.input('finishReasons')}
-        label="Successful finish reasons"
-        description="Separate reasons with commas. A run with any other finish_reason fails. Empty: finished, and the limits CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT."
-        placeholder="finished, catalogue_done"
+        label={texts.successfulFinishReasons}
+        description={texts.separateReasonsWithCommasA}
+        placeholder={texts.finishedCatalogueDone}
         {...CODE_INPUT}
       />
-      <p className="dim">
-        The rules apply when a run ends, including runs that are already running. A figure that is missing from the log
-        breaks no rule.
-      </p>
-      <h4>Expectations</h4>
+      <p className="dim">{texts.theRulesApplyWhenARun}</p>
+      <h4>{texts.expectations}</h4>
       <Checkbox
         {...fields.input('expectations', 'checkbox')}
-        label="Compare with earlier runs"
-        description="A run with far fewer items or pages, far more errors or a far longer runtime than the last 30 runs of its spider is reported as a problem, even if it succeeded."
+        label={texts.compareWithEarlierRuns}
+        description={texts.aRunWithFarFewerItems}
       />
     </Flex>
   )
@@ -190,15 +183,15 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
       className={classes.settingsPart}
       aria-labelledby="settings-version"
     >
-      <h3 id="settings-version">Version</h3>
+      <h3 id="settings-version">{texts.version}</h3>
       <Select
         {...fields.input('pinnedVersion')}
-        label="Active version"
-        description="Used by jobs that name no version. A newer upload does not change a pinned version."
+        label={texts.activeVersion}
+        description={texts.usedByJobsThatNameNo}
         allowDeselect={false}
         data={[
-          { value: '', label: latestVersion === null ? 'latest' : `latest (${latestVersion})` },
-          ...[...new Set(names)].map((name) => ({ value: name, label: `pinned (${name})` }))
+          { value: '', label: latestVersion === null ? 'latest' : texts.latest(latestVersion) },
+          ...[...new Set(names)].map((name) => ({ value: name, label: texts.pinned2(name) }))
         ]}
         classNames={{ wrapper: classes.activeVersion }}
       />
@@ -218,51 +211,49 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       className={classes.settingsPart}
       aria-labelledby="settings-queue"
     >
-      <h3 id="settings-queue">Queue and deployment</h3>
+      <h3 id="settings-queue">{texts.queueAndDeployment}</h3>
       <TextInput
         {...fields.input('weight')}
-        label="Weight"
-        description={
-          weighs.why ?? 'At equal priority, a project with weight 2 gets twice the slots of one with weight 1.'
-        }
+        label={texts.weight}
+        description={weighs.why ?? texts.atEqualPriorityAProjectWith}
         disabled={!weighs.may}
         inputMode="decimal"
         classNames={{ wrapper: classes.weight }}
       />
       <Checkbox
         {...fields.input('paused', 'checkbox')}
-        label="Paused"
-        description="Queued jobs wait until you resume. Running jobs continue."
+        label={texts.paused}
+        description={texts.queuedJobsWaitUntilYouResume}
       />
       <Checkbox
         {...fields.input('noOverlap', 'checkbox')}
-        label="No overlap"
-        description="Only one live job per spider with the same arguments."
+        label={texts.noOverlap}
+        description={texts.onlyOneLiveJobPerSpider}
       />
       <TextInput
         {...fields.input('cancelWaitSeconds')}
-        label="Time to finish after a cancel"
-        description={`How long a running spider may take after the first INT; ${AFTER_FIRST_WAIT}. Empty: ${FIRST_WAIT}, unless the service is configured otherwise.`}
+        label={texts.timeToFinishAfterACancel}
+        description={texts.howLongARunningSpiderMay(AFTER_FIRST_WAIT, FIRST_WAIT)}
         placeholder={FIRST_WAIT}
         classNames={{ wrapper: classes.weight }}
       />
       <div>
-        <h4 id="settings-retry">Retry</h4>
+        <h4 id="settings-retry">{texts.retry2}</h4>
         <RetryFields fields={fields.within('retry')} />
-        <p className="dim">Retry and overlap settings apply to new jobs. A job can override them.</p>
+        <p className="dim">{texts.retryAndOverlapSettingsApply}</p>
       </div>
       <div>
-        <h4 id="settings-distribution">Deployment to nodes</h4>
+        <h4 id="settings-distribution">{texts.deploymentToNodes}</h4>
         <SegmentedControl
           {...fields.input('distribution')}
           aria-labelledby="settings-distribution"
           className={classes.first}
-          data={optionsOf({ on_demand: 'On demand', at_once: 'Immediately' })}
+          data={optionsOf({ on_demand: texts.onDemand, at_once: texts.immediately })}
         />
         <p className="dim">
           {fields.values.distribution === 'at_once'
-            ? 'Every active node gets the active version as soon as it is uploaded or the node is back.'
-            : 'A node gets a version before its first job that needs it.'}
+            ? texts.everyActiveNodeGetsTheActive
+            : texts.aNodeGetsAVersionBefore}
         </p>
       </div>
     </Flex>
@@ -284,13 +275,13 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
       }),
     [change]
   )
-  useDropTarget('Drop requirements', 'a requirements.txt', readFiles)
+  useDropTarget(texts.dropRequirements, 'a requirements.txt', readFiles)
   return (
     <>
       <Textarea
         {...fields.input('text')}
-        label="Requirements"
-        description="In the format of requirements.txt. Scrapy is added if it is missing. Projects with the same list share one environment."
+        label={texts.requirements}
+        description={texts.inTheFormatOfRequirementsTxt}
         placeholder={'scrapy==2.13.3\nscrapy-playwright\nlxml>=5'}
         error={problem ?? fields.error('text') ?? refusal}
         classNames={{ input: `mono ${classes.requirements}` }}
@@ -299,14 +290,12 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
       />
       <Group gap={10} wrap="nowrap">
         <Button leftSection={<IconFile size={14} />} onClick={() => picker.current?.click()}>
-          Choose file…
+          {texts.chooseFile}
         </Button>
         <span className="dim">
-          {requirementCount(text) > 0
-            ? plural(requirementCount(text), 'requirement')
-            : 'or drop a file into the window'}
+          {requirementCount(text) > 0 ? plural(requirementCount(text), 'requirement') : texts.orDropAFileIntoThe}
         </span>
-        <FilePicker label="Requirements file" accept=".txt,.in,text/plain" onFiles={readFiles} inputRef={picker} />
+        <FilePicker label={texts.requirementsFile} accept=".txt,.in,text/plain" onFiles={readFiles} inputRef={picker} />
       </Group>
     </>
   )
@@ -314,8 +303,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
 
 async function readRequirements(file: File | undefined): Promise<{ text: string | null; problem: string | null }> {
   if (file === undefined) return { text: null, problem: null }
-  if (file.size > REQUIREMENTS_MAX_BYTES)
-    return { text: null, problem: `${file.name} is too large for a requirements file` }
+  if (file.size > REQUIREMENTS_MAX_BYTES) return { text: null, problem: texts.isTooLargeForARequirements(file.name) }
   const text = await file.text()
-  return text.includes('\0') ? { text: null, problem: `${file.name} is not a text file` } : { text, problem: null }
+  return text.includes('\0') ? { text: null, problem: texts.isNotATextFile(file.name) } : { text, problem: null }
 }

@@ -4,6 +4,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { LimitsForm, limitTexts } from '../../ui/fields/limits.ts'
 import { RetryForm, retryTexts } from '../../ui/fields/retry.ts'
 import { absolutePath, durationText, numberText } from '../../ui/fields/texts.ts'
+import { texts as words } from '../../../shared/texts/ui/projects.ts'
 
 const { shape } = ProjectSettings
 
@@ -33,7 +34,7 @@ export const SettingsForm = z.object({
     z.object({ kind: z.literal('interpreter'), path: absolutePath }),
     z.object({
       kind: z.literal('requirements'),
-      text: z.string().refine((text) => requirementCount(text) > 0, 'Enter at least one package')
+      text: z.string().refine((text) => requirementCount(text) > 0, words.enterAtLeastOnePackage)
     })
   ]),
   limits: LimitsForm,

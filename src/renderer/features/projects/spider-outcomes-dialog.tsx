@@ -10,8 +10,13 @@ import { Select } from '../../ui/fields/select.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import classes from './projects.module.css'
 import { NONE, ON, SpiderOutcomeForm, type SpiderOutcomeTexts, spiderOutcomeTexts } from './spider-outcomes-form.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
-const COUNTS = { maxErrors: 'More errors than', minItems: 'Fewer items than', minPages: 'Fewer pages than' } as const
+const COUNTS = {
+  maxErrors: texts.moreErrorsThan,
+  minItems: texts.fewerItemsThan,
+  minPages: texts.fewerPagesThan
+} as const
 
 /** When a run of a single spider counts as failed; the settings of the project have the rules for all. */
 export function SpiderOutcomesDialog({ project, onClose }: { project: Project; onClose: () => void }) {
@@ -34,11 +39,11 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
     form.restart(ownOf(next ?? ''))
   }
   return (
-    <Dialog opened onClose={onClose} title={`Outcome rules for individual spiders in ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={texts.outcomeRulesForIndividualSpiders(project.name)} size={640}>
       <SchemaForm form={form} className={classes.settings}>
         <Select
-          label="Spider"
-          description={form.isDirty ? 'Save or undo the changes below before you choose another spider.' : undefined}
+          label={texts.spider2}
+          description={form.isDirty ? texts.saveOrUndoTheChangesBelow2 : undefined}
           data={spiders}
           value={spider}
           onChange={choose}
@@ -46,39 +51,37 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
           searchable={spiders.length > 8}
           allowDeselect={false}
         />
-        <p className="dim">A run of this spider counts as failed if it has:</p>
+        <p className="dim">{texts.aRunOfThisSpiderCounts}</p>
         <Group align="stretch" gap="8px 20px">
           {(Object.keys(COUNTS) as (keyof typeof COUNTS)[]).map((name) => (
             <TextInput
               key={name}
               {...form.input(name)}
               label={COUNTS[name]}
-              placeholder={String(outcome?.[name] ?? 'no rule')}
+              placeholder={String(outcome?.[name] ?? texts.noRule)}
               classNames={{ wrapper: classes.weight }}
             />
           ))}
         </Group>
         <Select
           {...form.input('requireResponse')}
-          label="No response at all"
+          label={texts.noResponseAtAll}
           data={[
-            { value: '', label: `as the project: ${outcome?.requireResponse === true ? 'fails' : 'no rule'}` },
+            { value: '', label: `as the project: ${outcome?.requireResponse === true ? 'fails' : texts.noRule}` },
             { value: ON, label: 'fails' },
-            { value: NONE, label: 'no rule' }
+            { value: NONE, label: texts.noRule }
           ]}
           allowDeselect={false}
         />
         <TextInput
           {...form.input('finishReasons')}
-          label="Successful finish reasons"
-          description="A run that ends with any other reason counts as failed. Separate reasons with commas."
-          placeholder={outcome?.finishReasons?.join(', ') ?? 'no rule'}
+          label={texts.successfulFinishReasons}
+          description={texts.aRunThatEndsWithAny}
+          placeholder={outcome?.finishReasons?.join(', ') ?? texts.noRule}
           {...CODE_INPUT}
         />
-        <p className="dim">
-          Leave a field empty to apply the project’s rule. Enter “none” to turn it off for this spider.
-        </p>
-        <FormFoot form={form} submit="Save rules" says="The rules apply when a run ends." onCancel={onClose} />
+        <p className="dim">{texts.leaveAFieldEmptyToApply}</p>
+        <FormFoot form={form} submit={texts.saveRules} says={texts.theRulesApplyWhenARun2} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

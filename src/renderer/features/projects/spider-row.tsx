@@ -14,6 +14,7 @@ import { useApi } from '../../api/api.tsx'
 import type { Client } from '../../api/wire.ts'
 import { inheritedBy, stillInherited } from '../../ui/fields/inherited.ts'
 import { notifyError, notifyLink } from '../../ui/notify.tsx'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 interface SpiderRowProps {
   project: Project
@@ -38,21 +39,21 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
       {unusual !== undefined && <Unusual of={unusual} />}
       <LastRun job={last} />
       <span className="inline">
-        <MoreMenu label={`More actions for ${spider}`} size={28}>
+        <MoreMenu label={texts.moreActionsFor(spider)} size={28}>
           <Menu.Item
             leftSection={<IconBug size={14} />}
             component={Link}
             to="/errors"
             search={{ project: project.name, spider } as never}
           >
-            Errors of this spider
+            {texts.errorsOfThisSpider}
           </Menu.Item>
           <TellMeItems of={{ project: project.name, spider }} />
         </MoreMenu>
         {may && (
           <>
             <Tooltip
-              label={`Run now${lastTime && `, last time${lastTime}`} (Shift: choose arguments)`}
+              label={`Run now${lastTime && texts.lastTime(lastTime)} (Shift: choose arguments)`}
               multiline
               maw={360}
             >
@@ -61,14 +62,14 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
                 leftSection={<IconPlayerPlay size={12} />}
                 loading={isPending}
                 onClick={(event) => (event.shiftKey ? runWith() : runNow())}
-                aria-label={`Run ${spider}`}
+                aria-label={texts.run3(spider)}
                 aria-keyshortcuts="Enter Shift+Enter"
               >
-                Run
+                {texts.run2}
               </Button>
             </Tooltip>
-            <Tooltip label="Run with other arguments… (Shift+Enter)">
-              <ActionIcon size={28} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
+            <Tooltip label={texts.runWithOtherArgumentsShift}>
+              <ActionIcon size={28} variant="default" onClick={runWith} aria-label={texts.runWith(spider)}>
                 <IconAdjustmentsHorizontal size={14} />
               </ActionIcon>
             </Tooltip>
@@ -83,7 +84,7 @@ function Unusual({ of: { jobId, findings } }: { of: SpiderFindings }) {
   const words = findings.map((finding) => finding.words).join('; ')
   return (
     <Tooltip label={words} multiline maw={360}>
-      <Link to="/jobs" search={{ job: jobId }} aria-label={`Unusual run: ${words}`}>
+      <Link to="/jobs" search={{ job: jobId }} aria-label={texts.unusualRun(words)}>
         <IconAlertTriangleFilled size={13} className="tone-wait" aria-hidden />
       </Link>
     </Tooltip>
@@ -107,11 +108,11 @@ function useRunNow({ name: project, settings }: Pick<Project, 'name' | 'settings
       const [job] = (await client.jobs.run(prefill)).jobs
       if (job === undefined) return
       const { id } = job
-      notifyLink(`${project}/${spider} is queued${withArguments(job)}.`, 'Open job', () => {
+      notifyLink(texts.isQueued(project, spider, withArguments(job)), texts.openJob, () => {
         void go({ to: '/jobs', search: { job: id, tab: 'log' } })
       })
     },
-    onError: (error) => notifyError(`Could not run ${project}/${spider}`, error)
+    onError: (error) => notifyError(texts.couldNotRun(project, spider), error)
   })
   return { isPending, runNow: () => mutate() }
 }
@@ -128,5 +129,5 @@ function withArguments(job: Pick<Job, 'args' | 'secretNames'> | undefined): stri
   const args = Object.entries(job?.args ?? {})
   if (args.length === 0) return ''
   const text = args.map(([name, value]) => `${name}=${value}`).join(' ')
-  return ` with ${text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text}`
+  return texts.withIt(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
 }

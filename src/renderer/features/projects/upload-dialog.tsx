@@ -7,7 +7,7 @@ import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-dialogs.ts'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
-import { formatBytes, plural } from '../../ui/numbers.ts'
+import { formatBytes } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import type { UploadPlan, UploadPlans } from './plan-upload.ts'
@@ -15,6 +15,7 @@ import fields from '../../ui/fields/form.module.css'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 import { usePin } from './use-pin.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 interface UploadDialogProps {
   uploads: UploadPlans
@@ -28,7 +29,7 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
     <Dialog
       opened
       onClose={onClose}
-      title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy project'}
+      title={uploads.plans.length > 1 ? texts.deployProjects(uploads.plans.length) : texts.deployProject}
       size={560}
     >
       <Stack gap={14}>
@@ -40,13 +41,11 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
             <IconAlertTriangle size={15} aria-hidden /> {problem}
           </Flex>
         ))}
-        {uploads.plans.length === 0 && (
-          <p className="dim">You can drop an .egg, .whl or .zip file, or the folder of a project with scrapy.cfg.</p>
-        )}
+        {uploads.plans.length === 0 && <p className="dim">{texts.youCanDropAnEggWhl}</p>}
       </Stack>
       {uploads.plans.length === 0 && (
         <DialogFoot>
-          <Button onClick={onClose}>Close</Button>
+          <Button onClick={onClose}>{texts.close}</Button>
         </DialogFoot>
       )}
     </Dialog>
@@ -99,7 +98,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
         <strong className="ellipsis">{plan.name}</strong>
         <span className="dim">
           {formatBytes(plan.sizeBytes)}
-          {plan.fileCount !== null && ` in ${plural(plan.fileCount, 'file')}`}
+          {plan.fileCount !== null && texts.inFile(plan.fileCount)}
         </span>
       </header>
       {step.kind === 'done' ? (
@@ -113,8 +112,8 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
         >
           <div className={fields.pair}>
             <TextInput
-              label="Project"
-              placeholder={plan.fileCount === null ? 'from the archive' : 'from scrapy.cfg'}
+              label={texts.project2}
+              placeholder={plan.fileCount === null ? texts.fromTheArchive : texts.fromScrapyCfg}
               value={project}
               onChange={(event) => setProject(event.currentTarget.value)}
               maxLength={200}
@@ -122,8 +121,8 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
               data-autofocus
             />
             <TextInput
-              label="Version"
-              placeholder="current time"
+              label={texts.version}
+              placeholder={texts.currentTime}
               value={version}
               onChange={(event) => setVersion(event.currentTarget.value)}
               maxLength={200}
@@ -131,15 +130,15 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
             />
           </div>
           {step.kind === 'failed' && <FormFailure error={step.error} />}
-          {isBusy && <Progress value={100} animated aria-label="Upload" />}
+          {isBusy && <Progress value={100} animated aria-label={texts.upload2} />}
           <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
             <span className="grow dim" role="status">
-              {step.kind === 'preparing' && plan.fileCount !== null && 'Zipping folder…'}
-              {step.kind === 'sending' && 'Uploading, checking, listing spiders…'}
+              {step.kind === 'preparing' && plan.fileCount !== null && texts.zippingFolder}
+              {step.kind === 'sending' && texts.uploadingCheckingListingSpiders}
             </span>
-            <Button onClick={onClose}>Cancel</Button>
+            <Button onClick={onClose}>{texts.cancel}</Button>
             <Button type="submit" variant="filled" loading={isBusy}>
-              {step.kind === 'failed' ? 'Retry upload' : 'Upload'}
+              {step.kind === 'failed' ? texts.retryUpload : texts.upload2}
             </Button>
           </Flex>
         </form>
@@ -156,11 +155,9 @@ function PinHint({ project, uploaded }: { project: Project; uploaded: Version['v
   return (
     <Flex component="p" align="center" gap={8} className={`${classes.warning} ${classes.pinned}`}>
       <IconPin size={14} aria-hidden />
-      <span className="grow">
-        {project.name} stays pinned to {pinnedVersion}: jobs that name no version run that one.
-      </span>
+      <span className="grow">{texts.staysPinnedToJobsThatName(project.name, pinnedVersion)}</span>
       <Button size="compact-xs" loading={isPending} onClick={() => pin(uploaded)}>
-        Pin {uploaded}
+        {texts.pin(uploaded)}
       </Button>
     </Flex>
   )
@@ -187,9 +184,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
           {version.project} {version.version}
         </strong>{' '}
         was uploaded
-        {version.spiders === null
-          ? '. The first node that gets it will report its spiders.'
-          : ` with ${plural(version.spiders.length, 'spider')}:`}
+        {version.spiders === null ? texts.theFirstNodeThatGetsIt : texts.withSpider(version.spiders.length)}
       </p>
       {version.spiders !== null && version.spiders.length > 0 && (
         <p className={`${classes.spiderNames} dim`}>{version.spiders.join(', ')}</p>
@@ -199,15 +194,15 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
         <Button onClick={onClose} className={classes.first}>
-          Close
+          {texts.close}
         </Button>
         {!deploy.hasStarted && (
           <Button onClick={() => deploy.start()}>
-            Deploy to {nodeCount === 1 ? 'the node' : `all ${nodeCount} nodes`}
+            Deploy to {nodeCount === 1 ? texts.theNode : texts.allNodes(nodeCount)}
           </Button>
         )}
         <Button variant="filled" onClick={run}>
-          Run…
+          {texts.run}
         </Button>
       </Flex>
     </>

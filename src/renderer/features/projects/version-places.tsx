@@ -1,21 +1,21 @@
 import { Button, Group } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconLoader2, IconX } from '@tabler/icons-react'
 import type { Deployment, Node, NodeId, Version } from '../../../shared/contract/index.ts'
-import { plural } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { DeployProgress } from './deploy-progress.tsx'
 import { isDrift, type Place, placeOf } from './compare-versions.ts'
 import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 /** What each place means to an operator. */
 const WORDS: Record<Exclude<Place, 'present'>, string> = {
-  sending: 'is being deployed',
+  sending: texts.isBeingDeployed,
   failed: 'failed',
-  missing: 'was deployed, but the node no longer lists it',
-  foreign: 'the node lists this version, but Scrapdeck did not deploy it: it may contain different code',
-  replaced: 'has an older egg of this version'
+  missing: texts.wasDeployedButTheNodeNo,
+  foreign: texts.theNodeListsThisVersionBut,
+  replaced: texts.hasAnOlderEggOfThis
 }
 
 /** Where a version is: nodes that have it in one line, the others with the reason and the button that fixes it. */
@@ -34,11 +34,11 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
   const canSend = version.sha256 !== null
   return (
     <>
-      <FieldRow label="On">
-        {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || 'no nodes yet'}
+      <FieldRow label={texts.on}>
+        {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || texts.noNodesYet}
       </FieldRow>
       {others.length > 0 && (
-        <ul className={classes.places} aria-label={`Problems of ${version.version}`}>
+        <ul className={classes.places} aria-label={texts.problemsOf(version.version)}>
           {others.map(({ deployment, place }) => (
             <li key={deployment.nodeId}>
               <PlaceIcon place={place} />
@@ -49,10 +49,10 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
               {canSend && place !== 'sending' && !deploy.hasStarted && (
                 <Button
                   size="compact-xs"
-                  aria-label={`Send ${version.version} to ${nameOf(deployment.nodeId)}`}
+                  aria-label={texts.sendTo(version.version, nameOf(deployment.nodeId))}
                   onClick={() => deploy.start([deployment.nodeId])}
                 >
-                  {place === 'foreign' ? 'Replace' : 'Send again'}
+                  {place === 'foreign' ? texts.replace : texts.sendAgain}
                 </Button>
               )}
             </li>
@@ -66,12 +66,12 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
           <Group align="stretch" gap={8}>
             {drifted.length > 1 && (
               <Button onClick={() => deploy.start(drifted.map(({ deployment }) => deployment.nodeId))}>
-                Repair {plural(drifted.length, 'node')}
+                {texts.repairNode(drifted.length)}
               </Button>
             )}
             {without.length > drifted.length && (
               <Button onClick={() => deploy.start(without.map(({ id }) => id))}>
-                Deploy to the {without.length === 1 ? 'node' : `${without.length} nodes`} without it
+                Deploy to the {without.length === 1 ? 'node' : texts.nodes(without.length)} without it
               </Button>
             )}
           </Group>
@@ -83,7 +83,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
 
 function PlaceWords({ deployment, place }: { deployment: Deployment; place: Place }) {
   if (place === 'present') return null
-  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? 'failed without a reason'}</span>
+  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? texts.failedWithoutAReason}</span>
   return (
     <>
       {WORDS[place]}{' '}

@@ -27,6 +27,7 @@ import classes from './projects.module.css'
 import { SpreadText } from './spread-text.tsx'
 import { usePin } from './use-pin.ts'
 import { VersionPlaces } from './version-places.tsx'
+import { texts } from '../../../shared/texts/ui/projects.ts'
 
 interface VersionRowsProps {
   project: Project
@@ -59,13 +60,13 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
                 <strong className="ellipsis">{version.version}</strong>
                 {version.version === project.activeVersion && (
-                  <Badge size="sm" variant="light" tt="none" fw={500} title="Jobs that name no version run this one">
+                  <Badge size="sm" variant="light" tt="none" fw={500} title={texts.jobsThatNameNoVersionRun}>
                     {project.settings.pinnedVersion == null ? 'active' : 'pinned'}
                   </Badge>
                 )}
                 {version.version === project.latestVersion && (
                   <Badge size="sm" variant="default" tt="none" fw={500}>
-                    latest
+                    {texts.latest2}
                   </Badge>
                 )}
                 {version.orderWarning !== null && (
@@ -73,7 +74,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                     size={14}
                     className="tone-wait"
                     role="img"
-                    aria-label="Nodes disagree on the latest version"
+                    aria-label={texts.nodesDisagreeOnTheLatestVersion}
                   />
                 )}
               </button>
@@ -86,13 +87,13 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
               {(mayRun || mayDeploy || mayDelete) && (
-                <MoreMenu label={`More for ${version.version}`}>
+                <MoreMenu label={texts.moreFor(version.version)}>
                   {mayRun && (
                     <Menu.Item
                       leftSection={<IconPlayerPlay size={14} />}
                       onClick={() => openRunDialog({ project: project.name, version: version.version })}
                     >
-                      Run this version…
+                      {texts.runThisVersion}
                     </Menu.Item>
                   )}
                   {mayDeploy && (
@@ -101,11 +102,9 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                         leftSection={<IconSend size={14} />}
                         onClick={() => onDeploy(version)}
                         disabled={version.sha256 === null}
-                        title={
-                          version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined
-                        }
+                        title={version.sha256 === null ? texts.scrapdeckDoesNotHaveThisEgg : undefined}
                       >
-                        Deploy to nodes…
+                        {texts.deployToNodes}
                       </Menu.Item>
                       <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
                     </>
@@ -118,9 +117,9 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                         leftSection={<IconTrash size={14} />}
                         onClick={() => onDelete(version)}
                         disabled={isPinned(project, version)}
-                        title={isPinned(project, version) ? 'Unpin it first, or pin another version' : undefined}
+                        title={isPinned(project, version) ? texts.unpinItFirstOrPinAnother : undefined}
                       >
-                        Delete…
+                        {texts.deleteIt2}
                       </Menu.Item>
                     </>
                   )}
@@ -144,7 +143,7 @@ function PinItem({ project, version, isOlder }: { project: Project; version: Ver
   if (isPinned(project, version)) {
     return (
       <Menu.Item leftSection={<IconPinnedOff size={14} />} onClick={() => pin(null)}>
-        Unpin
+        {texts.unpin}
       </Menu.Item>
     )
   }
@@ -153,7 +152,7 @@ function PinItem({ project, version, isOlder }: { project: Project; version: Ver
       leftSection={isOlder ? <IconHistory size={14} /> : <IconPin size={14} />}
       onClick={() => pin(version.version)}
     >
-      {isOlder ? 'Roll back to this' : 'Pin this version'}
+      {isOlder ? texts.rollBackToThis : texts.pinThisVersion}
     </Menu.Item>
   )
 }
@@ -163,15 +162,15 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
   return (
     <span className={classes.change}>
       {version.spiders === null ? (
-        <span className="faint">spiders unknown</span>
+        <span className="faint">{texts.spidersUnknown}</span>
       ) : (
         plural(version.spiders.length, 'spider')
       )}
       {change !== null && change.added.length > 0 && (
-        <span title={`New: ${change.added.join(', ')}`}> +{change.added.length}</span>
+        <span title={texts.newIt(change.added.join(', '))}> +{change.added.length}</span>
       )}
       {change !== null && change.removed.length > 0 && (
-        <span title={`Removed: ${change.removed.join(', ')}`}> −{change.removed.length}</span>
+        <span title={texts.removed(change.removed.join(', '))}> −{change.removed.length}</span>
       )}
     </span>
   )
@@ -189,26 +188,28 @@ function VersionFacts({ version, before, nodes }: VersionFactsProps) {
     <div className={classes.facts}>
       <FieldRow label="SHA-256">
         {version.sha256 === null ? (
-          <span className="dim">only on nodes: Scrapdeck does not have this egg</span>
+          <span className="dim">{texts.onlyOnNodesScrapdeckDoesNot}</span>
         ) : (
           <>
             <span className="mono">{version.sha256.slice(0, 16)}…</span>{' '}
-            <CopyButton value={version.sha256} what="the SHA-256" />
+            <CopyButton value={version.sha256} what={texts.theSha256} />
           </>
         )}
       </FieldRow>
-      {version.spiders !== null && <FieldRow label="Spiders">{version.spiders.join(', ') || 'none'}</FieldRow>}
-      {change !== null && change.added.length > 0 && <FieldRow label="New spiders">{change.added.join(', ')}</FieldRow>}
-      {change !== null && change.removed.length > 0 && (
-        <FieldRow label="Removed spiders">{change.removed.join(', ')}</FieldRow>
+      {version.spiders !== null && <FieldRow label={texts.spiders}>{version.spiders.join(', ') || 'none'}</FieldRow>}
+      {change !== null && change.added.length > 0 && (
+        <FieldRow label={texts.newSpiders}>{change.added.join(', ')}</FieldRow>
       )}
-      <FieldRow label="Errors">
+      {change !== null && change.removed.length > 0 && (
+        <FieldRow label={texts.removedSpiders}>{change.removed.join(', ')}</FieldRow>
+      )}
+      <FieldRow label={texts.errors}>
         <Link to="/errors" search={{ project: version.project, since: version.version, state: 'all' }}>
-          New in this version
+          {texts.newInThisVersion}
         </Link>
         {' · '}
         <Link to="/errors" search={{ project: version.project, version: version.version, state: 'all' }}>
-          All in this version
+          {texts.allInThisVersion}
         </Link>
       </FieldRow>
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}

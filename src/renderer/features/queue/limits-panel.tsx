@@ -17,7 +17,7 @@ import { Select } from '../../ui/fields/select.tsx'
 import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { z } from 'zod'
 import { numberText, textOrNull } from '../../ui/fields/texts.ts'
-import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/queue.ts'
 
 type LiveRule = LimitRule & { live: number }
 
@@ -27,7 +27,7 @@ export function LimitsPanel() {
   // Rules arrive as changes; the numbers of live runs do not, so they are polled while this is open.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
-    <QueryState query={limits} what="the limits" rows={4}>
+    <QueryState query={limits} what={texts.theLimits} rows={4}>
       {(data) => <LimitsEditor rules={data.limits} />}
     </QueryState>
   )
@@ -46,9 +46,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       const saved = await client.queue.setLimits(asked)
       queryClient.setQueryData(query.queue.limits.queryKey(), saved)
       form.restart({ limits: saved.limits.map(textsOfRule) })
-      notifyUndo('The limits were saved. Running jobs above a limit continue.', () =>
-        client.queue.setLimits({ limits: before })
-      )
+      notifyUndo(texts.theLimitsWereSavedRunningJobs, () => client.queue.setLimits({ limits: before }))
     }
   })
   const { limits } = form.values
@@ -62,13 +60,13 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
 
   return (
     <Panel
-      title="Limits"
-      note={limits.length === 0 ? undefined : 'all of them apply'}
+      title={texts.limits}
+      note={limits.length === 0 ? undefined : texts.allOfThemApply}
       flush
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" leftSection={<IconPlus size={13} />} onClick={add}>
-            Add limit
+            {texts.addLimit}
           </Button>
         )
       }
@@ -76,29 +74,28 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       {limits.length === 0 ? (
         <EmptyState
           icon={<IconArrowsSplit2 size={28} stroke={1.4} />}
-          title={form.isDirty ? 'All limits removed (not saved)' : 'No limits'}
-          action={may && !form.isDirty && <Button onClick={add}>Add limit</Button>}
+          title={form.isDirty ? texts.allLimitsRemovedNotSaved : texts.noLimits}
+          action={may && !form.isDirty && <Button onClick={add}>{texts.addLimit}</Button>}
         >
-          A limit caps the number of live runs: of a project, of the spiders of one site, on nodes with a tag, or on
-          each node. Jobs above the limit wait in the queue.
+          {texts.aLimitCapsTheNumberOf}
         </EmptyState>
       ) : (
         <SchemaForm form={form}>
           <table className={classes.rules}>
             <thead>
               <tr>
-                <th scope="col">Project</th>
-                <th scope="col">Spiders</th>
-                <th scope="col">Node tag</th>
-                <th scope="col">Scope</th>
+                <th scope="col">{texts.project}</th>
+                <th scope="col">{texts.spiders}</th>
+                <th scope="col">{texts.nodeTag}</th>
+                <th scope="col">{texts.scope}</th>
                 <th scope="col" className={classes.number}>
-                  Maximum
+                  {texts.maximum}
                 </th>
                 <th scope="col" className={classes.number}>
-                  Live
+                  {texts.live}
                 </th>
                 <th>
-                  <span className="visually-hidden">Remove</span>
+                  <span className="visually-hidden">{texts.remove}</span>
                 </th>
               </tr>
             </thead>
@@ -119,13 +116,13 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
         <Group gap={8} justify="flex-end" className={classes.save}>
           <FormFailure error={form.failure} />
           <span className="dim" role="status">
-            {form.isRefused ? 'Correct the marked fields.' : 'Your changes are not saved.'}
+            {form.isRefused ? texts.correctTheMarkedFields : texts.yourChangesAreNotSaved}
           </span>
           <Button variant="subtle" color="gray" onClick={() => form.restart({ limits: rules.map(textsOfRule) })}>
-            Discard changes
+            {texts.discardChanges}
           </Button>
           <Button variant="filled" loading={form.isSaving} onClick={() => form.submit()}>
-            Save limits
+            {texts.saveLimits}
           </Button>
         </Group>
       )}
@@ -153,53 +150,53 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   return (
     <tbody>
       <tr>
-        <td data-label="Project">
+        <td data-label={texts.project}>
           <Autocomplete
             {...fields.input('project')}
             disabled={!may}
-            aria-label={`Project of limit ${number}`}
+            aria-label={texts.projectOfLimit(number)}
             placeholder="all"
             data={names.projects}
             autoFocus={live === undefined && isEmpty}
             openOnFocus={false}
           />
         </td>
-        <td data-label="Spiders">
+        <td data-label={texts.spiders}>
           <Autocomplete
             {...fields.input('spider')}
             disabled={!may}
-            aria-label={`Spiders of limit ${number}`}
-            placeholder="all, or price*"
+            aria-label={texts.spidersOfLimit(number)}
+            placeholder={texts.allOrPrice}
             data={names.spiders(values.project as ProjectName)}
             limit={50}
             openOnFocus={false}
           />
         </td>
-        <td data-label="Node tag">
+        <td data-label={texts.nodeTag}>
           <Autocomplete
             {...fields.input('tag')}
             disabled={!may}
-            aria-label={`Node tag of limit ${number}`}
+            aria-label={texts.nodeTagOfLimit(number)}
             placeholder="any"
             data={names.tags}
             openOnFocus={false}
           />
         </td>
-        <td data-label="Scope">
+        <td data-label={texts.scope}>
           <Select
-            aria-label={`Scope of limit ${number}`}
+            aria-label={texts.scopeOfLimit(number)}
             disabled={!may}
             allowDeselect={false}
             value={values.perNode ? 'node' : 'fleet'}
             onChange={(value) => fields.change({ perNode: value === 'node' })}
-            data={optionsOf({ fleet: 'combined', node: 'per node' })}
+            data={optionsOf({ fleet: 'combined', node: texts.perNode })}
           />
         </td>
-        <td data-label="Maximum" className={classes.number}>
+        <td data-label={texts.maximum} className={classes.number}>
           <NumberInput
             {...fields.input('max')}
             disabled={!may}
-            aria-label={`Maximum of limit ${number}`}
+            aria-label={texts.maximumOfLimit(number)}
             aria-describedby={`${id}-sentence`}
             error={problem !== undefined}
             min={0}
@@ -219,7 +216,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         </td>
         <td>
           {may && (
-            <ActionIcon aria-label={`Remove limit ${number}`} onClick={onRemove}>
+            <ActionIcon aria-label={texts.removeLimit(number)} onClick={onRemove}>
               <IconX size={14} />
             </ActionIcon>
           )}
@@ -228,14 +225,14 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
       <tr className={classes.sentence}>
         <td colSpan={7} id={`${id}-sentence`}>
           {problem !== undefined ? (
-            <span className="tone-bad">{problem}. 0 prevents new runs.</span>
+            <span className="tone-bad">{texts.n0PreventsNewRuns(problem)}</span>
           ) : rule === undefined ? (
-            <span className="dim">Enter the maximum. 0 prevents new runs.</span>
+            <span className="dim">{texts.enterTheMaximum0PreventsNew}</span>
           ) : (
             <>
               {ruleSentence(rule)}
               {isFull && live.max > 0 && (
-                <span className="tone-wait"> · reached{live.perNode ? ' on the busiest node' : ''}</span>
+                <span className="tone-wait"> · reached{live.perNode ? texts.onTheBusiestNode : ''}</span>
               )}
             </>
           )}
@@ -303,10 +300,10 @@ const LimitsForm: z.ZodType<{ limits: LimitRule[] }, { limits: RuleTexts[] }> = 
 
 /** `at most 1 run of amazon* on each node`. */
 export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitRule, 'id'>): string {
-  const many = max === 0 ? 'no runs' : `at most ${plural(max, 'run')}`
+  const many = max === 0 ? texts.noRuns : texts.atMostRun(max)
   const all = isAll(project) && isAll(spider)
   const what = all
-    ? 'of any spider'
+    ? texts.ofAnySpider
     : isAll(project)
       ? `of ${spider}`
       : isAll(spider)
@@ -314,11 +311,11 @@ export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitR
         : `of ${project}/${spider}`
   const where = perNode
     ? tag === null
-      ? 'on each node'
-      : `on each node with tag ${tag}`
+      ? texts.onEachNode
+      : texts.onEachNodeWithTag(tag)
     : tag === null
-      ? 'in the fleet'
-      : `on all nodes with tag ${tag} combined`
+      ? texts.inTheFleet
+      : texts.onAllNodesWithTagCombined(tag)
   return `${many} ${what} ${where}`
 }
 
@@ -326,5 +323,5 @@ const isAll = (value: string | null) => value === null || /^\*+$/.test(value)
 
 /** `3 of 40`; for a rule per node, the node with the most. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
-  return perNode ? `${live} of ${max} on the busiest node` : `${live} of ${max}`
+  return perNode ? texts.ofOnTheBusiestNode(live, max) : texts.of(live, max)
 }

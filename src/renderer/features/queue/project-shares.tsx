@@ -11,6 +11,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useProjectPause } from '../../ui/use-pause-switch.ts'
 import classes from './queue-screen.module.css'
+import { texts } from '../../../shared/texts/ui/queue.ts'
 
 /** Weights and pauses of all projects in one view. */
 export function ProjectShares() {
@@ -19,23 +20,23 @@ export function ProjectShares() {
   const waiting = useCounts(['queued'])
   const live = useCounts(['starting', 'running'])
   return (
-    <Panel title="Projects" note="slot shares and pauses" flush>
-      <QueryState query={projects} what="the projects" rows={5}>
+    <Panel title={texts.projects} note={texts.slotSharesAndPauses} flush>
+      <QueryState query={projects} what={texts.theProjects} rows={5}>
         {(data) =>
           data.projects.length === 0 ? (
-            <EmptyState title="No projects yet">Deploy a project to set its weight and pause it here.</EmptyState>
+            <EmptyState title={texts.noProjectsYet}>{texts.deployAProjectToSetIts}</EmptyState>
           ) : (
             <>
               <table className={classes.shares}>
                 <thead>
                   <tr>
-                    <th scope="col">Project</th>
-                    {['Waiting', 'Live', 'Weight', 'Share'].map((word) => (
+                    <th scope="col">{texts.project}</th>
+                    {[texts.waiting, texts.live, texts.weight, texts.share].map((word) => (
                       <th key={word} scope="col" className={classes.number}>
                         {word}
                       </th>
                     ))}
-                    <th scope="col">Dispatching</th>
+                    <th scope="col">{texts.dispatching}</th>
                   </tr>
                 </thead>
                 <tbody>
@@ -50,10 +51,7 @@ export function ProjectShares() {
                   ))}
                 </tbody>
               </table>
-              <p className={`${classes.foot} dim`}>
-                At equal priority, a project with weight 2 gets twice the slots of one with weight 1. The share counts
-                projects with queued jobs that are not paused. Limits can reduce it.
-              </p>
+              <p className={`${classes.foot} dim`}>{texts.atEqualPriorityAProjectWith}</p>
             </>
           )
         }
@@ -106,13 +104,13 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
     onMutate: () => ({ before: settings.weight }),
     onSuccess: (_project, next, { before }) =>
       notifyUndo(
-        `The weight of ${name} is ${next}.`,
+        texts.theWeightOfIs(name, next),
         () => client.projects.changeSettings({ project: name, settings: { weight: before } }),
-        `weight ${name}`
+        texts.weight2(name)
       ),
     onError: (error) => {
       setWeight(settings.weight)
-      notifyError(`Could not change the weight of ${name}`, error)
+      notifyError(texts.couldNotChangeTheWeightOf(name), error)
     }
   })
   const saveWeight = () => {
@@ -139,7 +137,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
       <td className={classes.number}>{live === 0 ? <span className="faint">0</span> : formatCount(live)}</td>
       <td className={classes.number}>
         <NumberInput
-          aria-label={`Weight of ${name}`}
+          aria-label={texts.weightOf(name)}
           disabled={!weighs.may}
           title={weighs.why ?? undefined}
           min={0.01}
@@ -164,8 +162,8 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
           checked={!paused}
           disabled={!mayPause}
           onChange={toggle}
-          label={paused ? <span className="tone-wait">paused</span> : 'yes'}
-          aria-label={`Dispatch jobs of ${name}`}
+          label={paused ? <span className="tone-wait">{texts.paused}</span> : 'yes'}
+          aria-label={texts.dispatchJobsOf(name)}
         />
       </td>
     </tr>

@@ -14,6 +14,7 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
+import { texts } from '../../../shared/texts/ui/queue.ts'
 
 /** What decides which job goes next (limits, shares of projects, pauses), and what the queue waits for. */
 export function QueueScreen() {
@@ -23,15 +24,15 @@ export function QueueScreen() {
   return (
     <PanelsScreen>
       <ScreenHead
-        title="Queue"
+        title={texts.queue}
         note={
           slots && (
             <>
               {figures.queued === 0
-                ? 'no queued jobs'
-                : `${plural(figures.queued, 'job')} wait${figures.queued === 1 ? 's' : ''}`}{' '}
+                ? texts.noQueuedJobs
+                : texts.jobWait(figures.queued, figures.queued === 1 ? 's' : '')}{' '}
               · {formatCount(slots.inUse)} of {formatCount(figures.slotsTotal)} slots in use
-              {slots.over !== null && `, ${slots.over} queued on nodes`}
+              {slots.over !== null && texts.queuedOnNodes(slots.over)}
               {figures.paused && ' · paused'}
             </>
           )
@@ -58,12 +59,12 @@ function LanesPanel({ queued }: { queued: number | null }) {
     query.queue.lanes.queryOptions({ input: { limit: LANES_SHOWN }, refetchInterval: 2_000, staleTime: 0 })
   )
   return (
-    <Panel title="Waiting jobs" note={lanes.data && countWords(lanes.data, queued)} flush>
-      <QueryState query={lanes} what="the queue" rows={5}>
+    <Panel title={texts.waitingJobs} note={lanes.data && countWords(lanes.data, queued)} flush>
+      <QueryState query={lanes} what={texts.theQueue} rows={5}>
         {(data) => (
           <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
             <VirtualTable
-              label="Lanes of the queue"
+              label={texts.lanesOfTheQueue}
               rows={data.lanes}
               rowId={laneId}
               columns={COLUMNS}
@@ -71,11 +72,7 @@ function LanesPanel({ queued }: { queued: number | null }) {
                 void navigate({ to: '/jobs', search: { status: ['queued'], project, spider } })
               }
               primary
-              empty={
-                <EmptyState title="The queue is empty">
-                  Jobs run on the first node with a free slot. Jobs that must wait are listed here with the reason.
-                </EmptyState>
-              }
+              empty={<EmptyState title={texts.theQueueIsEmpty}>{texts.jobsRunOnTheFirstNode}</EmptyState>}
             />
           </div>
         )}
@@ -89,14 +86,14 @@ const laneId = ({ lane }: LaneSummary) => lane
 const COLUMNS: Column<LaneSummary>[] = [
   {
     id: 'spider',
-    header: 'Spider',
+    header: texts.spider,
     width: 'minmax(104px, 1fr)',
     sortBy: ({ project, spider }) => `${project}/${spider}`,
     cell: ({ project, spider }) => <SpiderName project={project} spider={spider} />
   },
   {
     id: 'depth',
-    header: 'Jobs',
+    header: texts.jobs,
     width: '56px',
     align: 'end',
     sortBy: ({ depth }) => depth,
@@ -104,7 +101,7 @@ const COLUMNS: Column<LaneSummary>[] = [
   },
   {
     id: 'waiting',
-    header: 'Waiting for',
+    header: texts.waitingFor,
     width: 'minmax(160px, 2fr)',
     sortBy: ({ waiting }) => waiting.text,
     cell: ({ waiting }) => (
@@ -119,7 +116,7 @@ function countWords({ lanes, total }: { lanes: readonly LaneSummary[]; total: nu
   const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
   const held = queued === null || total > lanes.length ? 0 : queued - inLanes
   return joinFacts(
-    total > lanes.length ? `largest ${formatCount(lanes.length)} of ${plural(total, 'lane')}` : plural(total, 'lane'),
-    held > 0 && `${plural(held, 'job')} waiting for a time or another job`
+    total > lanes.length ? texts.largestOfLane(lanes.length, total) : plural(total, 'lane'),
+    held > 0 && texts.jobWaitingForATimeOr(held)
   )
 }

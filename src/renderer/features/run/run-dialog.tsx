@@ -26,7 +26,6 @@ import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { Fold } from '../../ui/fold.tsx'
 import { notifyLink } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import classes from './run-dialog.module.css'
@@ -35,6 +34,7 @@ import { type Asked, RunForm, type RunTexts, startForm } from './run-form.ts'
 import { RunMore } from './run-more.tsx'
 import { RunWhen } from './run-when.tsx'
 import { beyondSchedule, cronCommand, runCommand } from './schedule-command.ts'
+import { texts } from '../../../shared/texts/ui/run.ts'
 
 /** The dialog that queues a run. Open it with `openRunDialog(prefill)`. */
 export function RunDialog() {
@@ -42,14 +42,12 @@ export function RunDialog() {
   const api = useApi()
   const projects = useQuery(api.query.projects.list.queryOptions())
   return (
-    <Dialog opened={prefill !== null} onClose={closeRunDialog} title="Run spiders" size={640}>
+    <Dialog opened={prefill !== null} onClose={closeRunDialog} title={texts.runSpiders} size={640}>
       {prefill !== null && (
-        <QueryState query={projects} what="the projects" rows={6}>
+        <QueryState query={projects} what={texts.theProjects} rows={6}>
           {(data) =>
             data.projects.length === 0 ? (
-              <EmptyState title="No projects yet">
-                Deploy a project first: drop an .egg file or a project folder into this window.
-              </EmptyState>
+              <EmptyState title={texts.noProjectsYet}>{texts.deployAProjectFirstDropAn}</EmptyState>
             ) : (
               <RunFields projects={data.projects} prefill={prefill} />
             )
@@ -99,21 +97,19 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       />
       <WhereFields fields={form} nodes={nodes} inherited={inherited} of={isRepeated ? 'template' : 'run'} />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
-        <p className="dim small">Some of these spiders have defaults of their own, which also apply.</p>
+        <p className="dim small">{texts.someOfTheseSpidersHaveDefaults}</p>
       )}
       {!isRepeated && <RunEnvironment form={form} inherited={inherited} />}
       <RunWhen fields={form} usualName={output?.schedule?.name} />
       <RunMore fields={form} run={output?.run ?? null} ofProject={ofProject} />
       <Fold
-        title="Limits"
+        title={texts.limits}
         summary={(limits.success && describeLimits(effectiveLimits(ofProject?.limits ?? null, limits.data))) || 'none'}
         isWrong={form.hasError('limits')}
       >
         <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
         <p className="dim small">
-          {isElsewhere
-            ? 'The node chosen above enforces only wall time, progress, errors and ban rate. The other limits work on local nodes only.'
-            : 'Wall time, progress, errors and ban rate are enforced on every node, the other limits on local nodes only. A run that exceeds a limit is stopped and fails.'}
+          {isElsewhere ? texts.theNodeChosenAboveEnforces : texts.wallTimeProgressErrorsAndBan}
         </p>
       </Fold>
       {showsCommand && output !== null && <Command {...output} run={withKnownLeft(output.run, inherited)} />}
@@ -121,10 +117,10 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         form={form}
         submit={
           isRepeated
-            ? 'Create schedule'
+            ? texts.createSchedule
             : values.spiders.length > 1
-              ? `Run ${plural(values.spiders.length, 'spider')}`
-              : 'Run spider'
+              ? texts.runSpider(values.spiders.length)
+              : texts.runSpider2
         }
         isDisabled={away !== null}
         says={away ?? ''}
@@ -138,7 +134,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           disabled={output === null}
           aria-expanded={showsCommand}
         >
-          {showsCommand ? 'Hide curl' : 'Show curl'}
+          {showsCommand ? texts.hideCurl : texts.showCurl}
         </Button>
       </FormFoot>
     </SchemaForm>
@@ -176,14 +172,14 @@ function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
     ...used.map(({ name, origin }) => `${name} (${origin})`)
   ]
   return (
-    <Fold title="Environment variables" summary={names.join(', ') || 'none'} isWrong={form.hasError('env')}>
+    <Fold title={texts.environmentVariables} summary={names.join(', ') || 'none'} isWrong={form.hasError('env')}>
       <ValueRows
         fields={form}
         name="env"
         kind="env"
-        title="Variables"
+        title={texts.variables}
         names={[]}
-        hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
+        hint={texts.forRunsOnTheLocalNode}
         inherited={<InheritedOf form={form} kind="env" inherited={inherited} />}
       />
     </Fold>
@@ -205,7 +201,7 @@ function Command({ run, schedule }: Asked) {
     <div className={classes.command}>
       <pre>{command}</pre>
       <span className={classes.copy}>
-        <CopyButton value={command} what="the command" />
+        <CopyButton value={command} what={texts.theCommand} />
       </span>
       {!isSchedule && (
         <p className="dim">
@@ -229,21 +225,21 @@ function announceJobs(jobs: readonly Job[], go: Go): void {
   const { project, spider, id } = first
   const openJob = () => void go({ to: '/jobs', search: { job: id, tab: 'log' } })
   if (jobs.length === 1) {
-    notifyLink(`${project}/${spider} is queued.`, 'Open job', openJob)
+    notifyLink(texts.isQueued(project, spider), texts.openJob, openJob)
     openJob()
   } else
     notifyLink(
-      `${plural(jobs.length, 'job')} of ${project} are queued.`,
-      'Show jobs',
+      texts.jobOfAreQueued(jobs.length, project),
+      texts.showJobs,
       () => void go({ to: '/jobs', search: { project } })
     )
 }
 
 function announceSchedule({ id, name, nextAtMs }: Schedule, go: Go): void {
-  const next = nextAtMs === null ? '' : ` and runs next ${formatMoment(nextAtMs, Date.now())}`
+  const next = nextAtMs === null ? '' : texts.andRunsNext(formatMoment(nextAtMs, Date.now()))
   notifyLink(
-    `${name} was created${next}.`,
-    'Open schedule',
+    texts.wasCreated(name, next),
+    texts.openSchedule,
     () => void go({ to: '/schedules', search: { schedule: id } })
   )
 }

@@ -8,6 +8,7 @@ import { jobForm, jobTexts, type JobTexts } from '../../ui/fields/job-form.ts'
 import { durationText, formBy } from '../../ui/fields/texts.ts'
 import { localZone } from '../../ui/moment.ts'
 import type { WhenTexts } from './run-when-form.ts'
+import { texts as words } from '../../../shared/texts/ui/run.ts'
 
 /** Times are in the format of `<input type="datetime-local">`. */
 export interface RunTexts extends JobTexts {
@@ -92,10 +93,10 @@ const OnceForm = z
   .check(({ value, issues }) => {
     const { when, notBeforeMs, expiresAtMs } = value
     const add = (path: string, message: string) => issues.push({ code: 'custom', message, path: [path], input: value })
-    if (when.kind === 'at' && notBeforeMs === null) add('notBeforeMs', 'Enter a date and time')
+    if (when.kind === 'at' && notBeforeMs === null) add('notBeforeMs', words.enterADateAndTime)
     if (expiresAtMs === null) return
-    if (expiresAtMs <= Date.now()) add('expiresAtMs', 'This time is in the past')
-    else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', 'Must be after the start time')
+    if (expiresAtMs <= Date.now()) add('expiresAtMs', words.thisTimeIsInThePast)
+    else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', words.mustBeAfterTheStartTime)
   })
 
 /** Only what was entered; everything else is left to the project's settings. */
@@ -126,7 +127,7 @@ const RepeatedRun = jobForm('schedule')
   .and(
     z.object({
       when: z.object({
-        expression: z.string().trim().min(1, 'Enter a cron expression, for example 0 3 * * *').max(200),
+        expression: z.string().trim().min(1, words.enterACronExpressionForExample).max(200),
         zone: z.string(),
         name: z.string()
       })
@@ -134,7 +135,7 @@ const RepeatedRun = jobForm('schedule')
   )
   .transform(({ when: { expression, zone, name }, ...run }, context): Asked => {
     const schedule = ScheduleSettings.parse({
-      name: name.trim() || `${run.spiders.join(', ')} of ${run.project}`.slice(0, 200),
+      name: name.trim() || words.of(run.spiders.join(', '), run.project).slice(0, 200),
       zone,
       rules: [{ kind: 'cron', expression }],
       jobs: [RunTemplate.parse(run)]

@@ -10,12 +10,13 @@ import type { Fields } from '../../ui/fields/form-of-schema.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { Fold } from '../../ui/fold.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { formatMoment } from '../../ui/moment.ts'
 import classes from './run-dialog.module.css'
 import { AFTER_MAX, type RunTexts } from './run-form.ts'
 import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunMoreProps {
   fields: Fields<RunTexts>
@@ -30,15 +31,15 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule is being created: what belongs to one run is left out.
   const isRepeated = values.when.kind === 'cron'
-  const usual = isRepeated ? 'retry' : 'retry, expiry, overlap, dependencies'
+  const usual = isRepeated ? 'retry' : texts.retryExpiryOverlapDependencies
   return (
     <Fold
-      title="More"
+      title={texts.more}
       summary={(run && describeMore(run, Date.now())) ?? usual}
       isWrong={fields.hasError('retry', 'expiresAtMs', 'after', 'dedupe')}
     >
       <fieldset>
-        <legend className={form.label}>Retry</legend>
+        <legend className={form.label}>{texts.retry}</legend>
         <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
       </fieldset>
       {!isRepeated && (
@@ -46,27 +47,27 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
           <TextInput
             {...fields.input('expiresAtMs')}
             type="datetime-local"
-            label="Expires"
-            description="The job is cancelled if it has not been sent to a node by this time"
+            label={texts.expires}
+            description={texts.theJobIsCancelledIfIt}
           />
           <Checkbox
             {...fields.input('noOverlap', 'checkbox')}
-            label="No overlap"
-            description={`Waits while another job of this spider with the same arguments is live${values.noOverlap === null && ofProject?.noOverlap ? ' (project setting)' : ''}`}
+            label={texts.noOverlap}
+            description={`Waits while another job of this spider with the same arguments is live${values.noOverlap === null && ofProject?.noOverlap ? texts.projectSetting : ''}`}
             checked={values.noOverlap ?? ofProject?.noOverlap ?? false}
           />
           <AfterField after={values.after} onChange={(after) => fields.change({ after })} />
           <div className={form.pair}>
             <TextInput
               {...fields.within('dedupe').input('key')}
-              label="Idempotency key"
-              description="Repeated requests return the existing job"
+              label={texts.idempotencyKey}
+              description={texts.repeatedRequestsReturnTheExisting}
               {...CODE_INPUT}
             />
             <TextInput
               {...fields.within('dedupe').input('ttlSeconds')}
-              label="Key lifetime"
-              description="Counted from the first request"
+              label={texts.keyLifetime}
+              description={texts.countedFromTheFirstRequest}
               disabled={values.dedupe.key.trim() === ''}
             />
           </div>
@@ -80,11 +81,11 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(
-    expiresAtMs != null && `expires ${formatMoment(expiresAtMs, nowMs)}`,
-    retry && (describeRetry(retry) === null ? 'no retry' : `up to ${retry.attempts} attempts`),
-    noOverlap === true && 'no overlap',
-    after !== undefined && after.length > 0 && `after ${plural(after.length, 'other job')}`,
-    dedupe && `key ${dedupe.key}`
+    expiresAtMs != null && texts.expires2(formatMoment(expiresAtMs, nowMs)),
+    retry && (describeRetry(retry) === null ? texts.noRetry : texts.upToAttempts(retry.attempts)),
+    noOverlap === true && texts.noOverlap2,
+    after !== undefined && after.length > 0 && texts.afterOtherJob(after.length),
+    dedupe && texts.key(dedupe.key)
   )
   return words === '' ? null : words
 }
@@ -92,7 +93,7 @@ export function describeMore(run: Partial<RunInput>, nowMs: number): string | nu
 const ENDINGS: { value: Dependency['on']; label: string }[] = [
   { value: 'succeeded', label: 'succeeded' },
   { value: 'failed', label: 'failed' },
-  { value: 'ended', label: 'ended (any outcome)' }
+  { value: 'ended', label: texts.endedAnyOutcome }
 ]
 
 /** Picks the jobs to wait for, newest first, found by spider, project or id; each has its own required outcome. */
@@ -114,19 +115,17 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
   for (const job of found.data?.jobs ?? []) jobs.set(job.id, job)
   const nameOf = (jobId: JobId) => {
     const job = jobs.get(jobId)
-    return job === undefined
-      ? jobId
-      : `${job.project}/${job.spider} · ${job.status} · ${formatAge(nowMs - job.queuedAtMs)} ago`
+    return job === undefined ? jobId : texts.ago(job.project, job.spider, job.status, formatAge(nowMs - job.queuedAtMs))
   }
   // Chosen jobs must be among the options, even before they are loaded.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
   return (
     <fieldset>
-      <legend className="visually-hidden">After other jobs</legend>
+      <legend className="visually-hidden">{texts.afterOtherJobs}</legend>
       <MultiSelect
-        label="After other jobs"
+        label={texts.afterOtherJobs}
         placeholder={after.length === 0 ? 'none' : undefined}
-        description="Waits for all of these jobs. Cancelled if one ends with another outcome"
+        description={texts.waitsForAllOfTheseJobs}
         searchable
         clearable
         hidePickedOptions
@@ -134,7 +133,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
         searchValue={text}
         onSearchChange={setText}
         filter={({ options }) => options}
-        nothingFoundMessage="No matching job"
+        nothingFoundMessage={texts.noMatchingJob}
         value={after.map(({ jobId }) => jobId)}
         onChange={(ids) =>
           onChange(
@@ -149,7 +148,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
             {nameOf(jobId)}
           </span>
           <Select
-            aria-label={`Required outcome of ${nameOf(jobId)}`}
+            aria-label={texts.requiredOutcomeOf(nameOf(jobId))}
             allowDeselect={false}
             value={on}
             onChange={(value) =>

@@ -7,6 +7,7 @@ import classes from './run-dialog.module.css'
 import type { RunTexts } from './run-form.ts'
 import { previewTimes, type WhenTexts } from './run-when-form.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface RunWhenProps {
   fields: Fields<RunTexts>
@@ -15,10 +16,10 @@ interface RunWhenProps {
 }
 
 const EXAMPLES = [
-  { expression: '0 3 * * *', words: 'every night' },
-  { expression: '0 * * * *', words: 'every hour' },
+  { expression: '0 3 * * *', words: texts.everyNight },
+  { expression: '0 * * * *', words: texts.everyHour },
   { expression: '*/15 * * * *', words: 'every 15 min' },
-  { expression: '0 8 * * 1-5', words: 'on weekdays' }
+  { expression: '0 8 * * 1-5', words: texts.onWeekdays }
 ]
 
 /** Now, later, or repeatedly. */
@@ -31,15 +32,15 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
       <Group align="flex-end" gap="10px 12px" className={classes.where}>
         <ChoiceField
           {...when.input('kind')}
-          label="When"
-          data={optionsOf({ now: 'Now', at: 'At a time', cron: 'On a schedule' })}
+          label={texts.when}
+          data={optionsOf({ now: texts.now, at: texts.atATime, cron: texts.onASchedule })}
         />
         {kind === 'at' && (
           <TextInput
             {...fields.input('notBeforeMs')}
             type="datetime-local"
-            aria-label="Start time"
-            title="The job waits in the queue until this time"
+            aria-label={texts.startTime}
+            title={texts.theJobWaitsInTheQueue}
             autoFocus={fields.values.notBeforeMs === ''}
           />
         )}
@@ -47,7 +48,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
           <TextInput
             {...when.input('expression')}
             className={classes.tags}
-            aria-label="Cron expression"
+            aria-label={texts.cronExpression}
             aria-describedby="run-when-words"
             error={problem !== undefined}
             {...CODE_INPUT}
@@ -65,7 +66,7 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
               </button>
             ))}
           </div>
-          <TextInput {...when.input('name')} label="Schedule name" placeholder={usualName} maxLength={200} />
+          <TextInput {...when.input('name')} label={texts.scheduleName} placeholder={usualName} maxLength={200} />
         </>
       )}
     </Stack>
@@ -83,7 +84,7 @@ function Ahead({ when, problem }: { when: WhenTexts; problem: string | undefined
           <strong>{ahead.words}</strong>{' '}
           <span className="dim">
             ({when.zone})
-            {ahead.next.length > 0 && ` · next ${ahead.next.map((atMs) => formatMoment(atMs, nowMs)).join(' · ')}`}
+            {ahead.next.length > 0 && texts.next(ahead.next.map((atMs) => formatMoment(atMs, nowMs)).join(' · '))}
           </span>
         </>
       )}

@@ -1,5 +1,6 @@
 import type { RunInput, ScheduleSettings } from '../../../shared/contract/index.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
+import { texts } from '../../../shared/texts/ui/run.ts'
 
 interface Door {
   address: string
@@ -22,15 +23,15 @@ export function beyondSchedule(run: RunInput): string[] {
   return [
     ...(run.nodeId || run.tags?.length ? ['placement'] : []),
     ...(run.limits ? ['limits'] : []),
-    ...(run.secretNames?.length ? ['secret values'] : []),
+    ...(run.secretNames?.length ? [texts.secretValues] : []),
     ...(run.retry !== undefined ? ['retries'] : []),
-    ...(run.notBeforeMs != null ? ['a start time'] : []),
-    ...(run.expiresAtMs != null ? ['an expiry time'] : []),
+    ...(run.notBeforeMs != null ? [texts.aStartTime] : []),
+    ...(run.expiresAtMs != null ? [texts.anExpiryTime] : []),
     ...(run.noOverlap !== undefined ? ['overlap'] : []),
     ...(run.after?.length ? ['dependencies'] : []),
-    ...(run.dedupe ? ['an idempotency key'] : []),
-    ...(Object.keys(run.env ?? {}).length > 0 ? ['environment variables'] : []),
-    ...(run.withoutDefaults?.length ? ['left-out defaults'] : [])
+    ...(run.dedupe ? [texts.anIdempotencyKey] : []),
+    ...(Object.keys(run.env ?? {}).length > 0 ? [texts.environmentVariables2] : []),
+    ...(run.withoutDefaults?.length ? [texts.leftOutDefaults] : [])
   ]
 }
 
@@ -45,7 +46,7 @@ const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([
 
 function postCommand(path: string, body: object, door: Door): string {
   const json = JSON.stringify(said(body), null, 2)
-  return curl(path, [`--header 'content-type: application/json'`, `--data-raw ${quoteForShell(json)}`], door)
+  return curl(path, [texts.headerContentTypeApplication, texts.dataRaw(quoteForShell(json))], door)
 }
 
 function isNothing(value: unknown): boolean {
@@ -62,13 +63,13 @@ function scheduleCommand(spider: string, run: RunInput, door: Door): string {
     ...Object.entries(run.settings ?? {}).map((pair) => ['setting', pair.join('=')]),
     ...Object.entries(run.args ?? {})
   ]
-  const data = fields.map((pair) => `--data-urlencode ${quoteForShell(pair.join('='))}`)
+  const data = fields.map((pair) => texts.dataUrlencode(quoteForShell(pair.join('='))))
   return curl('/schedule.json', data, door)
 }
 
 function curl(path: string, options: readonly string[], { address, username }: Door): string {
   const url = quoteForShell(`${address.replace(/\/$/, '')}${path}`)
-  return [`curl --user ${quoteForShell(username)} ${url}`, ...options.map((option) => `  ${option}`)].join(' \\\n')
+  return [texts.curlUser(quoteForShell(username), url), ...options.map((option) => `  ${option}`)].join(' \\\n')
 }
 
 /** For POSIX shells: unquoted if nothing in it is special to them. */

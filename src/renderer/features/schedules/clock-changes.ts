@@ -4,6 +4,7 @@ import { stretchAt } from '../../../shared/calendar/zones.ts'
 import type { ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** A clock change in a zone, and its effect on a timing, in words. */
 export interface ClockChange {
@@ -49,15 +50,15 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
     const wallMs = atMs + beforeMs
     const lost = timesLost(timing, atMs, byMs)
     if (moved.length === 0) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
-    const times = lost.length === 0 ? `The time between ${clock(wallMs)} and ${clock(atMs + afterMs)}` : listOf(lost)
-    const does = lost.length > 1 ? 'do not exist' : 'does not exist'
+    const times = lost.length === 0 ? texts.theTimeBetweenAnd(clock(wallMs), clock(atMs + afterMs)) : listOf(lost)
+    const does = lost.length > 1 ? texts.doNotExist : texts.doesNotExist
     return {
       atMs,
       title,
       effect:
         timing.gap === 'skip'
-          ? `${times} ${does} on that day: no run.`
-          : `${times} ${does} on that day: it runs at ${clock(atMs + afterMs)}, once.`,
+          ? texts.onThatDayNoRun(times, does)
+          : texts.onThatDayItRunsAt(times, does, clock(atMs + afterMs)),
       isTouched: true
     }
   }
@@ -91,10 +92,10 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
 /** No run is affected: the rules follow elapsed time, or name other times. */
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
-  if (!isByClock) return 'The interval is elapsed time: no run is skipped or doubled.'
+  if (!isByClock) return texts.theIntervalIsElapsedTimeNo
   const dayRuns = occurrencesToShow(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
   const shift = formatDuration(Math.abs(byMs) / 1000)
-  return `${dayRuns > 0 ? 'No run is skipped or doubled. ' : ''}After that, it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} in UTC.`
+  return `${dayRuns > 0 ? texts.noRunIsSkippedOrDoubled : ''}After that, it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} in UTC.`
 }
 
 /** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */
@@ -103,8 +104,21 @@ function isOpenOnly({ rules }: ScheduleTiming): boolean {
 }
 
 const clock = (wallMs: number) => new Date(wallMs).toISOString().slice(11, 16)
-const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const WEEKDAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
+const MONTHS = [
+  texts.jan,
+  texts.feb,
+  texts.mar,
+  texts.apr,
+  texts.may,
+  texts.jun,
+  texts.jul,
+  texts.aug,
+  texts.sep,
+  texts.oct,
+  texts.nov,
+  texts.dec
+]
 
 function dayOf(atMs: number, offsetMs: number): string {
   const day = new Date(atMs + offsetMs)
@@ -113,5 +127,5 @@ function dayOf(atMs: number, offsetMs: number): string {
 
 const listOf = (times: readonly string[]): string =>
   times.length > 3
-    ? plural(times.length, 'time of day', 'times of day')
+    ? plural(times.length, texts.timeOfDay, texts.timesOfDay)
     : times.join(', ').replace(/, ([^,]*)$/, ' and $1')

@@ -5,11 +5,12 @@ import type { ClockChange } from './clock-changes.ts'
 import classes from './next-runs.module.css'
 import { localZone } from '../../ui/moment.ts'
 import { formatIn, formatMoment, formatTimeBeside } from './zoned-time.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text: string }> = {
-  gap: { word: 'moved by clock change', text: 'A clock change skips this time: it runs at the change.' },
-  first_of_two: { word: 'first of two', text: 'A clock change repeats this time. This is the first occurrence.' },
-  second_of_two: { word: 'second of two', text: 'A clock change repeats this time. This is the second occurrence.' }
+  gap: { word: texts.movedByClockChange, text: texts.aClockChangeSkipsThisTime },
+  first_of_two: { word: texts.firstOfTwo, text: texts.aClockChangeRepeatsThisTime },
+  second_of_two: { word: texts.secondOfTwo, text: texts.aClockChangeRepeatsThisTime2 }
 }
 
 interface NextRunsProps {
@@ -33,12 +34,12 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
   const later = changes.filter(({ atMs }) => !occurrences.some(({ nominalMs }) => nominalMs >= atMs))
   return (
     <>
-      <table className={classes.runs} aria-label="Next runs">
+      <table className={classes.runs} aria-label={texts.nextRuns}>
         <thead>
           <tr>
             <th scope="col">{zone}</th>
-            {isElsewhere && <th scope="col">Here</th>}
-            <th scope="col">From now</th>
+            {isElsewhere && <th scope="col">{texts.here2}</th>}
+            <th scope="col">{texts.fromNow}</th>
           </tr>
         </thead>
         <tbody>

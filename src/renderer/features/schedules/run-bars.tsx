@@ -1,9 +1,9 @@
 import type { Firing } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
-import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { firingWords, RUN_LOOKS, lookOf } from './run-look.tsx'
 import classes from './run-bars.module.css'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const BARS = 30
 const BAR_PX = 4
@@ -15,7 +15,7 @@ const FOOT_PX = 4
 /** The last runs of a schedule, oldest left: colour is the outcome, height the duration; hollow: nothing ran. */
 export function RunBars({ firings }: { firings: readonly Firing[] }) {
   const shown = firings.slice(0, BARS).reverse()
-  if (shown.length === 0) return <span className="faint">not run yet</span>
+  if (shown.length === 0) return <span className="faint">{texts.notRunYet}</span>
   const longest = Math.max(1, ...shown.map(({ durationMs }) => durationMs ?? 0))
   return (
     <svg
@@ -69,12 +69,12 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
 }
 
 function firingInWords(firing: Firing): string {
-  const took = firing.durationMs === null ? '' : ` in ${formatRuntime(firing.durationMs)}`
+  const took = firing.durationMs === null ? '' : texts.inIt(formatRuntime(firing.durationMs))
   const text = firing.text === '' ? '' : ` – ${firing.text}`
   return `${formatInstant(firing.nominalMs)}: ${firingWords(firing)}${took}${text}`
 }
 
 function barsInWords(firings: readonly Firing[]): string {
   const byWord = Map.groupBy(firings, (firing) => RUN_LOOKS[lookOf(firing)].word)
-  return `Last ${plural(firings.length, 'run')}: ${[...byWord].map(([word, { length }]) => `${length} ${word}`).join(', ')}`
+  return texts.lastRun(firings.length, [...byWord].map(([word, { length }]) => `${length} ${word}`).join(', '))
 }

@@ -12,6 +12,7 @@ import {
 } from '@tabler/icons-react'
 import type { Firing } from '../../../shared/contract/index.ts'
 import type { Tone } from '../../ui/status.tsx'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** Colour, shape and word for the outcome of a run: each of the three is sufficient by itself. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
@@ -24,7 +25,7 @@ export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; wo
   unclear: { tone: 'lost', Icon: IconEyeOff, word: 'unclear' },
   skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
   missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
-  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'could not run' }
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.couldNotRun }
 }
 
 export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {

@@ -9,6 +9,7 @@ import { RunBars } from './run-bars.tsx'
 import classes from './schedules-screen.module.css'
 import { missedLately, OVERLAP_WORDS, pausedWords, timingShort, timingWords, whatWords } from './schedule-words.ts'
 import { formatIn, formatMoment } from './zoned-time.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** `in 2 d 17 h`; or why it will not fire. */
 export function NextText({ schedule }: { schedule: Schedule }) {
@@ -19,7 +20,7 @@ export function NextText({ schedule }: { schedule: Schedule }) {
         {schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end' ? 'ended' : 'paused'}
       </span>
     )
-  if (schedule.nextAtMs === null) return <span className="faint">ended</span>
+  if (schedule.nextAtMs === null) return <span className="faint">{texts.ended}</span>
   return (
     <time dateTime={new Date(schedule.nextAtMs).toISOString()} title={formatInstant(schedule.nextAtMs)}>
       {formatIn(schedule.nextAtMs - nowMs)}
@@ -68,14 +69,14 @@ export function scheduleColumns(
   return [
     {
       id: 'on',
-      header: <span className="visually-hidden">On</span>,
+      header: <span className="visually-hidden">{texts.on}</span>,
       width: '46px',
       cell: (schedule) => (
         <Switch
           size="xs"
           tabIndex={-1}
           checked={!schedule.paused}
-          aria-label={`${schedule.name} is on`}
+          aria-label={texts.isOn2(schedule.name)}
           disabled={onPause === null}
           onChange={(event) => onPause?.(schedule, !event.currentTarget.checked)}
         />
@@ -83,7 +84,7 @@ export function scheduleColumns(
     },
     {
       id: 'name',
-      header: 'Name',
+      header: texts.name,
       width: 'minmax(120px, 1.3fr)',
       sortBy: ({ name }) => name,
       cell: (schedule) => (
@@ -97,7 +98,7 @@ export function scheduleColumns(
     },
     {
       id: 'what',
-      header: 'Runs',
+      header: texts.runs,
       width: 'minmax(110px, 1fr)',
       hideBelowPx: 900,
       cell: ({ jobs }) => (
@@ -108,7 +109,7 @@ export function scheduleColumns(
     },
     {
       id: 'when',
-      header: 'When',
+      header: texts.when,
       width: 'minmax(132px, 1.2fr)',
       hideBelowPx: 560,
       cell: (schedule) => (
@@ -119,7 +120,7 @@ export function scheduleColumns(
     },
     {
       id: 'zone',
-      header: 'Zone',
+      header: texts.zone,
       width: 'minmax(112px, 1.15fr)',
       hideBelowPx: 760,
       sortBy: ({ zone }) => zone,
@@ -127,14 +128,14 @@ export function scheduleColumns(
     },
     {
       id: 'next',
-      header: 'Next',
+      header: texts.next,
       width: '122px',
       sortBy: ({ nextAtMs, paused }) => (paused ? null : nextAtMs),
       cell: (schedule) => <NextText schedule={schedule} />
     },
     {
       id: 'at',
-      header: 'At',
+      header: texts.at,
       width: '158px',
       hideBelowPx: 1200,
       sortBy: ({ nextAtMs, paused }) => (paused ? null : nextAtMs),
@@ -142,7 +143,7 @@ export function scheduleColumns(
     },
     {
       id: 'recent',
-      header: 'Last 30 runs',
+      header: texts.last30Runs,
       width: '168px',
       hideBelowPx: 480,
       sortBy: ({ recent }) => -recent.filter(({ outcome }) => outcome === 'failed').length,
@@ -150,7 +151,7 @@ export function scheduleColumns(
     },
     {
       id: 'overlap',
-      header: 'Overlap',
+      header: texts.overlap,
       width: '104px',
       hideBelowPx: 1020,
       sortBy: ({ overlap }) => overlap,
@@ -168,14 +169,12 @@ function Marks({ schedule }: { schedule: Schedule }) {
   const { backfill } = schedule
   return (
     <>
-      {missed > 0 && <span className={`${classes.mark} fixed tone-bad`}>missed {missed}</span>}
+      {missed > 0 && <span className={`${classes.mark} fixed tone-bad`}>{texts.missed(missed)}</span>}
       {schedule.pausedBy === 'failures' && (
         <span className={`${classes.mark} fixed tone-bad`}>{plural(schedule.failuresInARow, 'failure')}</span>
       )}
       {backfill?.state === 'running' && (
-        <span className={`${classes.mark} fixed tone-run`}>
-          backfill {backfill.ended}/{backfill.total}
-        </span>
+        <span className={`${classes.mark} fixed tone-run`}>{texts.backfill4(backfill.ended, backfill.total)}</span>
       )}
     </>
   )

@@ -6,6 +6,7 @@ import type { useScheduleActions } from './use-schedule-actions.tsx'
 import { useState } from 'react'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import classes from './detail/schedule-detail.module.css'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 interface RemoveDialogProps {
   schedules: readonly Schedule[]
@@ -26,15 +27,15 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
   }
   return (
     <ConfirmDialog
-      title={`Remove ${what}?`}
-      act="Remove"
+      title={texts.remove4(what)}
+      act={texts.remove}
       onAct={() => actions.remove.mutate(schedules, { onSettled: onClose, onSuccess: () => onRemoved?.() })}
       isActing={actions.remove.isPending}
-      keep={isOne ? 'Keep it' : 'Keep them'}
-      instead={canPause && <Button onClick={pause}>Pause instead</Button>}
+      keep={isOne ? texts.keepIt : texts.keepThem}
+      instead={canPause && <Button onClick={pause}>{texts.pauseInstead}</Button>}
       onClose={onClose}
     >
-      {isOne ? 'The schedule and its history are' : 'The schedules and their histories are'} deleted. Jobs that{' '}
+      {isOne ? texts.theScheduleAndItsHistoryAre : texts.theSchedulesAndTheirHistories} deleted. Jobs that{' '}
       {isOne ? 'it' : 'they'} created are kept, and running jobs continue.
     </ConfirmDialog>
   )
@@ -50,7 +51,7 @@ interface PauseDialogProps {
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (
-    <Dialog opened onClose={onClose} title={`Pause ${schedule.name}`} size={420}>
+    <Dialog opened onClose={onClose} title={texts.pause2(schedule.name)} size={420}>
       <form
         className={classes.form}
         onSubmit={(event) => {
@@ -60,19 +61,19 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
         }}
       >
         <TextInput
-          label="Note"
-          description="Reason and end of the pause, shown to all users"
-          placeholder="Until the shop is back"
+          label={texts.note}
+          description={texts.reasonAndEndOfThePause}
+          placeholder={texts.untilTheShopIsBack}
           value={note}
           maxLength={1000}
           data-autofocus
           onChange={(event) => setNote(event.currentTarget.value)}
         />
-        <p className="dim">Running jobs continue. Runs that are due during the pause are skipped.</p>
+        <p className="dim">{texts.runningJobsContinueRunsThat}</p>
         <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{texts.cancel}</Button>
           <Button type="submit" variant="filled">
-            Pause schedule
+            {texts.pauseSchedule}
           </Button>
         </DialogFoot>
       </form>

@@ -2,33 +2,34 @@ import { describeTiming } from '../../../shared/calendar/index.ts'
 import type { Firing, OverlapPolicy, RunTemplate, Schedule, ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 export const OVERLAP_WORDS: Record<OverlapPolicy, { word: string; text: string }> = {
-  skip: { word: 'skip', text: 'The new run is skipped and recorded in the history.' },
-  queue_one: { word: 'wait', text: 'One run waits until the previous run has ended. Further runs are skipped.' },
+  skip: { word: 'skip', text: texts.theNewRunIsSkippedAnd },
+  queue_one: { word: 'wait', text: texts.oneRunWaitsUntilThePrevious },
   queue_all: {
-    word: 'queue all',
-    text: 'Every run waits for the previous one. No run is skipped.'
+    word: texts.queueAll,
+    text: texts.everyRunWaitsForThePrevious
   },
-  cancel_running: { word: 'cancel previous', text: 'The previous run is cancelled, then the new run starts.' },
-  allow: { word: 'run both', text: 'Both runs are live at the same time.' }
+  cancel_running: { word: texts.cancelPrevious, text: texts.thePreviousRunIsCancelledThen },
+  allow: { word: texts.runBoth, text: texts.bothRunsAreLiveAtThe }
 }
 
 export const CATCH_UP_WORDS: Record<Schedule['catchUp'], { word: string; text: string }> = {
-  none: { word: 'skip', text: 'Missed runs are only recorded in the history.' },
+  none: { word: 'skip', text: texts.missedRunsAreOnlyRecordedIn },
   last: {
-    word: 'run the last',
-    text: 'Only the latest missed run is made up. Earlier ones are recorded as missed.'
+    word: texts.runTheLast,
+    text: texts.onlyTheLatestMissedRunIs
   },
-  all: { word: 'run all', text: 'All missed runs are made up, oldest first.' }
+  all: { word: texts.runAll, text: texts.allMissedRunsAreMadeUp }
 }
 
 const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
-  operator: 'Paused',
-  failures: 'Paused: too many failures in a row',
-  max_runs: 'Ended: maximum runs reached',
-  end: 'Ended: the end date has passed',
-  invalid: 'Paused: the schedule is invalid'
+  operator: texts.paused2,
+  failures: texts.pausedTooManyFailuresInA,
+  max_runs: texts.endedMaximumRunsReached,
+  end: texts.endedTheEndDateHasPassed,
+  invalid: texts.pausedTheScheduleIsInvalid
 }
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
@@ -41,7 +42,7 @@ export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
     first.kind === 'cron'
       ? first.expression
       : first.kind === 'interval'
-        ? `every ${formatDuration(first.everySeconds)}`
+        ? texts.every2(formatDuration(first.everySeconds))
         : 'once'
   return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
 }

@@ -8,7 +8,7 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useMay } from '../../api/use-me.ts'
 import type { SchedulesSearch } from '../../state/search.ts'
-import { joinFacts, formatCount, plural } from '../../ui/numbers.ts'
+import { joinFacts, plural } from '../../ui/numbers.ts'
 import { ListScreen, usePages } from '../../ui/list-screen.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
@@ -21,6 +21,7 @@ import { SchedulesTabs } from './schedules-tabs.tsx'
 import { useScheduleActions } from './use-schedule-actions.tsx'
 import { MarksBar } from '../../ui/marks-bar.tsx'
 import { RemoveDialog } from './schedule-dialogs.tsx'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
@@ -81,12 +82,12 @@ function ScheduleList() {
   return (
     <>
       <ListScreen
-        title="Schedules"
+        title={texts.schedules}
         views={<SchedulesTabs />}
         note={list.data && countWords(rows, total)}
         filterBox={{
-          label: 'Filter schedules',
-          placeholder: 'Name, project, spider, user:ann',
+          label: texts.filterSchedules,
+          placeholder: texts.nameProjectSpiderUserAnn,
           value: typed,
           onChange: setTyped,
           onClear: clear
@@ -95,23 +96,23 @@ function ScheduleList() {
         keys={[
           ...(may
             ? [
-                { key: 'n', label: 'New schedule', run: () => edit('new') },
-                { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
+                { key: 'n', label: texts.newSchedule, run: () => edit('new') },
+                { key: 'e', label: texts.editSchedule, run: () => opened && edit(opened.id) },
                 {
                   key: 'p',
-                  label: 'Pause or resume schedule',
+                  label: texts.pauseOrResumeSchedule,
                   run: () => opened && void actions.setPaused([opened], !opened.paused)
                 }
               ]
             : []),
           {
             key: 'Escape',
-            label: 'Clear selection, close details',
+            label: texts.clearSelectionCloseDetails,
             run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
           }
         ]}
         query={list}
-        what="the schedules"
+        what={texts.theSchedules}
         table={{
           rows,
           rowId: idOf,
@@ -122,7 +123,7 @@ function ScheduleList() {
           onMarks: setMarks,
           onEndReached: loadMore,
           empty: isFiltered ? (
-            <NoMatch title={`No schedules match “${[project, text].filter(Boolean).join(' ')}”`} onClear={clear} />
+            <NoMatch title={texts.noSchedulesMatch([project, text].filter(Boolean).join(' '))} onClear={clear} />
           ) : (
             <FirstSchedule onNew={() => edit('new')} />
           )
@@ -139,10 +140,10 @@ function ScheduleList() {
               />
             )}
             {isElsewhere && linked.isError && (
-              <DetailPane label="Schedule">
+              <DetailPane label={texts.schedule3}>
                 <EmptyState
-                  title="This schedule was removed"
-                  action={<Button onClick={() => open(null)}>Close</Button>}
+                  title={texts.thisScheduleWasRemoved}
+                  action={<Button onClick={() => open(null)}>{texts.close}</Button>}
                 >
                   {explainError(linked.error).text}
                 </EmptyState>
@@ -158,7 +159,7 @@ function ScheduleList() {
 
 const NewButton = ({ onNew }: { onNew: () => void }) => (
   <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
-    New schedule
+    {texts.newSchedule}
   </Button>
 )
 
@@ -177,11 +178,10 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
   return (
     <EmptyState
       icon={<IconCalendarTime size={32} stroke={1.3} />}
-      title="No schedules yet"
+      title={texts.noSchedulesYet}
       action={may && <NewButton onNew={onNew} />}
     >
-      A schedule runs spiders at set times in its own time zone. Enter “every weekday at 3:00” or a cron expression.
-      Missed and skipped runs are always reported.
+      {texts.aScheduleRunsSpidersAtSet}
     </EmptyState>
   )
 }
@@ -193,9 +193,9 @@ function countWords(rows: readonly Schedule[], total: number): string {
   const paused = rows.filter((schedule) => schedule.paused).length
   const missed = rows.filter((schedule) => missedLately(schedule) > 0).length
   return joinFacts(
-    `${formatCount(total - paused)} on`,
-    paused > 0 && `${formatCount(paused)} paused`,
-    missed > 0 && `${formatCount(missed)} with missed runs`
+    texts.on4(total - paused),
+    paused > 0 && texts.paused3(paused),
+    missed > 0 && texts.withMissedRuns(missed)
   )
 }
 
@@ -215,18 +215,20 @@ function SchedulesBar({ marked, actions, onClear }: SchedulesBarProps) {
   const jobs = marked.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   return (
     <MarksBar count={marked.length} noun="schedule" onClear={onClear}>
-      {may && on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
+      {may && on.length > 0 && (
+        <Button onClick={() => void actions.setPaused(on, true)}>{texts.pause3(on.length)}</Button>
+      )}
       {may && paused.length > 0 && (
-        <Button onClick={() => void actions.setPaused(paused, false)}>Resume {paused.length}</Button>
+        <Button onClick={() => void actions.setPaused(paused, false)}>{texts.resume2(paused.length)}</Button>
       )}
       {mayRun && (
         <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
-          Run now · {plural(jobs, 'job')}
+          {texts.runNowJob(jobs)}
         </Button>
       )}
       {may && (
         <Button color="red" variant="light" onClick={() => setRemoving(true)}>
-          Remove…
+          {texts.remove3}
         </Button>
       )}
       {removing && <RemoveDialog schedules={marked} actions={actions} onClose={() => setRemoving(false)} />}

@@ -1,11 +1,12 @@
 import { ViewTabs } from '../../ui/view-tabs.tsx'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const VIEWS = [
-  { to: '/schedules', word: 'List' },
-  { to: '/schedules/missed', word: 'Missed' },
-  { to: '/schedules/calendar', word: 'Calendar' },
-  { to: '/schedules/load', word: 'Load' },
-  { to: '/schedules/chains', word: 'Chains' }
+  { to: '/schedules', word: texts.list },
+  { to: '/schedules/missed', word: texts.missed2 },
+  { to: '/schedules/calendar', word: texts.calendar },
+  { to: '/schedules/load', word: texts.load },
+  { to: '/schedules/chains', word: texts.chains }
 ] as const
 
 /** The views of the schedules screen, after its title. */

@@ -4,6 +4,7 @@ import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const nameAll = (schedules: readonly Schedule[]): string => {
   const [only] = schedules
@@ -15,7 +16,7 @@ export function useScheduleActions() {
   const { client, query } = useApi()
   const queryClient = useQueryClient()
   const navigate = useNavigate()
-  const nameOf = (schedules: readonly Schedule[], act: string) => `Could not ${act} ${nameAll(schedules)}`
+  const nameOf = (schedules: readonly Schedule[], act: string) => texts.couldNot(act, nameAll(schedules))
 
   const setPaused = async (schedules: readonly Schedule[], paused: boolean, note: string | null = null) => {
     const concerned = schedules.filter((schedule) => schedule.paused !== paused)
@@ -25,9 +26,9 @@ export function useScheduleActions() {
       await client.schedules.setPaused({ ids, paused, note })
       const before = concerned[0]?.pauseNote ?? null
       notifyUndo(
-        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? 'paused. Skipped runs are listed in the history' : 'resumed'}.`,
+        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? texts.pausedSkippedRunsAreListed : 'resumed'}.`,
         () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before }),
-        `pause ${ids.join(' ')}`
+        texts.pause4(ids.join(' '))
       )
     } catch (error) {
       notifyError(nameOf(concerned, paused ? 'pause' : 'resume'), error)
@@ -43,8 +44,8 @@ export function useScheduleActions() {
       const jobs = firings.flatMap(({ jobIds }) => jobIds)
       const [only] = firings
       if (only !== undefined && jobs.length === 0)
-        return notifyDone(`${nameAll(schedules)} made no job: ${only.text || only.reason}`)
-      notifyDone(`${nameAll(schedules)}: ${plural(jobs.length, 'job')} queued.`)
+        return notifyDone(texts.madeNoJob(nameAll(schedules), only.text || only.reason))
+      notifyDone(texts.jobQueued(nameAll(schedules), jobs.length))
       const [job] = jobs
       if (jobs.length === 1 && job !== undefined) void navigate({ to: '/jobs', search: { job, tab: 'log' } })
     },

@@ -1,4 +1,5 @@
 import { formatTime, formatWeekday, zoneFormat } from '../../ui/moment.ts'
+import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** `Mon 23 Nov 03:00`, with the year if it differs from that of `nowMs`, with seconds if they are not zero. */
 export function formatMoment(atMs: number, zone: string, nowMs: number): string {
@@ -15,13 +16,13 @@ export function formatTimeBeside(atMs: number, zone: string, besideZone: string)
 export function formatIn(waitMs: number): string {
   const minutes = Math.floor(waitMs / 60_000)
   if (waitMs < 1000) return 'now'
-  if (minutes < 1) return `in ${Math.floor(waitMs / 1000)} s`
-  if (minutes < 60) return `in ${minutes} min`
+  if (minutes < 1) return texts.inS(Math.floor(waitMs / 1000))
+  if (minutes < 60) return texts.inMin(minutes)
   const hours = Math.floor(minutes / 60)
-  if (hours < 24) return minutes % 60 === 0 ? `in ${hours} h` : `in ${hours} h ${minutes % 60} min`
+  if (hours < 24) return minutes % 60 === 0 ? texts.inH(hours) : texts.inHMin(hours, minutes % 60)
   const days = Math.floor(hours / 24)
-  if (days < 100) return hours % 24 === 0 ? `in ${days} d` : `in ${days} d ${hours % 24} h`
-  return `in ${days} d`
+  if (days < 100) return hours % 24 === 0 ? texts.inD(days) : texts.inDH(days, hours % 24)
+  return texts.inD(days)
 }
 
 /** The value of `<input type="datetime-local">` for an instant, in a zone: `2026-11-23T03:00`. */

@@ -1,6 +1,7 @@
 import type { KeepPolicy, ProjectName, RetentionPolicy, StoragePolicy } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/storage.ts'
 
-export const KIND_WORDS = { jobs: 'Jobs', logs: 'Logs', items: 'Items', eggs: 'Eggs' } as const
+export const KIND_WORDS = { jobs: texts.jobs, logs: texts.logs, items: texts.items, eggs: texts.eggs } as const
 export type Kind = keyof typeof KIND_WORDS
 export const KINDS = Object.keys(KIND_WORDS) as Kind[]
 const GB = 1_000_000_000

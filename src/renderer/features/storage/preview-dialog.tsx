@@ -9,15 +9,16 @@ import { notifyDone } from '../../ui/notify.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { KIND_WORDS } from './policy-rows.ts'
 import classes from './storage.module.css'
+import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string> = {
-  kept: 'kept by an operator',
-  newest: 'newest of its spider and outcome',
-  may_have_run_twice: 'may have run twice; kept until its age limit',
-  schedule: 'among the last 30 runs of a schedule',
-  dependency: 'another job waits for it',
-  dedupe: 'its dedupe key has not expired',
-  chain: 'a chain has not reacted to it yet'
+  kept: texts.keptByAnOperator,
+  newest: texts.newestOfItsSpiderAndOutcome,
+  may_have_run_twice: texts.mayHaveRunTwiceKeptUntil,
+  schedule: texts.amongTheLast30RunsOf,
+  dependency: texts.anotherJobWaitsForIt,
+  dedupe: texts.itsDedupeKeyHasNotExpired,
+  chain: texts.aChainHasNotReactedTo
 }
 
 interface PreviewDialogProps {
@@ -38,29 +39,29 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
       onSuccess: (stored) => {
         queryClient.setQueryData(query.storage.policy.queryKey(), stored)
         void queryClient.invalidateQueries({ queryKey: query.storage.usage.queryKey() })
-        notifyDone('The retention policy was saved.')
+        notifyDone(texts.theRetentionPolicyWasSaved)
         onClose()
       }
     })
   )
   return (
-    <Dialog opened onClose={onClose} title="Retention preview" size={720}>
-      <QueryState query={preview} what="the preview" rows={6}>
+    <Dialog opened onClose={onClose} title={texts.retentionPreview} size={720}>
+      <QueryState query={preview} what={texts.thePreview} rows={6}>
         {(data) => (
           <>
             <p>
               {data.goes.length === 0
-                ? 'Nothing would be deleted.'
-                : `Frees ${data.isCut ? 'at least ' : ''}${formatBytes(data.freesBytes)}.`}
+                ? texts.nothingWouldBeDeleted
+                : `Frees ${data.isCut ? texts.atLeast : ''}${formatBytes(data.freesBytes)}.`}
             </p>
-            {data.goes.length > 0 && <Rows title="To be deleted" rows={data.goes} />}
-            {data.protected.length > 0 && <Rows title="Over a limit, but kept" rows={data.protected} />}
+            {data.goes.length > 0 && <Rows title={texts.toBeDeleted} rows={data.goes} />}
+            {data.protected.length > 0 && <Rows title={texts.overALimitButKept} rows={data.protected} />}
           </>
         )}
       </QueryState>
       <FormFailure error={save.error} />
       <DialogFoot>
-        <Button onClick={onClose}>{saves ? 'Cancel' : 'Close'}</Button>
+        <Button onClick={onClose}>{saves ? texts.cancel : texts.close}</Button>
         {saves && (
           <Button
             variant="filled"
@@ -69,7 +70,7 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
             loading={save.isPending}
             onClick={() => save.mutate({ revision, policy })}
           >
-            {preview.data?.goes.length === 0 ? 'Save policy' : 'Save policy and delete'}
+            {preview.data?.goes.length === 0 ? texts.savePolicy : texts.savePolicyAndDelete}
           </Button>
         )}
       </DialogFoot>
@@ -90,15 +91,15 @@ function Rows({
         <caption>{title}</caption>
         <thead>
           <tr>
-            <th scope="col">Project</th>
-            <th scope="col">Kind</th>
+            <th scope="col">{texts.project}</th>
+            <th scope="col">{texts.kind}</th>
             <th scope="col" className={classes.number}>
-              Count
+              {texts.count}
             </th>
             <th scope="col" className={classes.number}>
-              Size
+              {texts.size}
             </th>
-            <th scope="col">{rows[0]?.reason === undefined ? 'Date range' : 'Reason'}</th>
+            <th scope="col">{rows[0]?.reason === undefined ? texts.dateRange : texts.reason}</th>
           </tr>
         </thead>
         <tbody>

@@ -14,6 +14,7 @@ import { RelativeTime } from '../../ui/time.tsx'
 import { KIND_WORDS, type Kind, KINDS, type PolicyRow, policyOfRows, rowsOf } from './policy-rows.ts'
 import { PreviewDialog } from './preview-dialog.tsx'
 import classes from './storage.module.css'
+import { texts } from '../../../shared/texts/ui/storage.ts'
 
 type Stored = { revision: number; policy: StoragePolicy }
 
@@ -23,11 +24,11 @@ export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
   const stored = useQuery(query.storage.policy.queryOptions())
   return (
     <Panel
-      title="Retention"
+      title={texts.retention}
       note={usage && <RunState run={usage.retention} />}
       aside={usage && <RunButtons usage={usage} />}
     >
-      <QueryState query={stored} what="the retention policy" rows={6}>
+      <QueryState query={stored} what={texts.theRetentionPolicy} rows={6}>
         {(data) => (
           // Another revision is another form: what was edited here is based on the old one.
           <PolicyEditor
@@ -42,17 +43,17 @@ export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
 }
 
 function RunState({ run }: { run: StorageUsage['retention'] }) {
-  if (run.state === 'not_set') return 'not set: nothing is deleted'
-  if (run.state === 'paused') return 'paused: nothing is deleted'
+  if (run.state === 'not_set') return texts.notSetNothingIsDeleted
+  if (run.state === 'paused') return texts.pausedNothingIsDeleted
   const deleted = KINDS.flatMap((kind) => (run[kind] === 0 ? [] : [`${formatCount(run[kind])} ${kind}`])).join(', ')
   if (run.state === 'running')
-    return `deleting: ${deleted === '' ? 'nothing yet' : `${deleted}, ${formatBytes(run.freedBytes)}`}`
-  if (run.problem !== null) return <span className="tone-bad">The last run failed: {run.problem}</span>
-  if (run.endedAtMs === null) return 'runs every hour'
+    return `deleting: ${deleted === '' ? texts.nothingYet : `${deleted}, ${formatBytes(run.freedBytes)}`}`
+  if (run.problem !== null) return <span className="tone-bad">{texts.theLastRunFailed(run.problem)}</span>
+  if (run.endedAtMs === null) return texts.runsEveryHour
   return (
     <>
       last run <RelativeTime atMs={run.endedAtMs} suffix=" ago" />:{' '}
-      {deleted === '' ? 'nothing to delete' : `${deleted}, ${formatBytes(run.freedBytes)} freed`}
+      {deleted === '' ? texts.nothingToDelete : texts.freed(deleted, formatBytes(run.freedBytes))}
     </>
   )
 }
@@ -63,8 +64,8 @@ function RunButtons({ usage }: { usage: StorageUsage }) {
   const { state } = usage.retention
   const run = useMutation(
     query.storage.run.mutationOptions({
-      onSuccess: ({ started }) => notifyDone(started ? 'Retention started.' : 'Retention is already running.'),
-      onError: (error) => notifyError('Could not start retention', error)
+      onSuccess: ({ started }) => notifyDone(started ? texts.retentionStarted : texts.retentionIsAlreadyRunning),
+      onError: (error) => notifyError(texts.couldNotStartRetention, error)
     })
   )
   const pause = useMutation({
@@ -76,7 +77,7 @@ function RunButtons({ usage }: { usage: StorageUsage }) {
       queryClient.setQueryData(query.storage.policy.queryKey(), saved)
       return queryClient.invalidateQueries({ queryKey: query.storage.usage.queryKey() })
     },
-    onError: (error) => notifyError('Could not change retention', error)
+    onError: (error) => notifyError(texts.couldNotChangeRetention, error)
   })
   if (state === 'not_set') return null
   return (
@@ -87,7 +88,7 @@ function RunButtons({ usage }: { usage: StorageUsage }) {
         loading={pause.isPending}
         onClick={() => pause.mutate(state !== 'paused')}
       >
-        {state === 'paused' ? 'Resume' : 'Pause'}
+        {state === 'paused' ? texts.resume : texts.pause}
       </Button>
       {state !== 'paused' && (
         <Button
@@ -96,7 +97,7 @@ function RunButtons({ usage }: { usage: StorageUsage }) {
           loading={run.isPending || state === 'running'}
           onClick={() => run.mutate({})}
         >
-          Run now
+          {texts.runNow}
         </Button>
       )}
     </>
@@ -116,37 +117,32 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
     setRows(rows.map((row, at) => (at === index ? { ...row, ...over } : row)))
   return (
     <Stack gap={10}>
-      {!isSet && (
-        <p className="dim">
-          No policy is set, so nothing is deleted. The recommended policy is below: preview what it would delete, then
-          turn it on.
-        </p>
-      )}
+      {!isSet && <p className="dim">{texts.noPolicyIsSetSoNothing}</p>}
       <div className={classes.scroll}>
         <table className={classes.table}>
           <thead>
             <tr>
-              <th scope="col">Applies to</th>
-              <th scope="col">Kind</th>
-              <th scope="col">Days</th>
-              <th scope="col">Newest per spider</th>
-              <th scope="col">Size per project</th>
+              <th scope="col">{texts.appliesTo}</th>
+              <th scope="col">{texts.kind}</th>
+              <th scope="col">{texts.days}</th>
+              <th scope="col">{texts.newestPerSpider}</th>
+              <th scope="col">{texts.sizePerProject}</th>
               <th>
-                <span className="visually-hidden">Remove</span>
+                <span className="visually-hidden">{texts.remove}</span>
               </th>
             </tr>
           </thead>
           <tbody>
             {rows.map((row, index) => (
               <tr key={`${row.project} ${row.kind}`}>
-                <th scope="row">{row.project ?? <span className="dim">All projects</span>}</th>
+                <th scope="row">{row.project ?? <span className="dim">{texts.allProjects}</span>}</th>
                 <td>{KIND_WORDS[row.kind]}</td>
                 <td>
                   <Amount label={labelOf(row, 'days')} value={row.days} onChange={(days) => change(index, { days })} />
                 </td>
                 <td>
                   <Amount
-                    label={labelOf(row, row.kind === 'eggs' ? 'newest versions' : 'newest per spider')}
+                    label={labelOf(row, row.kind === 'eggs' ? texts.newestVersions : texts.newestPerSpider2)}
                     value={row.newest}
                     onChange={(newest) => change(index, { newest })}
                   />
@@ -164,7 +160,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
                 <td>
                   {row.project !== null && (
                     <ActionIcon
-                      aria-label={`Remove the policy of ${row.project} for ${row.kind}`}
+                      aria-label={texts.removeThePolicyOfFor(row.project, row.kind)}
                       onClick={() => setRows(rows.filter((_, at) => at !== index))}
                     >
                       <IconX size={14} />
@@ -179,7 +175,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
       <AddRow rows={rows} projects={projects} onAdd={(row) => setRows([...rows, row])} />
       <div className={classes.budget}>
         <Amount
-          label="Disk budget"
+          label={texts.diskBudget}
           showsLabel
           value={budget === null ? null : budget / 1e9}
           suffix=" GB"
@@ -187,17 +183,14 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
             setBudget(gigabytes === null ? null : Math.max(1_000_000, Math.round(gigabytes * 1e9)))
           }
         />
-        <span className="dim">Scrapdeck warns when its data reaches 90 % of the budget.</span>
+        <span className="dim">{texts.scrapdeckWarnsWhenItsDataReaches}</span>
       </div>
-      <p className="faint">
-        An empty field means no limit. Queued and running jobs, jobs that you keep, and the newest job of each spider
-        and outcome are never deleted. A job is kept as long as its log.
-      </p>
+      <p className="faint">{texts.anEmptyFieldMeansNoLimit}</p>
       <Group gap={8} justify="flex-end">
         {isDirty && (
           <>
             <span className="dim" role="status">
-              Your changes are not saved.
+              {texts.yourChangesAreNotSaved}
             </span>
             <Button
               variant="subtle"
@@ -207,12 +200,12 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
                 setBudget(stored.policy.budgetBytes)
               }}
             >
-              Discard changes
+              {texts.discardChanges}
             </Button>
           </>
         )}
         <Button variant={isDirty || !isSet ? 'filled' : 'default'} onClick={() => setPreviewing(true)}>
-          {isDirty ? 'Preview and save' : isSet ? 'Preview' : 'Preview and turn on'}
+          {isDirty ? texts.previewAndSave : isSet ? texts.preview : texts.previewAndTurnOn}
         </Button>
       </Group>
       {isPreviewing && (
@@ -227,7 +220,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
   )
 }
 
-const labelOf = ({ project, kind }: PolicyRow, what: string) => `${project ?? 'All projects'}, ${kind}: ${what}`
+const labelOf = ({ project, kind }: PolicyRow, what: string) => `${project ?? texts.allProjects}, ${kind}: ${what}`
 
 interface AmountProps {
   label: string
@@ -247,7 +240,7 @@ function Amount({ label, showsLabel = false, value, suffix, onChange }: AmountPr
       allowNegative={false}
       allowDecimal={suffix !== undefined}
       min={suffix === undefined ? 1 : 0.001}
-      placeholder="no limit"
+      placeholder={texts.noLimit}
       thousandSeparator=","
       value={value ?? ''}
       {...(suffix === undefined ? {} : { suffix })}
@@ -271,15 +264,15 @@ function AddRow({ rows, projects, onAdd }: AddRowProps) {
     <div className={classes.add}>
       <Autocomplete
         size="xs"
-        aria-label="Project"
-        placeholder="Project"
+        aria-label={texts.project}
+        placeholder={texts.project}
         data={projects}
         value={project}
         onChange={setProject}
       />
       <Select
         size="xs"
-        aria-label="Kind"
+        aria-label={texts.kind}
         allowDeselect={false}
         data={optionsOf(KIND_WORDS)}
         value={kind}
@@ -297,7 +290,7 @@ function AddRow({ rows, projects, onAdd }: AddRowProps) {
           setProject('')
         }}
       >
-        Add project policy
+        {texts.addProjectPolicy}
       </Button>
     </div>
   )

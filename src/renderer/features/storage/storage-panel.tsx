@@ -3,15 +3,16 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import type { ProjectUsage, StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
-import { formatBytes, formatCount, plural } from '../../ui/numbers.ts'
+import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { RetentionPanel } from './retention-panel.tsx'
 import classes from './storage.module.css'
+import { texts } from '../../../shared/texts/ui/storage.ts'
 
-const KINDS = { logs: 'Logs', items: 'Items', jobs: 'Jobs', eggs: 'Eggs' } as const
+const KINDS = { logs: texts.logs, items: texts.items, jobs: texts.jobs, eggs: texts.eggs } as const
 type Kind = keyof typeof KINDS
 const PROJECTS_SHOWN = 20
 /** Nothing announces that a run proceeds or that the disk fills. */
@@ -25,11 +26,11 @@ export function StoragePanels() {
   return (
     <>
       <Panel
-        title="Storage"
-        note={usage.data && `${formatBytes(usage.data.totalBytes)} in the data directory`}
+        title={texts.storage}
+        note={usage.data && texts.inTheDataDirectory(formatBytes(usage.data.totalBytes))}
         aside={may && usage.data?.database.canShrink === false && <CompactButton />}
       >
-        <QueryState query={usage} what="the disk usage" rows={6}>
+        <QueryState query={usage} what={texts.theDiskUsage} rows={6}>
           {(data) => <Usage usage={data} />}
         </QueryState>
       </Panel>
@@ -66,7 +67,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
       )}
       <div>
         {disk !== null && (
-          <FieldRow label="Disk">
+          <FieldRow label={texts.disk}>
             {formatBytes(disk.freeBytes)} of {formatBytes(disk.totalBytes)} free
             {disk.fullAtMs !== null && (
               <span className="dim">
@@ -76,28 +77,28 @@ function Usage({ usage }: { usage: StorageUsage }) {
             )}
           </FieldRow>
         )}
-        <FieldRow label="Database">
+        <FieldRow label={texts.database}>
           {formatBytes(database.bytes)}
-          {database.freeBytes > 0 && <span className="dim"> · {formatBytes(database.freeBytes)} of it unused</span>}
+          {database.freeBytes > 0 && <span className="dim">{texts.ofItUnused(formatBytes(database.freeBytes))}</span>}
         </FieldRow>
-        <FieldRow label="Encryption">
+        <FieldRow label={texts.encryption}>
           <Encryption state={usage.encryption ?? null} />
         </FieldRow>
-        <FieldRow label="Search index">{formatBytes(searchIndexBytes)}</FieldRow>
-        <FieldRow label="Caches">{formatBytes(cacheBytes)}</FieldRow>
+        <FieldRow label={texts.searchIndex}>{formatBytes(searchIndexBytes)}</FieldRow>
+        <FieldRow label={texts.caches}>{formatBytes(cacheBytes)}</FieldRow>
       </div>
       <div className={classes.scroll}>
         <table className={classes.table}>
           <thead>
             <tr>
-              <th scope="col">Project</th>
+              <th scope="col">{texts.project}</th>
               {Object.values(KINDS).map((label) => (
                 <th scope="col" key={label} className={classes.number}>
                   {label}
                 </th>
               ))}
               <th scope="col" className={classes.number}>
-                Total
+                {texts.total}
               </th>
             </tr>
           </thead>
@@ -109,7 +110,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
         </table>
       </div>
       {projects.length > PROJECTS_SHOWN && (
-        <p className="dim">and {plural(projects.length - PROJECTS_SHOWN, 'smaller project')}</p>
+        <p className="dim">{texts.andSmallerProject(projects.length - PROJECTS_SHOWN)}</p>
       )}
     </Stack>
   )
@@ -117,7 +118,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
 
 /** How far the background sealing with the newest key is. */
 function Encryption({ state }: { state: StorageUsage['encryption'] }) {
-  if (state === null) return <span className="dim">Off</span>
+  if (state === null) return <span className="dim">{texts.off}</span>
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state
   const left = Math.max(0, total - sealed)
   return (
@@ -125,20 +126,20 @@ function Encryption({ state }: { state: StorageUsage['encryption'] }) {
       Key <code>{keyId}</code>
       <span className="dim">
         {' · '}
-        {state.state === 'sealed' ? 'all files sealed' : `${formatShare(sealed, total)} sealed`}
+        {state.state === 'sealed' ? texts.allFilesSealed : texts.sealed(formatShare(sealed, total))}
         {state.state === 'sealed' && sealedAtMs !== null && (
           <>
             {' '}
             <RelativeTime atMs={sealedAtMs} suffix=" ago" />
           </>
         )}
-        {state.state !== 'sealed' && left > 0 && `, ${plural(left, 'file')} left`}
-        {state.state === 'waiting' && ', continues within the hour'}
-        {lost > 0 && ` · ${plural(lost, 'file')} with a lost key`}
+        {state.state !== 'sealed' && left > 0 && texts.fileLeft(left)}
+        {state.state === 'waiting' && texts.continuesWithinTheHour}
+        {lost > 0 && texts.fileWithALostKey(lost)}
       </span>
       {problem !== null && (
         <div className="tone-bad" role="alert">
-          {plural(problem.files, 'file')} could not be sealed: {problem.text}
+          {texts.fileCouldNotBeSealed(problem.files, problem.text)}
         </div>
       )}
     </>
@@ -168,8 +169,8 @@ function CompactButton() {
   const { query } = useApi()
   const compact = useMutation(
     query.storage.compact.mutationOptions({
-      onSuccess: ({ freedBytes }) => notifyDone(`The database was compacted: ${formatBytes(freedBytes)} freed.`),
-      onError: (error) => notifyError('Could not compact the database', error)
+      onSuccess: ({ freedBytes }) => notifyDone(texts.theDatabaseWasCompactedFreed(formatBytes(freedBytes))),
+      onError: (error) => notifyError(texts.couldNotCompactTheDatabase, error)
     })
   )
   return (
@@ -177,10 +178,10 @@ function CompactButton() {
       variant="subtle"
       size="compact-xs"
       loading={compact.isPending}
-      title="Rewrites the database. Dispatching pauses for about 5 s per GB."
+      title={texts.rewritesTheDatabaseDispatching}
       onClick={() => compact.mutate({})}
     >
-      Compact database
+      {texts.compactDatabase}
     </Button>
   )
 }

@@ -13,6 +13,7 @@ import { plural } from '../../ui/numbers.ts'
 import { QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
 import classes from './webhooks.module.css'
+import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 const PAGE_ROWS = 50
 type Shown = Delivery['state'] | 'all'
@@ -20,7 +21,7 @@ type Shown = Delivery['state'] | 'all'
 const LOOKS = {
   delivered: { tone: 'ok', Icon: IconCheck, word: 'delivered' },
   waiting: { tone: 'wait', Icon: IconClock, word: 'waits' },
-  dead: { tone: 'bad', Icon: IconX, word: 'given up' }
+  dead: { tone: 'bad', Icon: IconX, word: texts.givenUp }
 } as const
 
 /** What was delivered, what is waiting and what was given up, newest first; any of it can be sent again. */
@@ -43,24 +44,24 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   const replay = useMutation(
     query.webhooks.replay.mutationOptions({
       onSuccess: ({ replayed }) => {
-        notifyDone(`${plural(replayed, 'delivery', 'deliveries')} of ${webhook.name} queued again`)
+        notifyDone(texts.deliveryOfQueuedAgain(replayed, webhook.name))
         void deliveries.refetch()
       },
-      onError: (error) => notifyError(`Could not resend to ${webhook.name}`, error)
+      onError: (error) => notifyError(texts.couldNotResendTo(webhook.name), error)
     })
   )
   return (
-    <Dialog opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
+    <Dialog opened onClose={onClose} title={texts.deliveriesTo(webhook.name)} size={760}>
       <Group align="stretch" gap={8} justify="space-between" mb={10}>
         <SegmentedControl
-          aria-label="Delivery filter"
+          aria-label={texts.deliveryFilter}
           value={shown}
           onChange={(value) => setShown(value as Shown)}
           data={[
-            { value: 'all', label: 'All' },
-            { value: 'waiting', label: webhook.waiting > 0 ? `Waiting (${webhook.waiting})` : 'Waiting' },
-            { value: 'delivered', label: 'Delivered' },
-            { value: 'dead', label: webhook.dead > 0 ? `Given up (${webhook.dead})` : 'Given up' }
+            { value: 'all', label: texts.all },
+            { value: 'waiting', label: webhook.waiting > 0 ? texts.waiting(webhook.waiting) : texts.waiting2 },
+            { value: 'delivered', label: texts.delivered },
+            { value: 'dead', label: webhook.dead > 0 ? texts.givenUp2(webhook.dead) : texts.givenUp3 }
           ]}
         />
         {webhook.dead > 1 && (
@@ -69,18 +70,18 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
             loading={replay.isPending && replay.variables.deliveryIds?.length === 0}
             onClick={() => replay.mutate({ id: webhook.id, deliveryIds: [] })}
           >
-            Send all {webhook.dead} again
+            {texts.sendAllAgain(webhook.dead)}
           </Button>
         )}
       </Group>
-      <QueryState query={deliveries} what="the deliveries" rows={6}>
+      <QueryState query={deliveries} what={texts.theDeliveries} rows={6}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.deliveries)
           if (rows.length === 0)
             return (
               <p className={`${classes.none} dim`}>
                 {shown === 'all'
-                  ? 'No deliveries yet.'
+                  ? texts.noDeliveriesYet
                   : `None is ${LOOKS[shown].word === 'waits' ? 'waiting' : LOOKS[shown].word}.`}
               </p>
             )
@@ -98,7 +99,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
               </ul>
               {deliveries.hasNextPage && (
                 <Button mt={8} loading={deliveries.isFetchingNextPage} onClick={() => void deliveries.fetchNextPage()}>
-                  Show older deliveries
+                  {texts.showOlderDeliveries}
                 </Button>
               )}
             </>
@@ -127,21 +128,21 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
         {nextTryAtMs !== null && <NextTry atMs={nextTryAtMs} />}
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end">
-        <CopyButton value={id} what={`ID: ${id}`} />
+        <CopyButton value={id} what={texts.id(id)} />
         {state !== 'waiting' && (
           <Button
             size="compact-xs"
             disabled={isBusy}
             onClick={onReplay}
-            aria-label={`Send ${event} of ${formatInstant(madeAtMs)} again`}
+            aria-label={texts.sendOfAgain(event, formatInstant(madeAtMs))}
           >
-            Send again
+            {texts.sendAgain}
           </Button>
         )}
       </Flex>
       {answer !== null && state !== 'delivered' && (
         <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
-          {/^\d{3}\b/.test(answer) ? `response ${answer}` : answer}
+          {/^\d{3}\b/.test(answer) ? texts.response(answer) : answer}
         </span>
       )}
     </li>
@@ -150,5 +151,5 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
 
 function NextTry({ atMs }: { atMs: number }) {
   const leftMs = atMs - useNow()
-  return <span title={formatInstant(atMs)}>{leftMs > 0 ? `, next in ${formatAge(leftMs + 999)}` : ', next now'}</span>
+  return <span title={formatInstant(atMs)}>{leftMs > 0 ? texts.nextIn(formatAge(leftMs + 999)) : texts.nextNow}</span>
 }

@@ -10,6 +10,7 @@ import fields from '../../ui/fields/form.module.css'
 import classes from './webhooks.module.css'
 import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 interface WebhookDialogProps {
   /** null: a new one. */
@@ -37,34 +38,34 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
     form.change({ events: events.includes(event) ? events.filter((each) => each !== event) : [...events, event] })
   const projectNames = [...new Set([...projects.map(({ name }) => name), ...(project ? [project] : [])])]
   return (
-    <Dialog opened onClose={onClose} title={webhook === null ? 'Add webhook' : `Edit ${webhook.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={webhook === null ? texts.addWebhook : texts.edit(webhook.name)} size={520}>
       <SchemaForm form={form} className={fields.form}>
         <TextInput
           {...form.input('url')}
           label="URL"
           placeholder="https://example.net/scrapdeck"
-          description="Scrapdeck sends each event as a JSON POST request. Private network addresses must be allowed in the configuration."
+          description={texts.scrapdeckSendsEachEventAsA}
           {...CODE_INPUT}
           autoFocus={webhook === null}
         />
         <div className={fields.pair}>
           <TextInput
             {...form.input('name')}
-            label="Name"
-            placeholder={URL.canParse(url) ? new URL(url).hostname : 'host name'}
+            label={texts.name}
+            placeholder={URL.canParse(url) ? new URL(url).hostname : texts.hostName}
             maxLength={200}
           />
           <Select
             {...form.input('project')}
-            label="Project"
-            placeholder="all projects"
+            label={texts.project}
+            placeholder={texts.allProjects}
             clearable
             searchable
             data={projectNames}
           />
         </div>
         <fieldset className={classes.events} aria-describedby="webhook-events">
-          <legend>Events</legend>
+          <legend>{texts.events}</legend>
           {EVENT_GROUPS.map(({ title, events: known }) => (
             <div key={title} role="group" aria-label={title}>
               <strong>{title}</strong>
@@ -85,7 +86,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
             </p>
           )}
         </fieldset>
-        <FormFoot form={form} submit={webhook === null ? 'Add webhook' : 'Save webhook'} onCancel={onClose} />
+        <FormFoot form={form} submit={webhook === null ? texts.addWebhook : texts.saveWebhook} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

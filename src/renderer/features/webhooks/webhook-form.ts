@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { type Webhook, WebhookEvent, WebhookSettings } from '../../../shared/contract/index.ts'
+import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 /** The events of webhooks, in groups. */
 export const EVENT_GROUPS: readonly { title: string; events: readonly { value: WebhookEvent; words: string }[] }[] = [
   {
-    title: 'Jobs',
+    title: texts.jobs,
     events: [
       { value: 'job.queued', words: 'queued' },
       { value: 'job.started', words: 'started' },
@@ -12,21 +13,21 @@ export const EVENT_GROUPS: readonly { title: string; events: readonly { value: W
     ]
   },
   {
-    title: 'Schedules',
+    title: texts.schedules,
     events: [
       { value: 'schedule.fired', words: 'fired' },
-      { value: 'schedule.missed', words: 'missed run' },
+      { value: 'schedule.missed', words: texts.missedRun },
       { value: 'schedule.paused', words: 'paused' }
     ]
   },
   {
-    title: 'Nodes',
+    title: texts.nodes,
     events: [
       { value: 'node.down', words: 'down' },
       { value: 'node.up', words: 'up' }
     ]
   },
-  { title: 'Audit log', events: [{ value: 'audit.recorded', words: 'new entry' }] }
+  { title: texts.auditLog, events: [{ value: 'audit.recorded', words: texts.newEntry }] }
 ]
 
 export const WebhookForm = z
@@ -35,14 +36,11 @@ export const WebhookForm = z
     url: z
       .string()
       .trim()
-      .min(1, 'Enter a URL')
-      .refine((url) => /^https?:\/\/[^/]/.test(url) && URL.canParse(url), 'The URL must start with https:// or http://')
-      .refine(
-        (url) => !/^https?:\/\/[^/]*@/.test(url),
-        'The URL cannot contain credentials. Requests are signed instead'
-      )
+      .min(1, texts.enterAUrl)
+      .refine((url) => /^https?:\/\/[^/]/.test(url) && URL.canParse(url), texts.theUrlMustStartWithHttps)
+      .refine((url) => !/^https?:\/\/[^/]*@/.test(url), texts.theUrlCannotContainCredentials)
       .pipe(WebhookSettings.shape.url),
-    events: z.array(WebhookEvent).min(1, 'Choose at least one event'),
+    events: z.array(WebhookEvent).min(1, texts.chooseAtLeastOneEvent),
     project: WebhookSettings.shape.project,
     enabled: z.boolean()
   })
@@ -58,8 +56,8 @@ export const problemWords = ({ problem, enabled }: { problem: string; enabled: b
   !/^\d{3}$/.test(problem)
     ? problem
     : problem === '410' && !enabled
-      ? 'The receiver returned 410 Gone. The webhook was turned off.'
-      : `The receiver returned ${problem}.`
+      ? texts.theReceiverReturned410Gone
+      : texts.theReceiverReturned(problem)
 
 /** `jobs queued, ended · schedules missed run · project prices` */
 export function eventWords({ events, project }: Pick<WebhookSettings, 'events' | 'project'>): string {
@@ -67,5 +65,5 @@ export function eventWords({ events, project }: Pick<WebhookSettings, 'events' |
     const words = known.filter(({ value }) => events.includes(value)).map((each) => each.words)
     return words.length === 0 ? [] : [`${title.toLowerCase()} ${words.join(', ')}`]
   })
-  return groups.join(' · ') + (project === null ? '' : ` · project ${project}`)
+  return groups.join(' · ') + (project === null ? '' : texts.project2(project))
 }

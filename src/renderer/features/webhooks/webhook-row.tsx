@@ -7,11 +7,11 @@ import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
-import { formatCount } from '../../ui/numbers.ts'
 import { OutcomeLine } from '../../ui/outcome-line.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { eventWords, problemWords } from './webhook-form.ts'
 import classes from './webhooks.module.css'
+import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 interface WebhookRowProps {
   webhook: Webhook
@@ -25,24 +25,24 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
   const { query } = useApi()
   const [asking, setAsking] = useState<'remove' | 'rotate' | null>(null)
   const test = useMutation(
-    query.webhooks.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${webhook.name}`, error) })
+    query.webhooks.test.mutationOptions({ onError: (error) => notifyError(texts.couldNotTest(webhook.name), error) })
   )
   const update = useMutation(
     query.webhooks.update.mutationOptions({
-      onError: (error) => notifyError(`Could not change ${webhook.name}`, error)
+      onError: (error) => notifyError(texts.couldNotChange(webhook.name), error)
     })
   )
   const { id, name, url, enabled, problem, dead, waiting, lastDeliveredAtMs } = webhook
   return (
-    <li className={classes.row} data-off={!enabled || undefined} aria-label={`Webhook ${name}`}>
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.webhook(name)}>
       <Group gap={10} wrap="nowrap" miw={0} className={classes.rowHead}>
         <Switch
           size="xs"
           checked={enabled}
           disabled={update.isPending}
           onChange={(event) => update.mutate({ ...settingsOf(webhook), id, enabled: event.currentTarget.checked })}
-          aria-label={`${name} is on`}
-          title={enabled ? 'On. Click to turn off' : 'Off. Events are not sent later'}
+          aria-label={texts.isOn(name)}
+          title={enabled ? texts.onClickToTurnOff : texts.offEventsAreNotSentLater}
         />
         <strong className="ellipsis">{name}</strong>
         <Flex component="span" align="center" gap={6} className={`${classes.rowActs} fixed push`}>
@@ -52,20 +52,20 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
             loading={test.isPending}
             onClick={() => test.mutate({ id })}
           >
-            Test
+            {texts.test}
           </Button>
           <Button size="compact-xs" onClick={onDeliveries}>
-            Deliveries
+            {texts.deliveries}
           </Button>
-          <MoreMenu label={`More actions for ${name}`} size={22}>
+          <MoreMenu label={texts.moreActionsFor(name)} size={22}>
             <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-              Edit…
+              {texts.edit2}
             </Menu.Item>
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
-              New secret…
+              {texts.newSecret}
             </Menu.Item>
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-              Remove…
+              {texts.remove}
             </Menu.Item>
           </MoreMenu>
         </Flex>
@@ -75,16 +75,16 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
         <span className="dim">{eventWords(webhook)}</span>
         <span className="dim">
           {!enabled ? (
-            'off: no events are sent'
+            texts.offNoEventsAreSent
           ) : lastDeliveredAtMs === null ? (
-            'no deliveries yet'
+            texts.noDeliveriesYet2
           ) : (
             <>
               last delivered <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
             </>
           )}
-          {waiting > 0 && <span className="tone-wait"> · {formatCount(waiting)} waiting</span>}
-          {dead > 0 && <span className="tone-bad"> · {formatCount(dead)} given up</span>}
+          {waiting > 0 && <span className="tone-wait">{texts.waiting3(waiting)}</span>}
+          {dead > 0 && <span className="tone-bad">{texts.givenUp4(dead)}</span>}
         </span>
       </Stack>
       {problem !== null && (
@@ -97,7 +97,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
       {test.data !== undefined && !test.isPending && (
         <div className={classes.outcome}>
           <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
-            {test.data.ok ? 'Test delivered: ' : 'Test failed: '}
+            {test.data.ok ? texts.testDelivered : texts.testFailed}
             {test.data.answer}
           </OutcomeLine>
         </div>
@@ -125,15 +125,15 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const unsent = webhook.waiting + webhook.dead
   return (
     <ConfirmDialog
-      title={`Remove webhook ${webhook.name}?`}
-      act="Remove"
+      title={texts.removeWebhook(webhook.name)}
+      act={texts.remove2}
       onAct={() => mutate({ id: webhook.id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      Its secret and deliveries are deleted{unsent > 0 && `, ${formatCount(unsent)} of them not delivered`}. Turn it off
-      instead to keep both.
+      Its secret and deliveries are deleted{unsent > 0 && texts.ofThemNotDelivered(unsent)}. Turn it off instead to keep
+      both.
     </ConfirmDialog>
   )
 }
@@ -149,16 +149,15 @@ function RotateDialog({ webhook, onClose, onRotated }: RotateDialogProps) {
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (
     <ConfirmDialog
-      title={`Create a new secret for ${webhook.name}?`}
-      act="Create secret"
+      title={texts.createANewSecretFor(webhook.name)}
+      act={texts.createSecret}
       onAct={() => mutate({ id: webhook.id })}
       isActing={isPending}
       error={error}
       isHarmless
       onClose={onClose}
     >
-      For one day, each request is signed with both secrets, so that the receiver can switch without losing requests.
-      After that, only the new secret is valid.
+      {texts.forOneDayEachRequestIs}
     </ConfirmDialog>
   )
 }

@@ -11,6 +11,7 @@ import { DeliveriesDialog } from './deliveries-dialog.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
 import { WebhookRow } from './webhook-row.tsx'
 import classes from './webhooks.module.css'
+import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 /** Webhooks: add, test, turn off, list deliveries, send again. */
 export function WebhooksPanel() {
@@ -22,22 +23,19 @@ export function WebhooksPanel() {
   const open = webhooks.data?.webhooks.find(({ id }) => id === openId)
   return (
     <Panel
-      title="Webhooks"
-      note="HTTP notifications for other programs"
+      title={texts.webhooks}
+      note={texts.httpNotificationsForOtherPrograms}
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setEditing('new')}>
-          Add webhook
+          {texts.addWebhook}
         </Button>
       }
       flush
     >
-      <QueryState query={webhooks} what="the webhooks" rows={3}>
+      <QueryState query={webhooks} what={texts.theWebhooks} rows={3}>
         {(data) =>
           data.webhooks.length === 0 ? (
-            <p className={`${classes.none} dim`}>
-              No webhooks yet. Scrapdeck sends events to the URL of a webhook as signed POST requests and retries until
-              they are accepted.
-            </p>
+            <p className={`${classes.none} dim`}>{texts.noWebhooksYetScrapdeckSends}</p>
           ) : (
             <ul>
               {data.webhooks.map((webhook) => (
@@ -46,7 +44,7 @@ export function WebhooksPanel() {
                   webhook={webhook}
                   onEdit={() => setEditing(webhook)}
                   onDeliveries={() => setOpenId(webhook.id)}
-                  onSecret={(rotated) => setSecret({ title: `New secret of ${webhook.name}`, secret: rotated.secret })}
+                  onSecret={(rotated) => setSecret({ title: texts.newSecretOf(webhook.name), secret: rotated.secret })}
                 />
               ))}
             </ul>
@@ -57,7 +55,7 @@ export function WebhooksPanel() {
         <WebhookDialog
           webhook={editing === 'new' ? null : editing}
           onClose={() => setEditing(null)}
-          onCreated={(created) => setSecret({ title: `${created.webhook.name} was added`, secret: created.secret })}
+          onCreated={(created) => setSecret({ title: texts.wasAdded(created.webhook.name), secret: created.secret })}
         />
       )}
       {secret !== null && <SecretDialog {...secret} onClose={() => setSecret(null)} />}

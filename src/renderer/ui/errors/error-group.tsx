@@ -2,6 +2,7 @@ import { IconAlertTriangleFilled, IconBellOff, IconCheck } from '@tabler/icons-r
 import type { ErrorGroup, ErrorOccurrence, ErrorState } from '../../../shared/contract/index.ts'
 import { formatInstant } from '../time.tsx'
 import classes from './error-group.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck }> = {
   open: { tone: 'bad', Icon: IconAlertTriangleFilled },
@@ -14,10 +15,10 @@ export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 's
   const { tone, Icon } = STATE_LOOK[group.state]
   const title =
     group.reopenedAtMs !== null
-      ? `Resolved, then logged again: ${formatInstant(group.reopenedAtMs)}`
+      ? texts.resolvedThenLoggedAgain(formatInstant(group.reopenedAtMs))
       : group.stateAtMs === null
         ? undefined
-        : `Since ${formatInstant(group.stateAtMs)}`
+        : texts.since(formatInstant(group.stateAtMs))
   return (
     <span className={`${classes.state} tone-${tone} fixed`} title={title}>
       <Icon size={13} stroke={2.2} aria-hidden />

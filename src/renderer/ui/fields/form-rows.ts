@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SECRET_MASK } from '../../../shared/contract/index.ts'
 import { RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 /** One row of arguments or settings; rows keep their order and may be incomplete. */
 export interface FormRow {
@@ -16,7 +17,7 @@ export interface FormRow {
 /** Arguments, settings, environment variables. */
 export type RowKind = 'args' | 'settings' | 'env'
 export const ROW_WORDS: Record<RowKind, string> = { args: 'argument', settings: 'setting', env: 'variable' }
-export const ROW_TITLES = { args: 'Arguments', settings: 'Settings' }
+export const ROW_TITLES = { args: texts.arguments, settings: texts.settings }
 
 let nextKey = 1
 export const newRow = (name = '', value = '', isSecret = false): FormRow => ({ key: nextKey++, name, value, isSecret })
@@ -30,12 +31,12 @@ export const rowsOf = (values: Record<string, string> = {}, secretNames: readonl
 /** What is wrong with a row's name, in words; null if nothing is. */
 export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
-  if (name === '') return row.value === '' ? null : 'Enter a name'
-  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return `${name} is used twice`
-  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return `Scrapyd reserves ${name}: it would not reach the spider`
-  if (name === UNUSABLE_NAME) return `${name} is not supported as a name`
-  if (kind === 'env' && !/^[A-Za-z_]\w*$/.test(name)) return 'Use letters, digits and _'
-  if (/[\s=]/.test(name)) return 'A name cannot contain spaces or ='
+  if (name === '') return row.value === '' ? null : texts.enterAName
+  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return texts.isUsedTwice(name)
+  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return texts.scrapydReservesItWouldNotReach(name)
+  if (name === UNUSABLE_NAME) return texts.isNotSupportedAsAName(name)
+  if (kind === 'env' && !/^[A-Za-z_]\w*$/.test(name)) return texts.useLettersDigitsAnd
+  if (/[\s=]/.test(name)) return texts.aNameCannotContainSpacesOr
   return null
 }
 
@@ -47,7 +48,7 @@ export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => strin
     for (const [index, row] of rows.entries()) {
       add([index, 'name'], problemOfRow(kind, row, rows))
       // Only the engine knows the saved value, or none was entered yet.
-      if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], 'Enter the secret value')
+      if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], texts.enterTheSecretValue)
       else add([index, 'value'], problemOfValue(row.value))
     }
   })

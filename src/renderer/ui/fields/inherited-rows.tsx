@@ -4,6 +4,7 @@ import type { Fields } from './form-of-schema.ts'
 import { type FormRow, newRow, ROW_WORDS, type RowKind } from './form-rows.ts'
 import { type Inherited, notReplaced } from './inherited.ts'
 import classes from './value-rows.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface InheritedRowsProps<Kind extends RowKind> {
   fields: Pick<Fields<Record<NoInfer<Kind>, FormRow[]>>, 'values' | 'change'>
@@ -40,21 +41,21 @@ export function InheritedRows<Kind extends RowKind>({
           <span className="mono ellipsis" title={value}>
             {value}
           </span>
-          <span className={`${classes.origin} fixed push small`}>{isLeft ? 'left out' : origin}</span>
+          <span className={`${classes.origin} fixed push small`}>{isLeft ? texts.leftOut : origin}</span>
         </span>
         {isLeft ? (
           <span />
         ) : (
-          <Tooltip label="Use another value here">
+          <Tooltip label={texts.useAnotherValueHere}>
             <ActionIcon aria-label={`Override ${what} ${name}`} onClick={() => override(name, value, isSecret)}>
               <IconPencil size={14} />
             </ActionIcon>
           </Tooltip>
         )}
         {onLeave !== undefined && (
-          <Tooltip label={isLeft ? 'Use the default again' : 'Leave out of this run'}>
+          <Tooltip label={isLeft ? texts.useTheDefaultAgain : texts.leaveOutOfThisRun}>
             <ActionIcon
-              aria-label={`${isLeft ? 'Restore' : 'Leave out'} ${what} ${name}`}
+              aria-label={`${isLeft ? texts.restore : texts.leaveOut} ${what} ${name}`}
               onClick={() => onLeave(isLeft ? left.filter((each) => each !== name) : [...left, name])}
             >
               {isLeft ? <IconArrowBackUp size={14} /> : <IconX size={14} />}

@@ -5,11 +5,12 @@ import { LimitsForm, limitTexts } from './limits.ts'
 import { RetryForm, retryTexts } from './retry.ts'
 import { parseTagExpression } from './tag-expression.ts'
 import { rowsForm, rowsOf, secretNamesOf, valuesOf } from './form-rows.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const tagTerms = z.string().transform((text, context) => {
   const read = parseTagExpression(text)
   if ('terms' in read && read.terms.length > 0) return read.terms
-  const message = 'problem' in read ? read.problem : 'Enter a tag'
+  const message = 'problem' in read ? read.problem : texts.enterATag
   context.issues.push({ code: 'custom', message, input: text })
   return z.NEVER
 })
@@ -20,7 +21,7 @@ export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
   z.object({ where: z.literal('tags'), tags: tagTerms }).transform(({ tags }) => ({ nodeId: null, tags })),
   z
-    .object({ where: z.literal('node'), nodeId: z.string('Choose a node') })
+    .object({ where: z.literal('node'), nodeId: z.string(texts.chooseANode) })
     .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
 ])
 
@@ -65,9 +66,9 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
   const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
   return z
     .object({
-      project: z.string('Choose a project'),
+      project: z.string(texts.chooseAProject),
       version: z.string().nullable(),
-      spiders: z.array(z.string()).min(1, 'Choose at least one spider'),
+      spiders: z.array(z.string()).min(1, texts.chooseAtLeastOneSpider),
       args: rowsForm('args', ofValue),
       settings: rowsForm('settings', ofValue),
       // An empty one of a run is left to the defaults.

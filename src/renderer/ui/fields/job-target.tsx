@@ -7,6 +7,7 @@ import { useApi } from '../../api/api.tsx'
 import classes from './form.module.css'
 import type { Fields } from './form-of-schema.ts'
 import type { JobTexts } from './job-form.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface JobTargetProps {
   fields: Fields<Pick<JobTexts, 'project' | 'version' | 'spiders'>>
@@ -29,16 +30,16 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
       <div className={`${classes.pair} ${classes.target}`}>
         <Select
           {...fields.input('project')}
-          label="Project"
+          label={texts.project}
           data={[...new Set([...projects.map((each) => each.name), ...(name === null ? [] : [name])])]}
           onChange={(next) => fields.change({ project: next, version: null, spiders: [] })}
           inputWrapperOrder={ERROR_FIRST}
           searchable
           allowDeselect={false}
-          placeholder="Choose a project"
+          placeholder={texts.chooseAProject}
           error={
             name !== null && projects.length > 0 && project === undefined
-              ? 'This project is not deployed here'
+              ? texts.thisProjectIsNotDeployedHere
               : fields.error('project')
           }
           autoFocus={takesFocus && name === null}
@@ -46,9 +47,9 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
         />
         <Select
           {...fields.input('version')}
-          label="Version"
+          label={texts.version}
           data={[
-            { value: '', label: project === undefined ? 'active version' : activeLabel(project) },
+            { value: '', label: project === undefined ? texts.activeVersion : activeLabel(project) },
             ...(project?.versions.map((each) => ({ value: each.version, label: each.version })) ?? [])
           ]}
           value={version ?? ''}
@@ -59,19 +60,19 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
       </div>
       <MultiSelect
         {...fields.input('spiders')}
-        label="Spiders"
+        label={texts.spiders}
         data={[...new Set([...(known ?? []), ...spiders])].sort()}
         searchable
         clearable
         limit={200}
         hidePickedOptions
         disabled={name === null}
-        placeholder={spiders.length === 0 ? 'Choose one or more' : undefined}
-        nothingFoundMessage={known === null ? 'The spiders of this version are unknown' : 'No matching spider'}
+        placeholder={spiders.length === 0 ? texts.chooseOneOrMore : undefined}
+        nothingFoundMessage={known === null ? texts.theSpidersOfThisVersionAre : texts.noMatchingSpider}
         description={
           known !== null && known.length > 1 && spiders.length < known.length ? (
             <button type="button" className={classes.all} onClick={() => fields.change({ spiders: [...known] })}>
-              Choose all {known.length}
+              {texts.chooseAll(known.length)}
             </button>
           ) : undefined
         }
@@ -91,9 +92,9 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
 /** What a job without a version runs: `active version (1.4.0, pinned)`. */
 function activeLabel({ activeVersion, settings: { pinnedVersion } }: Project): string {
   const facts =
-    pinnedVersion == null ? [activeVersion] : [pinnedVersion, activeVersion === null ? 'pinned, missing' : 'pinned']
+    pinnedVersion == null ? [activeVersion] : [pinnedVersion, activeVersion === null ? texts.pinnedMissing : 'pinned']
   const known = facts.filter((fact) => fact !== null)
-  return known.length === 0 ? 'active version' : `active version (${known.join(', ')})`
+  return known.length === 0 ? texts.activeVersion : texts.activeVersion2(known.join(', '))
 }
 
 /** Names of arguments and settings used in earlier jobs of the project, or of its one selected spider. */

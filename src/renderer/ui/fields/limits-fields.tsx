@@ -4,6 +4,7 @@ import type { RunLimits } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import classes from './limits-fields.module.css'
 import { ADVANCED_LIMITS, formatLimit, LIMITS, LIMITS_EVERYWHERE, type LimitTexts, parseLimit } from './limits.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface LimitsFieldsProps {
   fields: Fields<LimitTexts>
@@ -33,8 +34,8 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
             <TextInput
               {...fields.input(name)}
               id={`${id}-${name}`}
-              placeholder={fromProject == null ? 'no limit' : `project: ${formatLimit(name, fromProject)}`}
-              title={`Example: ${example}`}
+              placeholder={fromProject == null ? texts.noLimit : texts.project2(formatLimit(name, fromProject))}
+              title={texts.example(example)}
               error={problem !== undefined}
               aria-describedby={`${id}-${name}-text`}
               onBlur={() => {
@@ -55,7 +56,7 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
       })}
       {shown.length < all.length && (
         <Button variant="subtle" color="gray" className={classes.more} onClick={() => setShowsAll(true)}>
-          Open files, address space…
+          {texts.openFilesAddressSpace}
         </Button>
       )}
     </Stack>

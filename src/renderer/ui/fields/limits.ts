@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { RunLimits } from '../../../shared/contract/index.ts'
 import { formatMegabytes, LOG_LIMITS, problemOfLimits } from '../../../shared/run-limits.ts'
 import { formatDuration } from '../../../shared/time.ts'
+import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
 export type LimitName = keyof RunLimits
 type LimitUnit = 'duration' | 'size' | 'count' | 'percent'
@@ -19,67 +20,67 @@ interface LimitField {
 export const LIMITS: readonly LimitField[] = [
   {
     name: 'wallSeconds',
-    label: 'Wall time',
+    label: words.wallTime,
     unit: 'duration',
     example: '30 min',
-    text: 'Measured from the start of the run.'
+    text: words.measuredFromTheStartOfThe
   },
   {
     name: 'noProgressSeconds',
-    label: 'No progress',
+    label: words.noProgress,
     unit: 'duration',
     example: '15 min',
-    text: 'No new page and no new item for this long.'
+    text: words.noNewPageAndNoNew
   },
   {
     name: 'maxErrors',
-    label: 'Errors',
+    label: words.errors,
     unit: 'count',
     example: '1000',
-    text: 'More errors than this in the log.'
+    text: words.moreErrorsThanThisInThe
   },
   {
     name: 'maxBanPercent',
-    label: 'Ban rate',
+    label: words.banRate,
     unit: 'percent',
     example: '50 %',
-    text: 'Share of 403, 429 and 503 among at least 50 responses.'
+    text: words.shareOf403429And503
   },
   {
     name: 'silentSeconds',
-    label: 'Silence',
+    label: words.silence,
     unit: 'duration',
     example: '10 min',
-    text: 'No new line in the log for this long.'
+    text: words.noNewLineInTheLog
   },
   {
     name: 'memoryMegabytes',
-    label: 'Memory',
+    label: words.memory,
     unit: 'size',
     example: '512 MB',
-    text: 'All processes of the run, including browsers.'
+    text: words.allProcessesOfTheRunIncluding
   },
   {
     name: 'cpuSeconds',
-    label: 'CPU time',
+    label: words.cpuTime,
     unit: 'duration',
     example: '1 h',
-    text: 'CPU time of all processes of the run.'
+    text: words.cpuTimeOfAllProcessesOf
   },
-  { name: 'logMegabytes', label: 'Log size', unit: 'size', example: '100 MB', text: 'Size of the log file.' },
+  { name: 'logMegabytes', label: words.logSize, unit: 'size', example: '100 MB', text: words.sizeOfTheLogFile },
   {
     name: 'openFiles',
-    label: 'Open files',
+    label: words.openFiles,
     unit: 'count',
     example: '1024',
-    text: 'Files and connections, per process.'
+    text: words.filesAndConnectionsPerProcess
   },
   {
     name: 'addressSpaceMegabytes',
-    label: 'Address space',
+    label: words.addressSpace,
     unit: 'size',
     example: '4 GB',
-    text: 'Reserved memory, often far above the memory in use.'
+    text: words.reservedMemoryOftenFarAbove
   }
 ]
 /** Enforced on every node; the others on the local node only. */
@@ -120,8 +121,8 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   if (unit === 'percent') return parsePercent(text, example)
   const read = unit === 'count' ? parseCount(text, example) : parseUnits(unit, text, example)
   if ('problem' in read) return read
-  if (read.value < 1) return { problem: 'Too small. Leave it empty for no limit' }
-  if (read.value > LIMIT_MAX) return { problem: 'Too large. Leave it empty for no limit' }
+  if (read.value < 1) return { problem: words.tooSmallLeaveItEmptyFor }
+  if (read.value > LIMIT_MAX) return { problem: words.tooLargeLeaveItEmptyFor }
   const problem = problemOfLimits({ [name]: read.value })
   return problem === null ? read : { problem }
 }
@@ -132,26 +133,26 @@ export const parseDuration = (text: string): { value: number } | { problem: stri
 
 function parsePercent(text: string, example: string): { value: number } | { problem: string } {
   const value = Number(text.replace(/%\s*$/, ''))
-  if (!Number.isInteger(value)) return { problem: `Enter a whole percentage, for example ${example}` }
-  return value >= 1 && value <= 99 ? { value } : { problem: 'Enter 1 % to 99 %, or leave it empty for no limit' }
+  if (!Number.isInteger(value)) return { problem: words.enterAWholePercentageForExample(example) }
+  return value >= 1 && value <= 99 ? { value } : { problem: words.enter1To99OrLeave }
 }
 
 function parseCount(text: string, example: string): { value: number } | { problem: string } {
   const value = Number(text.replaceAll(',', ''))
-  return Number.isInteger(value) ? { value } : { problem: `Enter a whole number, for example ${example}` }
+  return Number.isInteger(value) ? { value } : { problem: words.enterAWholeNumberForExample(example) }
 }
 
 function parseUnits(unit: keyof typeof UNITS, text: string, example: string): { value: number } | { problem: string } {
   const typed = text.trim().toLowerCase()
   if (/^[\d.]+$/.test(typed)) {
     const [small, large] = unit === 'duration' ? ['s', 'min'] : ['MB', 'GB']
-    return { problem: `Add a unit: ${typed} ${small} or ${typed} ${large}` }
+    return { problem: words.addAUnitOr(typed, small, large) }
   }
-  if (typed === '') return { problem: `Required. Example: ${example}` }
+  if (typed === '') return { problem: words.requiredExample(example) }
   let value = 0
   for (const [, count, word] of typed.matchAll(/([\d.]+)\s*([a-z]+)\s*|(.)/g)) {
     const size = UNITS[unit].find(([, pattern]) => pattern.test(word ?? ''))?.[0]
-    if (size === undefined || Number.isNaN(Number(count))) return { problem: `Not understood. Example: ${example}` }
+    if (size === undefined || Number.isNaN(Number(count))) return { problem: words.notUnderstoodExample(example) }
     value += Number(count) * size
   }
   return { value: Math.round(value) }

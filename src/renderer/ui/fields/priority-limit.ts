@@ -1,5 +1,6 @@
 import { PERMISSION_TEXTS } from '../../../shared/permissions.ts'
 import { useMay } from '../../api/use-me.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 export interface PriorityLimit {
   /** The highest priority that the user of this page may give; absent: any. */
@@ -18,6 +19,6 @@ export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept
   const { may, why } = useMay(needed, 'everywhere')
   if (may) return {}
   const max = Math.max(0, kept)
-  const reason = `Above ${max} needs “${PERMISSION_TEXTS[needed].label}” in all projects.`
+  const reason = texts.aboveNeedsInAllProjects(max, PERMISSION_TEXTS[needed].label)
   return { max, reason, ...(why !== null && { title: why }) }
 }

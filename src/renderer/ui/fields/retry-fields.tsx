@@ -6,11 +6,12 @@ import type { Fields } from './form-of-schema.ts'
 import classes from './retry-fields.module.css'
 import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
 import { optionsOf } from './choice-field.tsx'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const BACKOFF = [
-  { name: 'backoffSeconds', label: 'Backoff', title: 'Wait before the first retry. Example: 30 s' },
-  { name: 'backoffFactor', label: 'Factor', title: 'Each wait is this many times the previous one. Example: 2' },
-  { name: 'backoffMaxSeconds', label: 'Maximum', title: 'Maximum backoff. Example: 1 h' }
+  { name: 'backoffSeconds', label: texts.backoff, title: texts.waitBeforeTheFirstRetryExample },
+  { name: 'backoffFactor', label: texts.factor, title: texts.eachWaitIsThisManyTimes },
+  { name: 'backoffMaxSeconds', label: texts.maximum, title: texts.maximumBackoffExample1H }
 ] as const
 
 interface RetryFieldsProps {
@@ -30,8 +31,8 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
       <TextInput
         {...fields.input('attempts')}
         error={fields.problem('attempts')}
-        label="Attempts"
-        placeholder={fromProject === null ? '1' : `project: ${inherited!.attempts}`}
+        label={texts.attempts}
+        placeholder={fromProject === null ? '1' : texts.project3(inherited!.attempts)}
         inputMode="numeric"
         aria-describedby={`${id}-words`}
       />
@@ -39,9 +40,9 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
         <>
           <Select
             {...fields.input('on')}
-            label="Retry if"
+            label={texts.retryIf}
             allowDeselect={false}
-            data={optionsOf({ both: 'failed or lost', failed: 'failed', lost: 'lost' })}
+            data={optionsOf({ both: texts.failedOrLost, failed: 'failed', lost: 'lost' })}
           />
           {BACKOFF.map(({ name, label, title }) => (
             <TextInput
@@ -59,10 +60,10 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
         {!read.success
           ? ''
           : read.data !== null
-            ? (describeRetry(read.data) ?? 'one attempt, no retry')
+            ? (describeRetry(read.data) ?? texts.oneAttemptNoRetry)
             : fromProject === null
-              ? 'no retry'
-              : `project setting: ${fromProject}`}
+              ? texts.noRetry
+              : texts.projectSetting(fromProject)}
       </p>
     </div>
   )

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { DialogFoot, SubmitKey } from '../dialog.tsx'
 import { FormFailure } from './form-failure.tsx'
 import type { FormState } from './form-of-schema.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface SchemaFormProps {
   form: FormState
@@ -50,9 +51,9 @@ export function FormFoot({ form, submit, says, isDisabled, onCancel, children }:
   return (
     <>
       <FormFailure error={form.failure} />
-      <DialogFoot says={form.isRefused ? 'Correct the marked fields.' : (says ?? '')}>
+      <DialogFoot says={form.isRefused ? texts.correctTheMarkedFields : (says ?? '')}>
         {children}
-        <Button onClick={onCancel}>Cancel</Button>
+        <Button onClick={onCancel}>{texts.cancel}</Button>
         <Button
           type="submit"
           variant="filled"

@@ -9,6 +9,7 @@ import {
 import { type FocusEvent, type KeyboardEvent, type MouseEvent, useMemo, useState } from 'react'
 import { listZones } from '../../../shared/calendar/index.ts'
 import { localZone } from '../moment.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 /** Marks a field whose text is none of its options. A form is not saved meanwhile: it has the value from before. */
 export const NOT_AN_OPTION = 'data-not-an-option'
@@ -42,7 +43,7 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
     return isSettled || option !== undefined
   }
   return {
-    ...(left !== null && { searchValue: left, error: `“${left}” is not in the list`, [NOT_AN_OPTION]: '' }),
+    ...(left !== null && { searchValue: left, error: texts.isNotInTheList(left), [NOT_AN_OPTION]: '' }),
     // It is asked for before the field is left, and its own answer would be the text from before.
     onSearchChange: (text: string) => {
       props.onSearchChange?.(text)
@@ -108,7 +109,7 @@ export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
       searchable
       allowDeselect={false}
       limit={60}
-      nothingFoundMessage="No matching time zone"
+      nothingFoundMessage={texts.noMatchingTimeZone}
     />
   )
 }

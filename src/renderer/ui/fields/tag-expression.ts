@@ -1,4 +1,5 @@
 import { meetsTags } from '../../../shared/tag-terms.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const TERM = /^!?[^\s|!]+(\|!?[^\s|!]+)*$/
 const TERMS_MAX = 20
@@ -12,8 +13,8 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
     .trim()
   const terms = tidy === '' ? [] : [...new Set(tidy.split(/\s+/))]
   const wrong = terms.find((term) => !TERM.test(term))
-  if (wrong !== undefined) return { problem: `${wrong} is not valid. Use tag, !tag or tag|tag` }
-  if (terms.length > TERMS_MAX) return { problem: `At most ${TERMS_MAX} terms` }
+  if (wrong !== undefined) return { problem: texts.isNotValidUseTagTag(wrong) }
+  if (terms.length > TERMS_MAX) return { problem: texts.atMostTerms(TERMS_MAX) }
   return { terms }
 }
 
@@ -23,16 +24,16 @@ export function matchWords(
   nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>
 ): { text: string; isEmpty: boolean } {
   const matching = nodes.filter(({ tags }) => meetsTags(terms, tags))
-  const of = `${matching.length} of ${nodes.length} nodes`
+  const of = texts.ofNodes(matching.length, nodes.length)
   if (matching.length === 0) {
     const known = new Set(nodes.flatMap(({ tags }) => tags))
     const stranger = terms.flatMap((term) => term.split('|')).find((part) => !part.startsWith('!') && !known.has(part))
     return {
-      text: stranger === undefined ? `matches ${of}` : `matches ${of}: no node has the tag ${stranger}`,
+      text: stranger === undefined ? texts.matches(of) : texts.matchesNoNodeHasTheTag(of, stranger),
       isEmpty: true
     }
   }
   const named = matching.slice(0, 4).map(({ name }) => name)
   const more = matching.length - named.length
-  return { text: `matches ${of}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`, isEmpty: false }
+  return { text: `matches ${of}: ${named.join(', ')}${more > 0 ? texts.andMore(more) : ''}`, isEmpty: false }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { formatDuration } from '../../../shared/time.ts'
 import { wordsOfIssue } from './issue-words.ts'
 import { parseDuration } from './limits.ts'
+import { texts as words } from '../../../shared/texts/ui/shared.ts'
 
 /** Text fields as schemas: each ends in the contract's own schema and reports its bounds. Empty means `whenEmpty`. */
 function textOf<Value, Typed>(
@@ -46,8 +47,8 @@ export const textOrNull = z.string().transform((text) => text.trim() || null)
 export const absolutePath = z
   .string()
   .trim()
-  .min(1, 'Enter a path')
-  .regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, 'Enter an absolute path')
+  .min(1, words.enterAPath)
+  .regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, words.enterAnAbsolutePath)
 
 export const linesOf = (text: string): string[] =>
   text

@@ -5,6 +5,7 @@ import type { Fields } from './form-of-schema.ts'
 import { type FormRow, newRow, ROW_WORDS, type RowKind } from './form-rows.ts'
 import form from './form.module.css'
 import classes from './value-rows.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface ValueRowsProps<Name extends string> {
   /** The form, and the name of its field that holds the rows. */
@@ -46,7 +47,7 @@ export function ValueRows<Name extends string>({
       {rows.map((row, index) => (
         <div key={row.key} className={classes.row}>
           <Autocomplete
-            aria-label={`Name of ${what} ${index + 1}`}
+            aria-label={texts.nameOf(what, index + 1)}
             placeholder={kind === 'args' ? 'name' : 'NAME'}
             data={[...unused]}
             value={row.name}
@@ -59,8 +60,8 @@ export function ValueRows<Name extends string>({
           <ValueInput
             isSecret={row.isSecret}
             error={fields.problem(`${at}.${index}.value`) ?? null}
-            aria-label={`Value of ${what} ${index + 1}`}
-            placeholder={row.isSecret ? 'secret value' : 'value'}
+            aria-label={texts.valueOf(what, index + 1)}
+            placeholder={row.isSecret ? texts.secretValue : 'value'}
             value={row.value}
             autoFocus={row.takesFocus}
             onChange={(event) => set(row.key, { value: event.currentTarget.value })}
@@ -70,7 +71,7 @@ export function ValueRows<Name extends string>({
               if (index === rows.length - 1) add()
             }}
           />
-          <Tooltip label={row.isSecret ? SECRET_TEXT : 'Make this value a secret'}>
+          <Tooltip label={row.isSecret ? SECRET_TEXT : texts.makeThisValueASecret}>
             <ActionIcon
               aria-label={`Secret value of ${what} ${row.name || index + 1}`}
               aria-pressed={row.isSecret}
@@ -92,13 +93,13 @@ export function ValueRows<Name extends string>({
       {rows.some(({ isSecret }) => isSecret) && <p className="dim small">{SECRET_TEXT}</p>}
       {hint !== undefined && <p className="dim small">{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
-        Add {what}
+        {texts.add(what)}
       </Button>
     </fieldset>
   )
 }
 
-const SECRET_TEXT = 'Secret: never shown again after it is sent, neither here nor in logs or the process list.'
+const SECRET_TEXT = texts.secretNeverShownAgainAfter
 
 /** A plain or a password field: a secret is shown as dots until it is revealed. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {
@@ -109,7 +110,7 @@ function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string |
       {...rest}
       autoComplete="new-password"
       classNames={{ innerInput: 'mono', error: classes.fieldError }}
-      visibilityToggleButtonProps={{ 'aria-label': 'Show or hide secret' }}
+      visibilityToggleButtonProps={{ 'aria-label': texts.showOrHideSecret }}
     />
   )
 }

@@ -11,6 +11,7 @@ import { usePriorityLimit } from './priority-limit.ts'
 import { CODE_INPUT } from './code-input.ts'
 import { matchWords, parseTagExpression } from './tag-expression.ts'
 import form from './form.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 type WhereTexts = Pick<JobTexts, 'where' | 'nodeId' | 'tags' | 'priority'>
 
@@ -34,15 +35,15 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
   const isTooHigh = limit.max !== undefined && Number(priority) > limit.max
   const isOverruled = of === 'template' && priority !== '' && Number(priority) === 0 && usual !== null
   const underPriority = () => {
-    if (isOverruled) return `0 means the ${usual.origin}, ${usual.value}`
+    if (isOverruled) return texts.n0MeansThe(usual.origin, usual.value)
     if (priority === '' && usual !== null) return usual.origin
     return isTooHigh ? null : limit.reason
   }
   const choices = optionsOf<WhereTexts['where']>({
-    default: placement === null ? 'Any node' : `Default: ${placementWords(placement, nodes)}`,
-    any: 'Any node',
-    tags: 'By tag',
-    node: 'One node'
+    default: placement === null ? texts.anyNode : texts.defaultIt(placementWords(placement, nodes)),
+    any: texts.anyNode,
+    tags: texts.byTag,
+    node: texts.oneNode
   })
   const isAnyOffered = of === 'run' && placement !== null
   const shown = where === 'any' && !isAnyOffered ? 'default' : where
@@ -51,7 +52,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
       <Group align="flex-start" gap="10px 12px">
         <ChoiceField
           {...fields.input('where')}
-          label="Nodes"
+          label={texts.nodes}
           data={choices.filter(({ value }) => value !== 'any' || isAnyOffered)}
           value={shown}
           note={shown === 'default' ? placement?.origin : null}
@@ -59,8 +60,8 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
         {where === 'node' && (
           <Select
             {...fields.input('nodeId')}
-            label="Node"
-            placeholder="Choose a node"
+            label={texts.node}
+            placeholder={texts.chooseANode}
             searchable
             data={nodes.map((node) => ({ value: node.id, label: node.name }))}
           />
@@ -69,9 +70,9 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
           <TextInput
             {...fields.input('tags')}
             className={classes.tags}
-            label="Tags"
+            label={texts.tags}
             placeholder="eu|us !slow"
-            title="All terms must match: eu|us is either tag, !slow excludes slow"
+            title={texts.allTermsMustMatchEuUs}
             error={fields.error('tags') !== undefined}
             {...CODE_INPUT}
             aria-describedby={`${id}-tags`}
@@ -82,13 +83,13 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
           {...fields.input('priority')}
           className={`${classes.priority} push`}
           data-limited={limit.max !== undefined || undefined}
-          label="Priority"
+          label={texts.priority}
           placeholder={String(usual?.value ?? 0)}
           {...(limit.max !== undefined && { max: limit.max })}
           {...(isTooHigh && { error: limit.reason })}
           description={underPriority()}
           inputWrapperOrder={['label', 'input', 'description', 'error']}
-          title={limit.title ?? `Higher runs first. Default: ${usual?.value ?? 0}`}
+          title={limit.title ?? texts.higherRunsFirstDefault(usual?.value ?? 0)}
         />
       </Group>
       {where === 'tags' && (
@@ -129,9 +130,7 @@ function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   return (
     <Stack gap={6} mt={-4}>
       <span id={id} role="status" className={problem !== undefined ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
-        {problem ??
-          match?.text ??
-          'eu|us: either tag · !slow: not this tag · separate terms with spaces: all must match'}
+        {problem ?? match?.text ?? texts.euUsEitherTagSlowNot}
       </span>
       {known.length > 0 && (
         <span className={form.suggestions}>

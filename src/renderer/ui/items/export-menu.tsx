@@ -2,13 +2,13 @@ import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconDownload, IconX } from '@tabler/icons-react'
 import type { ItemCondition, ItemsFormat } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { plural } from '../numbers.ts'
 import { useDownload } from '../use-download.ts'
 import classes from './items.module.css'
 import type { ItemsOf } from './items-facts.ts'
 import type { Client } from '../../api/wire.ts'
 import { bytesOf } from '../base64.ts'
 import { saveFile } from '../save-file.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface ExportMenuProps {
   of: ItemsOf
@@ -18,32 +18,32 @@ interface ExportMenuProps {
 }
 
 const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
-  { format: 'jsonl', label: 'JSON lines' },
+  { format: 'jsonl', label: texts.jsonLines },
   { format: 'json', label: 'JSON' },
   {
     format: 'csv',
     label: 'CSV',
-    hint: 'Values are exported unchanged. A spreadsheet may run values that begin with = as formulas.'
+    hint: texts.valuesAreExportedUnchanged
   },
-  { format: 'parquet', label: 'Parquet' }
+  { format: 'parquet', label: texts.parquet }
 ]
 
 /** Exports what the filter selects, and shows how far it is. */
 export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) {
   const { client } = useApi()
-  const { progress: share, start, cancel } = useDownload('Could not export the items')
+  const { progress: share, start, cancel } = useDownload(texts.couldNotExportTheItems)
 
   const exportAs = (format: ItemsFormat) =>
     start(async (signal, onProgress) => {
       const count = await exportItems({ items: client.items, of, format, filter, signal, onProgress })
-      return `Exported ${plural(count, 'item')}`
+      return texts.exportedItem(count)
     })
 
   if (share !== null) {
     return (
       <span className="inline" role="status">
         Exporting… {Math.floor(100 * share)} %
-        <ActionIcon aria-label="Cancel export" onClick={cancel}>
+        <ActionIcon aria-label={texts.cancelExport} onClick={cancel}>
           <IconX size={14} />
         </ActionIcon>
       </span>
@@ -52,10 +52,10 @@ export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) 
   return (
     <Menu>
       <Menu.Target>
-        <Button leftSection={<IconDownload size={14} />}>Export</Button>
+        <Button leftSection={<IconDownload size={14} />}>{texts.exportIt}</Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {filter.length > 0 && <Menu.Label>Only items that match the filter</Menu.Label>}
+        {filter.length > 0 && <Menu.Label>{texts.onlyItemsThatMatchTheFilter}</Menu.Label>}
         {FORMATS.map(({ format, label, hint }) => {
           const problem = format === 'parquet' ? engineProblem : null
           return (

@@ -3,6 +3,7 @@ import type { ItemCell, ItemColumn, ItemRow } from '../../../shared/contract/ind
 import { formatCount } from '../numbers.ts'
 import type { Column } from '../table/column.ts'
 import classes from './items.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const NUMBER_PX = 64
 /** Of a column, by what its first rows have. */
@@ -55,12 +56,12 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
 
 /** Said once in the row. */
 function unreadable(at: number): ReactNode {
-  return at === 0 ? <span className={classes.unreadable}>unreadable</span> : null
+  return at === 0 ? <span className={classes.unreadable}>{texts.unreadable}</span> : null
 }
 
 function Cell({ cell }: { cell: ItemCell }) {
-  if (cell === null) return <span className={classes.absent} title="This item does not have the field" />
-  if (cell.type === 'null') return <span className="faint">null</span>
+  if (cell === null) return <span className={classes.absent} title={texts.thisItemDoesNotHaveThe} />
+  if (cell.type === 'null') return <span className="faint">{texts.nullIt}</span>
   const text = cell.isCut ? `${cell.text}…` : cell.text
   if (cell.type === 'nested') return <span className={`${classes.nested} dim`}>{text}</span>
   return <span title={cell.text.length > 30 ? text : undefined}>{text}</span>

@@ -1,17 +1,18 @@
 import type { ItemsFacts, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { formatBytes, plural } from '../numbers.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
-const FORMATS = { jsonl: 'JSON lines', json: 'JSON', csv: 'CSV' }
+const FORMATS = { jsonl: texts.jsonLines, json: 'JSON', csv: 'CSV' }
 
 /** `1,204 items · 4.1 MB of JSON lines · 3 unreadable lines`. */
 export function describeFacts(facts: ItemsFacts): string {
   const { items, unreadable, sizeBytes, format, endsInside, mayGrow } = facts
   const parts = [
     items !== null && plural(items, 'item'),
-    `${formatBytes(sizeBytes)} of ${FORMATS[format]}`,
-    unreadable !== null && unreadable > 0 && plural(unreadable, 'unreadable line'),
-    endsInside && !mayGrow && 'the last item is incomplete',
-    mayGrow && 'still running'
+    texts.of(formatBytes(sizeBytes), FORMATS[format]),
+    unreadable !== null && unreadable > 0 && plural(unreadable, texts.unreadableLine),
+    endsInside && !mayGrow && texts.theLastItemIsIncomplete,
+    mayGrow && texts.stillRunning
   ]
   return parts.filter((part) => part !== false).join(' · ')
 }

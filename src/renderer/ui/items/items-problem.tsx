@@ -5,6 +5,7 @@ import { explainError } from '../../api/explain-error.ts'
 import { formatBytes } from '../numbers.ts'
 import { EmptyState, ErrorState } from '../states.tsx'
 import classes from './items.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 /** The engine is asked again after this, while items are copied and while a run writes more. */
 export const ITEMS_AGAIN_MS = 3_000
@@ -20,33 +21,31 @@ export const mayPass = (failures: number, error: unknown): boolean =>
 export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; error: unknown; onRetry: () => void }) {
   const { code } = explainError(error)
   if (code === 'ITEMS_COPYING') return <Copying error={error} />
-  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what="the items" error={error} onRetry={onRetry} />
+  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what={texts.theItems} error={error} onRetry={onRetry} />
   const icon = <IconTable size={28} />
   if (job?.state === 'queued')
     return (
-      <EmptyState icon={icon} title="No items yet">
-        The job has not started.
+      <EmptyState icon={icon} title={texts.noItemsYet}>
+        {texts.theJobHasNotStarted}
       </EmptyState>
     )
   if (job !== undefined && job.state !== 'ended')
     return (
-      <EmptyState icon={icon} title="No items yet">
-        The run has not written any items yet. Items appear here as they are written.
+      <EmptyState icon={icon} title={texts.noItemsYet}>
+        {texts.theRunHasNotWrittenAny}
       </EmptyState>
     )
   const reason = reasonIn(error)
   if (reason !== null)
     return (
-      <EmptyState icon={icon} title="The items are not available">
+      <EmptyState icon={icon} title={texts.theItemsAreNotAvailable}>
         {reason}
       </EmptyState>
     )
   const scraped = job?.items ?? 0
   return (
-    <EmptyState icon={icon} title={scraped > 0 ? 'The items are not available' : 'No items'}>
-      {scraped > 0
-        ? 'The run scraped items, but its node did not keep the file, or has deleted it. Scrapyd keeps items only if items_dir is set in its scrapyd.conf.'
-        : 'The run wrote no items, or its node keeps none.'}
+    <EmptyState icon={icon} title={scraped > 0 ? texts.theItemsAreNotAvailable : texts.noItems}>
+      {scraped > 0 ? texts.theRunScrapedItemsButIts : texts.theRunWroteNoItemsOr}
     </EmptyState>
   )
 }
@@ -63,11 +62,9 @@ function Copying({ error }: { error: unknown }) {
   const share = sizeBytes === 0 ? 0 : (100 * copiedBytes) / sizeBytes
   return (
     <Stack gap={8} maw={420} py={18} className={classes.copying} role="status">
-      <strong>Copying the items from the node</strong>
-      <Progress value={share} aria-label="Copied" />
-      <p>
-        {formatBytes(copiedBytes)} of {formatBytes(sizeBytes)}
-      </p>
+      <strong>{texts.copyingTheItemsFromTheNode}</strong>
+      <Progress value={share} aria-label={texts.copied} />
+      <p>{texts.of2(formatBytes(copiedBytes), formatBytes(sizeBytes))}</p>
     </Stack>
   )
 }

@@ -16,6 +16,7 @@ import {
 import { useKeys } from '../../state/keys.ts'
 import { type Column, type Sort, sortRows } from './column.ts'
 import classes from './virtual-table.module.css'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 export interface VirtualTableProps<Row> {
   /** Name for screen readers: `Jobs`. */
@@ -123,13 +124,13 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   })
   const pagePx = scroller.current?.clientHeight ?? 320
   const bindings = [
-    { key: 'j', label: 'Next row', run: () => moveTo(cursor + 1) },
-    { key: 'k', label: 'Previous row', run: () => moveTo(cursor - 1) },
-    ...(onOpen ? [{ key: 'Enter', label: 'Open row', run: openCursor }] : []),
+    { key: 'j', label: texts.nextRow, run: () => moveTo(cursor + 1) },
+    { key: 'k', label: texts.previousRow, run: () => moveTo(cursor - 1) },
+    ...(onOpen ? [{ key: 'Enter', label: texts.openRow, run: openCursor }] : []),
     ...(marks
       ? [
-          { key: 'x', label: 'Select row', run: () => toggleMark(cursor, false) },
-          { key: 'X', label: 'Select up to this row', run: () => toggleMark(cursor, true) }
+          { key: 'x', label: texts.selectRow, run: () => toggleMark(cursor, false) },
+          { key: 'X', label: texts.selectUpToThisRow, run: () => toggleMark(cursor, true) }
         ]
       : [])
   ]
@@ -178,7 +179,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
             <input
               type="checkbox"
               tabIndex={-1}
-              aria-label="Select all rows shown"
+              aria-label={texts.selectAllRowsShown}
               checked={allMarked}
               onChange={() => onMarks?.(allMarked ? new Set() : new Set(ids))}
             />
@@ -305,7 +306,7 @@ const RowView = memo(function RowView(props: RowViewProps) {
       draggable={props.draggable || undefined}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
       onClick={(event) => {
-        if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
+        if (!(event.target as Element).closest(texts.aButtonInputLabel)) act.current(index, 'open', false)
       }}
     >
       {marked !== null && (
@@ -313,7 +314,7 @@ const RowView = memo(function RowView(props: RowViewProps) {
           <input
             type="checkbox"
             tabIndex={-1}
-            aria-label="Select row"
+            aria-label={texts.selectRow}
             checked={marked}
             onChange={() => {}}
             onClick={(event) => act.current(index, 'mark', event.shiftKey)}
@@ -384,8 +385,8 @@ function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   }
   const orderKeys = onReorder
     ? [
-        { key: 'Alt+ArrowUp', label: 'Move the row up', run: () => shiftCursor(-1) },
-        { key: 'Alt+ArrowDown', label: 'Move the row down', run: () => shiftCursor(1) }
+        { key: 'Alt+ArrowUp', label: texts.moveTheRowUp, run: () => shiftCursor(-1) },
+        { key: 'Alt+ArrowDown', label: texts.moveTheRowDown, run: () => shiftCursor(1) }
       ]
     : []
   return { drag: drag ?? null, dropIndex, orderKeys }

@@ -15,10 +15,11 @@ import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
 import classes from './log-search.module.css'
+import { texts } from '../../../../shared/texts/ui/logs.ts'
 
 const route = getRouteApi('/logs/search')
 const HOUR_MS = 3_600_000
-const HOURS_WORDS = { 1: 'Last hour', 24: 'Last 24 h', 168: 'Last 7 days', 720: 'Last 30 days' }
+const HOURS_WORDS = { 1: texts.lastHour, 24: texts.last24H, 168: texts.last7Days, 720: texts.last30Days }
 
 /** Searches the logs of all jobs; the query is in the address. */
 export function LogSearchScreen() {
@@ -28,9 +29,9 @@ export function LogSearchScreen() {
   const state = useFleetSearch(query)
   return (
     <Stack gap={10} className={`${classes.screen} grow`}>
-      <ScreenHead title="Search logs" note={<SearchNote state={state} />}>
+      <ScreenHead title={texts.searchLogs} note={<SearchNote state={state} />}>
         <LinkButton to="/logs" variant="default">
-          Open logs
+          {texts.openLogs}
         </LinkButton>
       </ScreenHead>
       <SearchForm
@@ -95,19 +96,19 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
       <Group gap={6} wrap="nowrap">
         <TextInput
           className={classes.text}
-          aria-label="Search text"
-          placeholder={draft.regex ? 'Regular expression' : 'Text in any log'}
+          aria-label={texts.searchText}
+          placeholder={draft.regex ? texts.regularExpression : texts.textInAnyLog}
           leftSection={<IconSearch size={15} />}
           maxLength={200}
           value={draft.q ?? ''}
           onChange={({ currentTarget }) => set({ q: textOf(currentTarget.value) })}
           autoFocus
         />
-        <Toggle label="Match case" isOn={draft.case === true} onToggle={(on) => set({ case: on || undefined })}>
+        <Toggle label={texts.matchCase} isOn={draft.case === true} onToggle={(on) => set({ case: on || undefined })}>
           <IconLetterCase size={16} />
         </Toggle>
         <Toggle
-          label="Regular expression"
+          label={texts.regularExpression}
           isOn={draft.regex === true}
           onToggle={(on) => set({ regex: on || undefined })}
         >
@@ -115,53 +116,53 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
         </Toggle>
         {isSearching ? (
           <Button variant="default" leftSection={<IconPlayerStop size={15} />} onClick={onStop}>
-            Stop
+            {texts.stop}
           </Button>
         ) : (
           <Button type="submit" variant="filled" disabled={draft.q === undefined}>
-            Search
+            {texts.search}
           </Button>
         )}
       </Group>
       <Group align="stretch" gap={8} className={classes.facets}>
         <TextInput
-          aria-label="Project"
-          placeholder="Project (* is a wildcard)"
+          aria-label={texts.project}
+          placeholder={texts.projectIsAWildcard}
           value={draft.project ?? ''}
           onChange={({ currentTarget }) => set({ project: textOf(currentTarget.value) })}
         />
         <TextInput
-          aria-label="Spider"
-          placeholder="Spider"
+          aria-label={texts.spider}
+          placeholder={texts.spider}
           value={draft.spider ?? ''}
           onChange={({ currentTarget }) => set({ spider: textOf(currentTarget.value) })}
         />
         <NativeSelect
-          aria-label="Node"
+          aria-label={texts.node}
           value={draft.node ?? ''}
           onChange={({ currentTarget }) => set({ node: data?.nodes.find(({ id }) => id === currentTarget.value)?.id })}
           data={[
-            { value: '', label: 'All nodes' },
+            { value: '', label: texts.allNodes },
             ...(data?.nodes ?? []).map(({ id, name }) => ({ value: id as string, label: name }))
           ]}
         />
         <NativeSelect
-          aria-label="Level"
+          aria-label={texts.level}
           value={draft.level ?? ''}
           onChange={({ currentTarget }) => set({ level: RECORD_LEVELS.find((one) => one === currentTarget.value) })}
           data={[
-            { value: '', label: 'All levels' },
-            ...RECORD_LEVELS.slice(1).map((level) => ({ value: level as string, label: `${level} and above` }))
+            { value: '', label: texts.allLevels },
+            ...RECORD_LEVELS.slice(1).map((level) => ({ value: level as string, label: texts.andAbove(level) }))
           ]}
         />
         <NativeSelect
-          aria-label="Time range"
+          aria-label={texts.timeRange}
           value={String(draft.hours ?? '')}
           onChange={({ currentTarget }) =>
             set({ hours: LOG_SEARCH_HOURS.find((hours) => String(hours) === currentTarget.value) })
           }
           data={[
-            { value: '', label: 'Any time' },
+            { value: '', label: texts.anyTime },
             ...LOG_SEARCH_HOURS.map((hours) => ({ value: String(hours), label: HOURS_WORDS[hours] }))
           ]}
         />
@@ -195,15 +196,15 @@ function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
 
 /** The progress of the search, and what was not searched. */
 function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
-  if (progress === null) return isSearching ? 'Searching…' : null
+  if (progress === null) return isSearching ? texts.searching : null
   const { scanned, ruledOut, unreadable, stoppedBy } = progress
   const logs = scanned.logs + ruledOut.logs
   return joinFacts(
-    isSearching && 'Searching…',
+    isSearching && texts.searching,
     plural(hits.length, 'line'),
     `${formatCount(logs)} ${logs === 1 ? 'log' : 'logs'} searched, ${formatBytes(scanned.bytes)} read`,
-    unreadable > 0 && `${plural(unreadable, 'log')} could not be read`,
-    !isSearching && stoppedBy !== 'end' && 'older logs not searched yet'
+    unreadable > 0 && texts.logCouldNotBeRead(unreadable),
+    !isSearching && stoppedBy !== 'end' && texts.olderLogsNotSearchedYet
   )
 }
 
@@ -219,31 +220,31 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   const groups = useMemo(() => groupHits(hits), [hits])
   if (!hasQuery)
     return (
-      <EmptyState icon={<IconSearch size={28} />} title="Search all logs">
-        Running jobs are searched first, then ended ones, newest first.
+      <EmptyState icon={<IconSearch size={28} />} title={texts.searchAllLogs}>
+        {texts.runningJobsAreSearchedFirst}
       </EmptyState>
     )
   const isOver = progress !== null && !isSearching
   return (
-    <div className={classes.results} aria-busy={isSearching} role="region" aria-label="Results">
+    <div className={classes.results} aria-busy={isSearching} role="region" aria-label={texts.results}>
       {groups.map((group) => (
         <RunHits key={group.key} group={group} nodeName={nodeName(group.first.nodeId)} />
       ))}
       {isOver && hits.length === 0 && error === null && (
-        <EmptyState title={progress.stoppedBy === 'end' ? 'No matching lines' : 'No matching lines so far'}>
-          {progress.stoppedBy === 'end' ? 'All logs that match the filters were searched.' : STOPPED_WORDS}
+        <EmptyState title={progress.stoppedBy === 'end' ? texts.noMatchingLines : texts.noMatchingLinesSoFar}>
+          {progress.stoppedBy === 'end' ? texts.allLogsThatMatchTheFilters : STOPPED_WORDS}
         </EmptyState>
       )}
       {isOver && progress.cursor !== null && (
         <Button variant="default" className={classes.more} onClick={onMore}>
-          Search older logs
+          {texts.searchOlderLogs}
         </Button>
       )}
     </div>
   )
 }
 
-const STOPPED_WORDS = 'The search reached its time or size limit. Older logs have not been searched.'
+const STOPPED_WORDS = texts.theSearchReachedItsTimeOr
 
 /** Per run, until the user asks for all: a common text is in thousands of lines of one log. */
 const LINES_SHOWN = 10
@@ -275,7 +276,7 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
       </ol>
       {shown.length < hits.length && (
         <Button variant="subtle" size="compact-sm" onClick={() => setOpen(true)}>
-          Show {plural(hits.length - shown.length, 'more line', 'more lines')}
+          {texts.showMoreLine(hits.length - shown.length)}
         </Button>
       )}
     </section>

@@ -9,6 +9,7 @@ import classes from './discovery.module.css'
 import { SourceForm, type SourceInput, type SourceTexts, startSource } from './source-form.ts'
 import { optionsOf, ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
+import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
 /** Creates or edits a source of nodes; an existing one keeps its name. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
@@ -28,29 +29,35 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
     <Dialog
       opened
       onClose={onClose}
-      title={source === null ? 'Add discovery source' : `Discovery source ${source.id}`}
+      title={source === null ? texts.addDiscoverySource : texts.discoverySource(source.id)}
       size={600}
     >
       <SchemaForm form={form} className={classes.form}>
         <SegmentedControl
           {...form.within('source').input('kind')}
-          aria-label="Source type"
+          aria-label={texts.sourceType}
           className={classes.first}
-          data={optionsOf({ dns: 'DNS name', file: 'File', list: 'List' }).map((one) => ({
+          data={optionsOf({ dns: texts.dnsName, file: texts.file, list: texts.list }).map((one) => ({
             ...one,
             disabled: one.value === 'file' && why !== null && source?.source.kind !== 'file'
           }))}
         />
-        {why !== null && <p className="dim">{why.replace(/^Needs/, 'A file needs')}</p>}
+        {why !== null && <p className="dim">{why.replace(/^Needs/, texts.aFileNeeds)}</p>}
         {source === null && (
-          <TextInput {...form.input('id')} label="Source name" placeholder="kubernetes" maxLength={40} data-autofocus />
+          <TextInput
+            {...form.input('id')}
+            label={texts.sourceName}
+            placeholder="kubernetes"
+            maxLength={40}
+            data-autofocus
+          />
         )}
         <KindFields fields={form} />
         <fieldset className={classes.fields}>
-          <legend>Defaults for new nodes</legend>
+          <legend>{texts.defaultsForNewNodes}</legend>
           <NumberInput
             {...node.input('slots')}
-            label="Slots"
+            label={texts.slots2}
             placeholder="automatic"
             min={1}
             max={10_000}
@@ -58,31 +65,28 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           />
           <NumberInput
             {...node.input('queueAhead')}
-            label="Queue ahead"
+            label={texts.queueAhead}
             placeholder="0"
             min={0}
             max={1_000}
             allowDecimal={false}
           />
-          <TextInput {...node.input('group')} label="Group" maxLength={100} />
-          <TagsInput {...node.input('tags')} label="Tags" />
-          <TextInput {...form.input('username')} label="User name" autoComplete="off" />
+          <TextInput {...node.input('group')} label={texts.group} maxLength={100} />
+          <TagsInput {...node.input('tags')} label={texts.tags} />
+          <TextInput {...form.input('username')} label={texts.userName} autoComplete="off" />
           <PasswordInput
             {...form.input('password')}
-            label="Password"
+            label={texts.password}
             placeholder={source?.hasPassword ? 'unchanged' : 'none'}
             autoComplete="off"
             disabled={form.values.username === ''}
           />
         </fieldset>
-        <p className="dim">
-          Changes that you make to a node later are kept. A node that the source no longer lists is cordoned, never
-          deleted.
-        </p>
+        <p className="dim">{texts.changesThatYouMakeToA}</p>
         <FormFoot
           form={form}
-          submit={source === null ? 'Add source' : 'Save source'}
-          says="The source is refreshed immediately."
+          submit={source === null ? texts.addSource : texts.saveSource}
+          says={texts.theSourceIsRefreshedImmediately}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -96,7 +100,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
   const refresh = (
     <NumberInput
       {...fields.input('refreshSeconds')}
-      label="Refresh interval"
+      label={texts.refreshInterval}
       suffix=" s"
       min={5}
       max={86_400}
@@ -109,8 +113,8 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         <TextInput
           {...source.input('path')}
           className={classes.wide}
-          label="File path"
-          description="On the machine where Scrapdeck runs. One address per line, optionally with name=, slots=, tags=a,b. # starts a comment. The file is also read when it changes."
+          label={texts.filePath}
+          description={texts.onTheMachineWhereScrapdeck}
           placeholder="/etc/scrapdeck/nodes.txt"
           {...CODE_INPUT}
         />
@@ -122,8 +126,8 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
     return (
       <Textarea
         {...source.input('nodes')}
-        label="Addresses"
-        description="One address per line, optionally with name=, slots=, tags=a,b. Enter the password below: it applies to all of them."
+        label={texts.addresses}
+        description={texts.oneAddressPerLineOptionally}
         placeholder={'http://eu-1:6800 name=eu-1 slots=8\nhttps://eu-2/scrapyd/'}
         autosize
         minRows={4}
@@ -137,23 +141,23 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
       <TextInput
         {...source.input('hostname')}
         className={classes.wide}
-        label="Host name"
-        description="Fully qualified. Every address that it resolves to is a node, as with Kubernetes headless services."
+        label={texts.hostName}
+        description={texts.fullyQualifiedEveryAddress}
         placeholder="scrapyd.crawl.svc.cluster.local"
         {...CODE_INPUT}
       />
-      <ChoiceField {...source.input('record')} label="Record type" data={['A', 'AAAA', 'SRV']} />
-      <ChoiceField {...source.input('scheme')} label="Protocol" data={['http', 'https']} />
+      <ChoiceField {...source.input('record')} label={texts.recordType} data={['A', 'AAAA', 'SRV']} />
+      <ChoiceField {...source.input('scheme')} label={texts.protocol} data={['http', 'https']} />
       <NumberInput
         {...source.input('port')}
-        label="Port"
+        label={texts.port}
         min={1}
         max={65_535}
         allowDecimal={false}
         disabled={record === 'SRV'}
-        description={record === 'SRV' ? 'Taken from the SRV records' : undefined}
+        description={record === 'SRV' ? texts.takenFromTheSrvRecords : undefined}
       />
-      <TextInput {...source.input('basePath')} label="Base path" {...CODE_INPUT} />
+      <TextInput {...source.input('basePath')} label={texts.basePath} {...CODE_INPUT} />
       {refresh}
     </div>
   )

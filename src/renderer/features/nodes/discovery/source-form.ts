@@ -6,6 +6,7 @@ import {
   type SourceState
 } from '../../../../shared/contract/index.ts'
 import { absolutePath, numberText, textOrNull } from '../../../ui/fields/texts.ts'
+import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
 const { node, refreshSeconds } = NewSource.shape
 const ofNode = node.unwrap().shape
@@ -71,17 +72,14 @@ export const SourceForm = z
       z.object({ kind: z.literal('file'), path: absolutePath }),
       z.object({
         kind: z.literal('list'),
-        nodes: z.string().refine((text) => text.trim() !== '', 'Enter one address per line')
+        nodes: z.string().refine((text) => text.trim() !== '', texts.enterOneAddressPerLine)
       }),
       z.object({
         kind: z.literal('dns'),
         hostname: z
           .string()
           .trim()
-          .regex(
-            /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i,
-            'Enter a host name, for example scrapyd.crawl.svc.cluster.local'
-          ),
+          .regex(/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i, texts.enterAHostNameForExample),
         record: z.enum(['A', 'AAAA', 'SRV']),
         scheme: z.enum(['http', 'https']),
         port: numberText(port),
@@ -102,7 +100,7 @@ export const SourceForm = z
         ...(tags.length > 0 && { tags }),
         ...(group !== null && { group })
       })),
-    username: z.string().refine((name) => !name.includes(':'), 'A user name cannot contain a colon'),
+    username: z.string().refine((name) => !name.includes(':'), texts.aUserNameCannotContainA),
     password: z.string()
   })
   .transform(
@@ -115,7 +113,7 @@ export const SourceForm = z
 
 /** `A records of scrapyd.crawl.svc`, `the file /etc/nodes.txt`. */
 export function sourceWords(source: DiscoverySource): string {
-  if (source.kind === 'file') return `the file ${source.path}`
-  if (source.kind === 'dns') return `${source.record} records of ${source.hostname}`
-  return 'a list of addresses'
+  if (source.kind === 'file') return texts.theFile(source.path)
+  if (source.kind === 'dns') return texts.recordsOf(source.record, source.hostname)
+  return texts.aListOfAddresses
 }

@@ -17,6 +17,7 @@ import { useNodeName } from '../../../ui/use-node-name.ts'
 import classes from './discovery.module.css'
 import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
+import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
 /** Where nodes come from besides being added by hand: each source, its state and the nodes it no longer lists. */
 export function SourcesScreen() {
@@ -25,26 +26,25 @@ export function SourcesScreen() {
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
   const { may } = useMay('nodes.change', 'everywhere')
-  useKeys('Discovery sources', may ? [{ key: 'a', label: 'Add source', run: () => setEditing('new') }] : [])
+  useKeys(texts.discoverySources, may ? [{ key: 'a', label: texts.addSource, run: () => setEditing('new') }] : [])
   const addButton = may && (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
-      Add source
+      {texts.addSource}
     </Button>
   )
   return (
     <PanelsScreen>
-      <ScreenHead title="Discovery sources" note={sources.data && plural(sources.data.sources.length, 'source')}>
+      <ScreenHead title={texts.discoverySources} note={sources.data && plural(sources.data.sources.length, 'source')}>
         <Button component={Link} to="/nodes">
-          Nodes
+          {texts.nodes}
         </Button>
         {addButton}
       </ScreenHead>
-      <QueryState query={sources} what="the sources" rows={3}>
+      <QueryState query={sources} what={texts.theSources} rows={3}>
         {(data) =>
           data.sources.length === 0 ? (
-            <EmptyState icon={<IconRadar2 size={32} stroke={1.3} />} title="No sources" action={addButton}>
-              A discovery source adds nodes automatically: from a DNS name (such as a Kubernetes headless service), a
-              watched file, or a list. Nodes that it no longer lists are cordoned, never deleted.
+            <EmptyState icon={<IconRadar2 size={32} stroke={1.3} />} title={texts.noSources} action={addButton}>
+              {texts.aDiscoverySourceAddsNodesAutomatically}
             </EmptyState>
           ) : (
             <Flex component="ul" direction="column" gap={10}>
@@ -79,12 +79,12 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   const { may } = useMay('nodes.change', 'everywhere')
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
-      onError: (error) => notifyError(`Could not refresh the source ${source.id}`, error)
+      onError: (error) => notifyError(texts.couldNotRefreshTheSource(source.id), error)
     })
   )
   const { id, problem, refreshedAtMs, found, isFromConfiguration } = source
   return (
-    <li className={`${classes.source} card`} aria-label={`Source ${id}`}>
+    <li className={`${classes.source} card`} aria-label={texts.source(id)}>
       <Group gap={8} miw={0}>
         {problem === null ? (
           <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
@@ -94,8 +94,8 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
         <strong>{id}</strong>
         <span className={`${classes.words} dim break`}>{sourceWords(source.source)}</span>
         {isFromConfiguration && (
-          <Badge size="xs" variant="default" title="Set in the configuration file. Changes apply after a restart.">
-            configuration
+          <Badge size="xs" variant="default" title={texts.setInTheConfigurationFileChanges}>
+            {texts.configuration}
           </Badge>
         )}
         {may && (
@@ -104,18 +104,18 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
             leftSection={<IconRefresh size={12} />}
             loading={refresh.isPending}
             onClick={() => refresh.mutate({ id })}
-            aria-label={`Refresh ${id} now`}
+            aria-label={texts.refreshNow2(id)}
           >
-            Refresh now
+            {texts.refreshNow}
           </Button>
         )}
         {may && !isFromConfiguration && (
           <>
-            <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${id}`}>
-              Edit…
+            <Button size="compact-xs" onClick={onEdit} aria-label={texts.edit2(id)}>
+              {texts.edit}
             </Button>
-            <Tooltip label="Remove…">
-              <ActionIcon size="sm" onClick={onRemove} aria-label={`Remove ${id}`}>
+            <Tooltip label={texts.remove}>
+              <ActionIcon size="sm" onClick={onRemove} aria-label={texts.remove2(id)}>
                 <IconTrash size={14} />
               </ActionIcon>
             </Tooltip>
@@ -125,7 +125,7 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
       <p className={`${classes.facts} dim small`}>
         {plural(found, 'node')} found · {factsOf(source)} ·{' '}
         {refreshedAtMs === null ? (
-          'not refreshed yet'
+          texts.notRefreshedYet
         ) : (
           <>
             refreshed <RelativeTime atMs={refreshedAtMs} suffix=" ago" />
@@ -144,11 +144,11 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
 
 function factsOf({ refreshSeconds, node, username }: SourceState): string {
   return joinFacts(
-    `every ${refreshSeconds} s`,
+    texts.everyS(refreshSeconds),
     node.slots != null && plural(node.slots, 'slot'),
-    node.group != null && `group ${node.group}`,
-    node.tags !== undefined && node.tags.length > 0 && `tags ${node.tags.join(', ')}`,
-    username != null && `user ${username}`
+    node.group != null && texts.group2(node.group),
+    node.tags !== undefined && node.tags.length > 0 && texts.tags2(node.tags.join(', ')),
+    username != null && texts.user(username)
   )
 }
 
@@ -156,14 +156,14 @@ function Vanished({ source }: { source: SourceState }) {
   const nodeName = useNodeName()
   if (source.vanishedNodes.length === 0) return null
   return (
-    <ul className={`${classes.vanished} small`} aria-label={`Nodes no longer listed by ${source.id}`}>
+    <ul className={`${classes.vanished} small`} aria-label={texts.nodesNoLongerListedBy(source.id)}>
       {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
         <li key={nodeId}>
           <Link to="/nodes" search={{ node: nodeId } as never}>
             {nodeName(nodeId)}
           </Link>{' '}
           not listed for <RelativeTime atMs={sinceMs} />
-          {isCordonedForIt ? ': cordoned until it is listed again' : ': the mode that you set is kept'}
+          {isCordonedForIt ? texts.cordonedUntilItIsListedAgain : texts.theModeThatYouSetIs}
         </li>
       ))}
     </ul>
@@ -175,16 +175,15 @@ function RemoveDialog({ source, onClose }: { source: SourceState; onClose: () =>
   const { mutate, isPending, error } = useMutation(query.discovery.remove.mutationOptions({ onSuccess: onClose }))
   return (
     <ConfirmDialog
-      title={`Remove source ${source.id}?`}
-      act="Remove"
+      title={texts.removeSource(source.id)}
+      act={texts.remove3}
       onAct={() => mutate({ id: source.id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
       Its nodes stay in the fleet as if you had added them manually.{' '}
-      {source.vanished > 0 && `${plural(source.vanished, 'node')} that it no longer lists stay cordoned. `}New nodes are
-      no longer found.
+      {source.vanished > 0 && texts.nodeThatItNoLongerLists(source.vanished)}New nodes are no longer found.
     </ConfirmDialog>
   )
 }

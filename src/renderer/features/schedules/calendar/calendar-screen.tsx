@@ -36,6 +36,7 @@ import type { Schedule } from '../../../../shared/contract/index.ts'
 import { shortId } from '../../../../shared/ids.ts'
 import { formatAge, formatRuntime } from '../../../../shared/time.ts'
 import { jitterMsOf } from '../load/spread.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MINUTE_MS = 60_000
 /** In UTC there is no choice of zone to offer. */
@@ -55,11 +56,11 @@ export function CalendarScreen() {
   const go = (patch: CalendarSearch) => void navigate({ search: { ...search, hour: undefined, ...patch } })
   const goWeeks = (weeks: number) => go({ week: weeksOn(days, weeks) })
   const isThisWeek = days[0] !== undefined && nowMs >= days[0].startMs && nowMs < (days[6]?.endMs ?? 0)
-  useKeys('Calendar', [
-    { key: 'p', label: 'Previous week', run: () => goWeeks(-1) },
-    { key: 'n', label: 'Next week', run: () => goWeeks(1) },
-    { key: 't', label: 'This week', run: () => go({ week: undefined }) },
-    { key: 'Escape', label: 'Close hour', run: () => go({}) }
+  useKeys(texts.calendar, [
+    { key: 'p', label: texts.previousWeek, run: () => goWeeks(-1) },
+    { key: 'n', label: texts.nextWeek, run: () => goWeeks(1) },
+    { key: 't', label: texts.thisWeek, run: () => go({ week: undefined }) },
+    { key: 'Escape', label: texts.closeHour, run: () => go({}) }
   ])
   const nameOf = (id: string) => schedules.get(id)?.name ?? null
   const View = isNarrow ? Agenda : WeekGrid
@@ -67,27 +68,27 @@ export function CalendarScreen() {
     <div className={`${classes.layout} grow`}>
       <div className={`${classes.screen} grow`}>
         <ScreenHead
-          title="Schedules"
+          title={texts.schedules}
           views={<SchedulesTabs />}
           note={
             <>
               {plural(week.runCount, 'run')}
-              {isThisWeek ? ' this week' : ' in that week'}
-              {isCut && ' · older runs are not shown'}
+              {isThisWeek ? texts.thisWeek2 : texts.inThatWeek}
+              {isCut && texts.olderRunsAreNotShown}
             </>
           }
         />
         <div className={classes.bar}>
-          <Tooltip label="Previous week (p)">
-            <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label="Previous week">
+          <Tooltip label={texts.previousWeekP}>
+            <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label={texts.previousWeek}>
               <IconChevronLeft size={15} />
             </ActionIcon>
           </Tooltip>
           <Button disabled={isThisWeek} onClick={() => go({ week: undefined })}>
-            This week
+            {texts.thisWeek}
           </Button>
-          <Tooltip label="Next week (n)">
-            <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label="Next week">
+          <Tooltip label={texts.nextWeekN}>
+            <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label={texts.nextWeek}>
               <IconChevronRight size={15} />
             </ActionIcon>
           </Tooltip>
@@ -97,22 +98,22 @@ export function CalendarScreen() {
           {(!IS_UTC_HERE || utc) && (
             <SegmentedControl
               size="xs"
-              aria-label="Time zone"
+              aria-label={texts.timeZone}
               value={utc ? 'utc' : 'local'}
               onChange={(value) => go({ utc: value === 'utc' || undefined })}
-              data={optionsOf({ local: 'Your time', utc: 'UTC' })}
+              data={optionsOf({ local: texts.yourTime, utc: 'UTC' })}
             />
           )}
         </div>
-        <QueryState query={list} what="the schedules" rows={12}>
+        <QueryState query={list} what={texts.theSchedules} rows={12}>
           {({ pages }) =>
             pages[0]?.total === 0 && runs.length === 0 ? (
               <EmptyState
                 icon={<IconCalendarWeek size={32} stroke={1.3} />}
-                title="No schedules yet"
-                action={<LinkButton to="/schedules">Schedules</LinkButton>}
+                title={texts.noSchedulesYet}
+                action={<LinkButton to="/schedules">{texts.schedules}</LinkButton>}
               >
-                The calendar shows upcoming runs and the outcome of past runs.
+                {texts.theCalendarShowsUpcomingRuns}
               </EmptyState>
             ) : (
               <View
@@ -220,7 +221,7 @@ function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) 
           >
             <h2>
               <DayHead day={day} />
-              {day.date === today && <span className={classes.todayWord}>today</span>}
+              {day.date === today && <span className={classes.todayWord}>{texts.today}</span>}
             </h2>
             {rows.map((row) => {
               const ofDay = row.days[index]
@@ -260,12 +261,12 @@ function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) 
                       </span>
                     ))}
                   {runs.length > SHOWN_PER_HOUR && (
-                    <span className={classes.moreRuns}>and {plural(runs.length - SHOWN_PER_HOUR, 'run')} more</span>
+                    <span className={classes.moreRuns}>{texts.andRunMore(runs.length - SHOWN_PER_HOUR)}</span>
                   )}
                 </button>
               )
             )}
-            {rows.length === 0 && hours.every((runs) => runs.length === 0) && <p className="faint">no runs</p>}
+            {rows.length === 0 && hours.every((runs) => runs.length === 0) && <p className="faint">{texts.noRuns}</p>}
           </section>
         )
       })}
@@ -289,13 +290,13 @@ function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
   const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
   return (
-    <DetailPane label="Runs in this hour">
+    <DetailPane label={texts.runsInThisHour}>
       <PaneHead what="hour" onClose={onClose}>
         <h2>
           {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
         </h2>
       </PaneHead>
-      {ofHour.length === 0 && <p className="dim">No runs in this hour.</p>}
+      {ofHour.length === 0 && <p className="dim">{texts.noRunsInThisHour}</p>}
       <ul className={classes.paneRuns}>
         {ofHour.slice(0, ROWS_MAX).map((run) => (
           <PaneRun
@@ -306,7 +307,7 @@ function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
           />
         ))}
       </ul>
-      {ofHour.length > ROWS_MAX && <p className="dim">and {plural(ofHour.length - ROWS_MAX, 'run')} more</p>}
+      {ofHour.length > ROWS_MAX && <p className="dim">{texts.andRunMore(ofHour.length - ROWS_MAX)}</p>}
     </DetailPane>
   )
 }
@@ -324,20 +325,20 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p>
           <span className="fixed dim">{here}</span>{' '}
           <Link to="/schedules" search={{ schedule: scheduleId }}>
-            {schedule?.name ?? `schedule ${shortId(scheduleId)}`}
+            {schedule?.name ?? texts.schedule(shortId(scheduleId))}
           </Link>
           {count > 1 && ` ×${count}`}
         </p>
         <p className="dim">
           <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
-          {firing?.durationMs != null && ` after ${formatRuntime(firing.durationMs)}`}
-          {laterMs > 0 && ` · starts ${formatAge(laterMs)} later (jitter)`}
+          {firing?.durationMs != null && texts.after(formatRuntime(firing.durationMs))}
+          {laterMs > 0 && texts.startsLaterJitter(formatAge(laterMs))}
           {there !== here && ` · ${there} in ${schedule?.zone}`}
           {jobs.length === 1 && (
             <>
               {' · '}
               <Link to="/jobs" search={{ job: jobs[0] }}>
-                Show job
+                {texts.showJob}
               </Link>
             </>
           )}

@@ -6,6 +6,7 @@ import classes from './calendar.module.css'
 import { RunIcon } from '../run-look.tsx'
 import { dateOf, type Day, hourOf, type OftenRow, type Run, type Week, dayWords, hourStart, timeWords } from './week.ts'
 import { OftenStrip } from './often-strip.tsx'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 export interface WeekViewProps {
   week: Week
@@ -33,7 +34,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
       <table className={`${classes.grid} card`}>
         <thead>
           <tr>
-            <th aria-label="Hour" />
+            <th aria-label={texts.hour} />
             {week.days.map((day) => (
               <th key={day.date} scope="col" data-today={day.date === today || undefined}>
                 <DayHead day={day} />
@@ -42,7 +43,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
           </tr>
         </thead>
         {often.length > 0 && (
-          <tbody className={classes.often} aria-label="Frequent schedules">
+          <tbody className={classes.often} aria-label={texts.frequentSchedules}>
             {often.slice(0, areAllShown ? undefined : OFTEN_ROWS).map((row) => (
               <tr key={row.scheduleId}>
                 <th scope="row" aria-label={nameOf(row.scheduleId) ?? undefined} />
@@ -60,12 +61,10 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
             ))}
             {often.length > OFTEN_ROWS && (
               <tr>
-                <th aria-label="More" />
+                <th aria-label={texts.more} />
                 <td colSpan={7} className={`${classes.oftenMore} small`}>
                   <button type="button" onClick={() => setAllShown(!areAllShown)} aria-expanded={areAllShown}>
-                    {areAllShown
-                      ? 'Show fewer'
-                      : `${plural(often.length - OFTEN_ROWS, 'schedule')} more frequent schedules`}
+                    {areAllShown ? texts.showFewer : texts.scheduleMoreFrequentSchedules(often.length - OFTEN_ROWS)}
                   </button>
                 </td>
               </tr>
@@ -86,7 +85,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                     data-today={day.date === today || undefined}
                     data-past={(hourMs ?? day.startMs) + 3_600_000 <= nowMs || undefined}
                     data-none={hourMs === null || undefined}
-                    title={hourMs === null ? 'Skipped by a clock change' : undefined}
+                    title={hourMs === null ? texts.skippedByAClockChange : undefined}
                   >
                     {isNow && (
                       <i className={classes.now} style={{ top: `${((nowMs - (hourMs ?? nowMs)) / 36_000) % 100}%` }} />
@@ -116,7 +115,7 @@ export function DayHead({ day }: { day: Day }) {
   return (
     <>
       {dayWords(day)}
-      {day.clocks !== null && <span className={classes.clocks}>clocks go {day.clocks}</span>}
+      {day.clocks !== null && <span className={classes.clocks}>{texts.clocksGo(day.clocks)}</span>}
     </>
   )
 }
@@ -150,7 +149,9 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
           </span>
         </span>
       ))}
-      {runs.length > shown.length && <span className={classes.moreRuns}>+{runs.length - shown.length} more</span>}
+      {runs.length > shown.length && (
+        <span className={classes.moreRuns}>{texts.more2(runs.length - shown.length)}</span>
+      )}
     </button>
   )
 }

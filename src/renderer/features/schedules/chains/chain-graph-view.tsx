@@ -11,6 +11,7 @@ import {
 } from './chain-graph.ts'
 import { ENDINGS } from './chain-words.tsx'
 import classes from './chains.module.css'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MARGIN = 16
 
@@ -54,8 +55,8 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
             style={{ left: x + MARGIN, top: y + MARGIN, width: SPIDER_WIDTH, height: SPIDER_HEIGHT }}
             title={key}
           >
-            <strong className="ellipsis">{spider === '*' ? 'any spider' : spider}</strong>
-            <span className="ellipsis">{project === '*' ? 'of any project' : project}</span>
+            <strong className="ellipsis">{spider === '*' ? texts.anySpider : spider}</strong>
+            <span className="ellipsis">{project === '*' ? texts.ofAnyProject : project}</span>
           </div>
         ))}
         {graph.chains.map(({ chain, x, y }) => {
@@ -68,7 +69,7 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
               data-off={!chain.enabled || undefined}
               style={{ left: x + MARGIN, top: y + MARGIN, width: CHAIN_WIDTH, height: CHAIN_HEIGHT }}
               onClick={() => onOpen(chain.id)}
-              aria-label={`Edit chain ${chain.name}${chain.enabled ? '' : ', which is off'}${chain.problem === null ? '' : ', which has a problem'}`}
+              aria-label={`Edit chain ${chain.name}${chain.enabled ? '' : texts.whichIsOff}${chain.problem === null ? '' : texts.whichHasAProblem}`}
               title={`${chain.name}${chain.enabled ? '' : ' (off)'}${chain.problem === null ? '' : `\n${chain.problem}`}`}
             >
               {chain.problem === null ? (

@@ -1,6 +1,7 @@
 import { IconCheck, IconFlag, IconX } from '@tabler/icons-react'
 import type { Chain, ProjectName } from '../../../../shared/contract/index.ts'
 import type { Tone } from '../../../ui/status.tsx'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /** The outcome on which a chain runs: a word, a colour and a shape. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
@@ -12,5 +13,5 @@ export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone
 /** `prices/otto`, `any spider of news`, `any spider`. */
 export function spiderWords(project: ProjectName, spider: string): string {
   if (spider !== '*') return `${project}/${spider}`
-  return project === '*' ? 'any spider' : `any spider of ${project}`
+  return project === '*' ? texts.anySpider : texts.anySpiderOf(project)
 }

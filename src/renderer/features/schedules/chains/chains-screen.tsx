@@ -6,7 +6,7 @@ import type { ChainsSearch } from '../../../state/search.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useMay } from '../../../api/use-me.ts'
 import { useKeys } from '../../../state/keys.ts'
-import { plural, formatCount } from '../../../ui/numbers.ts'
+import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
@@ -26,6 +26,7 @@ import { newTemplate, templateForm, templateOf, type TemplateTexts } from '../ed
 import { notifyError, notifyUndo } from '../../../ui/notify.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
 import { whatWords } from '../schedule-words.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /** Chains: as a graph, and as an editable list. */
 export function ChainsScreen() {
@@ -35,29 +36,32 @@ export function ChainsScreen() {
   const navigate = useNavigate({ from: '/schedules/chains' })
   const go = (next: ChainsSearch) => void navigate({ search: next })
   const { may } = useMay('schedules.change')
-  useKeys('Chains', may ? [{ key: 'a', label: 'Add chain', run: () => go({ add: true }) }] : [])
+  useKeys(texts.chains, may ? [{ key: 'a', label: texts.addChain, run: () => go({ add: true }) }] : [])
   const editing = chains.data?.chains.find(({ id }) => id === search.chain)
   const addButton = may && (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
-      Add chain
+      {texts.addChain}
     </Button>
   )
   return (
     <PanelsScreen>
       <ScreenHead
-        title="Schedules"
+        title={texts.schedules}
         views={<SchedulesTabs />}
         note={chains.data && plural(chains.data.chains.length, 'chain')}
       >
         {addButton}
       </ScreenHead>
-      <QueryState query={chains} what="the chains" rows={8}>
+      <QueryState query={chains} what={texts.theChains} rows={8}>
         {(data) => {
           if (data.chains.length === 0)
             return (
-              <EmptyState icon={<IconArrowsJoin2 size={32} stroke={1.3} />} title="No chains yet" action={addButton}>
-                A chain runs spiders when a job of another spider succeeds, fails or ends. Stats of the first job can be
-                arguments of the next.
+              <EmptyState
+                icon={<IconArrowsJoin2 size={32} stroke={1.3} />}
+                title={texts.noChainsYet}
+                action={addButton}
+              >
+                {texts.aChainRunsSpidersWhenA}
               </EmptyState>
             )
           const graph = layOutChains(data.chains)
@@ -67,15 +71,15 @@ export function ChainsScreen() {
                 <p key={circle.join()} className={classes.circle} role="status">
                   <IconRefreshAlert size={16} className="tone-wait" aria-hidden />
                   <span>
-                    <strong>Circular chain:</strong> {[...circle, circle[0]].join(' → ')}. Each job runs the circle only
-                    once.
+                    <strong>{texts.circularChain}</strong> {[...circle, circle[0]].join(' → ')}. Each job runs the
+                    circle only once.
                   </span>
                 </p>
               ))}
-              <Panel title="Graph" flush>
+              <Panel title={texts.graph} flush>
                 <ChainGraph graph={graph} onOpen={(chain) => go({ chain })} />
               </Panel>
-              <Panel title="Chains" flush>
+              <Panel title={texts.chains} flush>
                 <ChainRows chains={data.chains} onEdit={(chain) => go({ chain })} />
               </Panel>
             </>
@@ -105,39 +109,39 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
   const project = projects.find(({ name }) => name === form.values.project)
   const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
-    <Dialog opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={chain === null ? texts.addChain : texts.edit(chain.name)} size={640}>
       <SchemaForm form={form} className={fields.form}>
         <fieldset className={`${classes.part} box`}>
-          <legend>When a job of</legend>
+          <legend>{texts.whenAJobOf}</legend>
           <div className={fields.pair}>
             <Autocomplete
               {...form.input('project')}
-              label="Project"
-              placeholder="* for any"
+              label={texts.project}
+              placeholder={texts.forAny}
               data={projects.map(({ name }) => name)}
               autoFocus={chain === null}
               openOnFocus={false}
             />
             <Autocomplete
               {...form.input('spider')}
-              label="Spider"
-              placeholder="* for any, price_* for a prefix"
+              label={texts.spider}
+              placeholder={texts.forAnyPriceForAPrefix}
               data={['*', ...spiders]}
             />
           </div>
           <SegmentedControl
             {...form.input('on')}
-            aria-label="Outcome"
+            aria-label={texts.outcome}
             fullWidth
             data={Object.entries(ENDINGS).map(([value, { sentence }]) => ({ value, label: sentence }))}
           />
         </fieldset>
         <fieldset className={`${classes.part} box`}>
-          <legend>Run</legend>
+          <legend>{texts.run}</legend>
           <TemplateFields fields={form.within('run')} place="chain" />
         </fieldset>
-        <TextInput {...form.input('name')} label="Name" placeholder={form.output?.name} maxLength={200} />
-        <FormFoot form={form} submit={chain === null ? 'Add chain' : 'Save chain'} onCancel={onClose} />
+        <TextInput {...form.input('name')} label={texts.name} placeholder={form.output?.name} maxLength={200} />
+        <FormFoot form={form} submit={chain === null ? texts.addChain : texts.saveChain} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )
@@ -161,14 +165,14 @@ export function startChain(chain: Chain | null): ChainTexts {
 export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = z
   .object({
     name: z.string().trim(),
-    project: z.string().trim().min(1, 'Enter a project, or * for any').pipe(ChainSettings.shape.project),
-    spider: z.string().trim().min(1, 'Enter a spider, or * for any'),
+    project: z.string().trim().min(1, texts.enterAProjectOrForAny).pipe(ChainSettings.shape.project),
+    spider: z.string().trim().min(1, texts.enterASpiderOrForAny),
     on: ChainSettings.shape.on,
     run: templateForm('chain')
   })
   .transform((chain) => {
     const after = chain.spider === '*' ? chain.project : chain.spider
-    return { ...chain, name: chain.name || `${chain.run.spiders.join(', ')} after ${after}`.slice(0, 200) }
+    return { ...chain, name: chain.name || texts.after2(chain.run.spiders.join(', '), after).slice(0, 200) }
   })
 
 function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
@@ -187,27 +191,27 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
   const { may } = useMay('schedules.change', { project })
   const update = useMutation(
-    query.chains.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+    query.chains.update.mutationOptions({ onError: (error) => notifyError(texts.couldNotChange(name), error) })
   )
   const remove = useMutation(
     query.chains.remove.mutationOptions({
       onSuccess: () => {
         // Only the engine knows the secrets: a chain created again would lack them.
-        const note = run.secretNames.length > 0 ? '. If you undo this, enter its secrets again' : ''
-        notifyUndo(`The chain ${name} was removed${note}.`, () => client.chains.create(ChainSettings.parse(chain)))
+        const note = run.secretNames.length > 0 ? texts.ifYouUndoThisEnterIts : ''
+        notifyUndo(texts.theChainWasRemoved(name, note), () => client.chains.create(ChainSettings.parse(chain)))
       },
-      onError: (error) => notifyError(`Could not remove ${name}`, error)
+      onError: (error) => notifyError(texts.couldNotRemove(name), error)
     })
   )
   const { tone, sentence, Icon } = ENDINGS[on]
   return (
-    <li className={classes.row} data-off={!enabled || undefined} aria-label={`Chain ${name}`}>
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.chain(name)}>
       <Switch
         size="xs"
         checked={enabled}
         disabled={!may || update.isPending}
         onChange={(event) => update.mutate({ ...ChainSettings.parse(chain), id, enabled: event.currentTarget.checked })}
-        aria-label={`${name} is on`}
+        aria-label={texts.isOn(name)}
       />
       <div className={`${classes.rowWords} grow`}>
         <strong>{name}</strong>
@@ -226,10 +230,10 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       </div>
       <span className={`${classes.fired} dim fixed`}>
         {firedCount === 0 ? (
-          'never run'
+          texts.neverRun
         ) : (
           <>
-            {firedCount === 1 ? 'once' : `${formatCount(firedCount)} times`}
+            {firedCount === 1 ? 'once' : texts.times(firedCount)}
             {lastFiredAtMs !== null && (
               <>
                 , last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
@@ -241,20 +245,20 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       <Flex component="span" align="center" gap={8} justify="flex-end" className={`${classes.rowActs} fixed`}>
         {!spider.includes('*') && !project.includes('*') && (
           <Link to="/jobs" search={{ project, spider }} className="small">
-            Show jobs
+            {texts.showJobs}
           </Link>
         )}
         {may && (
           <>
-            <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${name}`}>
-              Edit…
+            <Button size="compact-xs" onClick={onEdit} aria-label={texts.edit3(name)}>
+              {texts.edit2}
             </Button>
-            <Tooltip label="Remove">
+            <Tooltip label={texts.remove}>
               <ActionIcon
                 size={24}
                 disabled={remove.isPending}
                 onClick={() => remove.mutate({ id })}
-                aria-label={`Remove ${name}`}
+                aria-label={texts.remove2(name)}
               >
                 <IconTrash size={14} />
               </ActionIcon>

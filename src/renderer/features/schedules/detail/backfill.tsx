@@ -20,6 +20,7 @@ import classes from './schedule-detail.module.css'
 import { Link } from '@tanstack/react-router'
 import { cancelSoon, undoCancel, usePendingCancels } from '../../../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../../../ui/notify.tsx'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const DAY_MS = 86_400_000
 const CONCURRENCY_MAX = 1_000
@@ -61,26 +62,26 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
       untilMs: toLocalInput(nowMs, schedule.zone).slice(0, 16)
     })
   return (
-    <Dialog opened onClose={onClose} title={`Backfill ${schedule.name}`} size={540}>
+    <Dialog opened onClose={onClose} title={texts.backfill(schedule.name)} size={540}>
       <SchemaForm form={form} className={classes.form}>
         <div className={fields.pair}>
-          <TextInput {...form.input('fromMs')} type="datetime-local" label="From" description={schedule.zone} />
-          <TextInput {...form.input('untilMs')} type="datetime-local" label="Until" description={schedule.zone} />
+          <TextInput {...form.input('fromMs')} type="datetime-local" label={texts.from} description={schedule.zone} />
+          <TextInput {...form.input('untilMs')} type="datetime-local" label={texts.until} description={schedule.zone} />
         </div>
         <Group align="stretch" gap={6}>
           {[1, 7, 30].map((days) => (
             <Button key={days} size="compact-xs" onClick={() => ago(days)}>
-              {days === 1 ? 'Last 24 h' : `Last ${days} days`}
+              {days === 1 ? texts.last24H : texts.lastDays(days)}
             </Button>
           ))}
         </Group>
-        <Stack gap={4} className={`${classes.plan} box`} role="status" aria-label="Preview">
+        <Stack gap={4} className={`${classes.plan} box`} role="status" aria-label={texts.preview}>
           {form.output === null ? (
-            <span className="faint">Choose a time range in the past.</span>
+            <span className="faint">{texts.chooseATimeRangeInThe}</span>
           ) : plan.isError ? (
             <FormFailure error={plan.error} />
           ) : plan.data === undefined ? (
-            <span className="faint">Counting…</span>
+            <span className="faint">{texts.counting}</span>
           ) : (
             <Plan schedule={schedule} plan={plan.data} nowMs={nowMs} />
           )}
@@ -88,14 +89,14 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         <div className={fields.pair}>
           <ChoiceField
             {...form.input('order')}
-            label="Order"
-            data={optionsOf({ oldest_first: 'Oldest first', newest_first: 'Newest first' })}
+            label={texts.order}
+            data={optionsOf({ oldest_first: texts.oldestFirst, newest_first: texts.newestFirst })}
           />
-          <NumberInput {...form.input('concurrency')} label="Runs at a time" min={1} max={CONCURRENCY_MAX} />
+          <NumberInput {...form.input('concurrency')} label={texts.runsAtATime} min={1} max={CONCURRENCY_MAX} />
         </div>
         <FormFoot
           form={form}
-          submit={isCounted && plan.data.count > 0 ? `Run ${plural(plan.data.jobs, 'job')}` : 'Run jobs'}
+          submit={isCounted && plan.data.count > 0 ? texts.runJob(plan.data.jobs) : texts.runJobs}
           isDisabled={form.output !== null && !(isCounted && plan.data.count > 0)}
           onCancel={onClose}
         />
@@ -115,16 +116,16 @@ interface BackfillTexts {
 const backfillForm = (zone: string, nowMs: number) => {
   const moment = z
     .string()
-    .min(1, 'Enter a date and time')
+    .min(1, texts.enterADateAndTime)
     .transform((text) => fromLocalInput(text, zone) ?? 0)
   return z
     .object({
-      fromMs: moment.refine((fromMs) => fromMs <= nowMs, 'A backfill cannot start in the future'),
+      fromMs: moment.refine((fromMs) => fromMs <= nowMs, texts.aBackfillCannotStartInThe),
       untilMs: moment,
       order: z.enum(['oldest_first', 'newest_first']),
       concurrency: numberText(z.int().min(1).max(CONCURRENCY_MAX), 1)
     })
-    .refine(({ fromMs, untilMs }) => fromMs < untilMs, { path: ['untilMs'], error: 'Must be after the start' })
+    .refine(({ fromMs, untilMs }) => fromMs < untilMs, { path: ['untilMs'], error: texts.mustBeAfterTheStart })
 }
 
 interface PlanProps {
@@ -136,21 +137,18 @@ interface PlanProps {
 function Plan({ schedule, plan, nowMs }: PlanProps) {
   const { count, jobs, alreadyRun, forgotten, first, last } = plan
   const moment = (atMs: number) => formatMoment(atMs, schedule.zone, nowMs)
-  const unknown =
-    forgotten === 0
-      ? ''
-      : `${formatCount(forgotten)} older runs are left out, because the history no longer shows whether they ran.`
+  const unknown = forgotten === 0 ? '' : texts.olderRunsAreLeftOutBecause(forgotten)
   if (count === 0)
     return (
       <span>
-        <strong>Nothing to run.</strong>{' '}
+        <strong>{texts.nothingToRun}</strong>{' '}
         {alreadyRun === 0
-          ? unknown || 'The schedule has no runs in this time range.'
+          ? unknown || texts.theScheduleHasNoRunsIn
           : forgotten === 0
             ? alreadyRun === 1
-              ? 'The only run in this time range has already run.'
-              : `All ${formatCount(alreadyRun)} runs in this time range have already run.`
-            : `${formatCount(alreadyRun)} runs in this time range have already run. ${unknown}`}
+              ? texts.theOnlyRunInThisTime
+              : texts.allRunsInThisTimeRange(alreadyRun)
+            : texts.runsInThisTimeRangeHave(alreadyRun, unknown)}
       </span>
     )
   const known = [...new Set([...first, ...last].map(({ nominalMs }) => nominalMs))]
@@ -167,7 +165,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         </strong>
         <span className="dim">
           {alreadyRun > 0 &&
-            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? 'has already run and is' : 'have already run and are'} left out.`}
+            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? texts.hasAlreadyRunAndIs : texts.haveAlreadyRunAndAre} left out.`}
           {unknown && ` ${unknown}`}
         </span>
       </span>
@@ -175,7 +173,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         {firsts.map((atMs) => (
           <li key={atMs}>{moment(atMs)}</li>
         ))}
-        {between > 0 && <li className="faint">… {formatCount(between)} between</li>}
+        {between > 0 && <li className="faint">{texts.between(between)}</li>}
         {lasts.map((atMs) => (
           <li key={atMs}>{moment(atMs)}</li>
         ))}
@@ -205,16 +203,16 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
   const cancel = useMutation(
     query.schedules.cancelBackfill.mutationOptions({
-      onSuccess: () => notifyDone(`The backfill of ${schedule.name} was cancelled after ${plural(fired, 'run')}.`),
-      onError: (error) => notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
+      onSuccess: () => notifyDone(texts.theBackfillOfWasCancelledAfter(schedule.name, fired)),
+      onError: (error) => notifyError(texts.couldNotCancelTheBackfillOf(schedule.name), error)
     })
   )
-  const [id, name] = [`backfill of ${schedule.id}`, `the backfill of ${schedule.name}`]
+  const [id, name] = [texts.backfillOf(schedule.id), texts.theBackfillOf(schedule.name)]
   const send = () => cancel.mutate({ id: schedule.id, cancelJobs: alsoJobs })
   const isPending = usePendingCancels(({ byId }) => byId.has(id))
-  const word = { running: 'Backfill', done: 'Backfill done', cancelled: 'Backfill cancelled' }[state]
+  const word = { running: texts.backfill2, done: texts.backfillDone, cancelled: texts.backfillCancelled }[state]
   return (
-    <section className={`${classes.progress} box`} aria-label="Backfill">
+    <section className={`${classes.progress} box`} aria-label={texts.backfill2}>
       <header>
         <strong>{word}</strong>
         {state === 'running' && (
@@ -222,29 +220,29 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
             loading={cancel.isPending}
             onClick={() => (isPending ? undoCancel(id) : cancelSoon({ ids: [id], name, send }))}
           >
-            {isPending ? 'Undo cancel' : 'Cancel'}
+            {isPending ? texts.undoCancel : texts.cancel}
           </Button>
         )}
       </header>
       <span className="dim">
         {minute(backfill.fromMs)} – {minute(backfill.untilMs)}
       </span>
-      <Progress.Root aria-label={`${ended} of ${total} ended`}>
+      <Progress.Root aria-label={texts.ofEnded(ended, total)}>
         <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="succeeded" />
         <Progress.Section value={share(failed)} color="var(--bad)" aria-label="failed" />
         <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label="live" />
       </Progress.Root>
       <span className="dim">
         {formatCount(ended)} of {plural(total, 'run')} ended
-        {failed > 0 && <span className="tone-bad"> · {formatCount(failed)} failed</span>}
-        {state === 'running' && ` · ${fired - ended} live, ${total - fired} remaining`} ·{' '}
+        {failed > 0 && <span className="tone-bad">{texts.failed(failed)}</span>}
+        {state === 'running' && texts.liveRemaining(fired - ended, total - fired)} ·{' '}
         <Link to="/jobs" search={{ schedule: schedule.id }}>
-          Show jobs
+          {texts.showJobs}
         </Link>
       </span>
       {state === 'running' && (
         <Checkbox
-          label="Also cancel live jobs"
+          label={texts.alsoCancelLiveJobs}
           disabled={isPending}
           checked={alsoJobs}
           onChange={(event) => setAlsoJobs(event.currentTarget.checked)}

@@ -13,16 +13,17 @@ import { formatInstant } from '../../../ui/time.tsx'
 import { firingWords, RunIcon, lookOf } from '../run-look.tsx'
 import { formatMoment } from '../zoned-time.ts'
 import classes from './firing-list.module.css'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const PAGE_ROWS = 30
 const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as const
 
 /** Why a run started at another time than scheduled. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
-  caught_up: 'caught up',
+  caught_up: texts.caughtUp,
   run_now: 'manual',
   backfill: 'backfill',
-  buffered: 'delayed by overlap'
+  buffered: texts.delayedByOverlap
 }
 
 /** Every firing of a schedule, newest first, with its outcome or why it did not run. */
@@ -44,19 +45,19 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
   return (
     <>
       <SegmentedControl
-        aria-label="Run filter"
+        aria-label={texts.runFilter}
         className={classes.filter}
         value={shown}
         onChange={setShown}
-        data={optionsOf({ all: 'All', 'not run': 'Not run' })}
+        data={optionsOf({ all: texts.all, 'not run': texts.notRun })}
       />
-      <QueryState query={firings} what="the history" rows={4}>
+      <QueryState query={firings} what={texts.theHistory} rows={4}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.firings)
           if (rows.length === 0)
-            return <EmptyState title={shown === 'all' ? 'No runs yet' : 'No missed or skipped runs'} />
+            return <EmptyState title={shown === 'all' ? texts.noRunsYet : texts.noMissedOrSkippedRuns} />
           return (
-            <ol className={classes.firings} aria-label="History">
+            <ol className={classes.firings} aria-label={texts.history}>
               {rows.map((firing) => (
                 <FiringRow key={firing.id} firing={firing} zone={zone} nowMs={nowMs} />
               ))}
@@ -71,7 +72,7 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
           loading={firings.isFetchingNextPage}
           onClick={() => void firings.fetchNextPage()}
         >
-          Show more
+          {texts.showMore}
         </Button>
       )}
     </>
@@ -91,7 +92,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
   return (
     <li>
       <RunIcon look={lookOf(firing)} size={14} />
-      <time dateTime={new Date(firing.nominalMs).toISOString()} title={`Fired ${formatInstant(firing.atMs)}`}>
+      <time dateTime={new Date(firing.nominalMs).toISOString()} title={texts.fired(formatInstant(firing.atMs))}>
         {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>
       <span className={`${classes.outcome} ellipsis`}>

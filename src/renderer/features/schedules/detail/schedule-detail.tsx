@@ -31,6 +31,7 @@ import type { useScheduleActions } from '../use-schedule-actions.tsx'
 import { BackfillDialog, BackfillProgress } from './backfill.tsx'
 import { FiringList } from './firing-list.tsx'
 import classes from './schedule-detail.module.css'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const NEXT_SHOWN = 10
 
@@ -51,23 +52,23 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
   const mayTell = useMayTell(watched)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
-    <DetailPane label={`Schedule ${schedule.name}`}>
+    <DetailPane label={texts.schedule2(schedule.name)}>
       <PaneHead
         what="schedule"
         onClose={onClose}
         menu={
           (may || mayTell) && (
-            <MoreMenu label="More actions" isVertical>
+            <MoreMenu label={texts.moreActions} isVertical>
               {may && (
                 <>
                   <Menu.Item
                     leftSection={<IconCopy size={14} />}
                     onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
                   >
-                    Duplicate…
+                    {texts.duplicate}
                   </Menu.Item>
                   <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-                    Remove…
+                    {texts.remove3}
                   </Menu.Item>
                 </>
               )}
@@ -79,7 +80,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <Switch
           size="xs"
           checked={!schedule.paused}
-          aria-label="On"
+          aria-label={texts.on}
           disabled={!may}
           onChange={() => (schedule.paused ? void actions.setPaused([schedule], false) : setDialog('pause'))}
         />
@@ -93,9 +94,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
           <div>
             <strong>{pausedWords(schedule)}</strong>
             {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
-            {isEnded && <p>To continue, change its end in the editor.</p>}
+            {isEnded && <p>{texts.toContinueChangeItsEndIn}</p>}
           </div>
-          {may && !isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>Resume</Button>}
+          {may && !isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>{texts.resume}</Button>}
         </div>
       )}
       <MissedNotice schedule={schedule} onCatchUp={() => setDialog('backfill')} />
@@ -103,25 +104,25 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <Group gap={8}>
           {may && (
             <Button variant="light" onClick={onEdit}>
-              Edit
+              {texts.edit4}
             </Button>
           )}
           {mayRun && (
             <>
               <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
-                Run now
+                {texts.runNow}
               </Button>
               <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
-                Backfill…
+                {texts.backfill3}
               </Button>
             </>
           )}
-          {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
+          {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>{texts.pause}</Button>}
         </Group>
       )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
       <section className={classes.section}>
-        <h2>When</h2>
+        <h2>{texts.when}</h2>
         <p className={classes.words}>{timingWords(schedule)}</p>
         <Group align="stretch" gap={4} mb={6} className={classes.rules}>
           {schedule.rules.map(
@@ -140,9 +141,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
       <Policies schedule={schedule} />
       <section className={classes.section}>
         <Flex component="header" justify="space-between" className={classes.sectionHead}>
-          <h2>History</h2>
+          <h2>{texts.history}</h2>
           <Link to="/jobs" search={{ schedule: schedule.id }}>
-            All jobs
+            {texts.allJobs}
           </Link>
         </Flex>
         <RunBars firings={schedule.recent} />
@@ -158,9 +159,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
 }
 
 function StateWord({ schedule }: { schedule: Schedule }) {
-  if (schedule.paused) return <span className="tone-wait">paused</span>
-  if (lastFailed(schedule)) return <span className="tone-bad">last run failed</span>
-  return <span className="tone-ok">on</span>
+  if (schedule.paused) return <span className="tone-wait">{texts.paused}</span>
+  if (lastFailed(schedule)) return <span className="tone-bad">{texts.lastRunFailed}</span>
+  return <span className="tone-ok">{texts.on2}</span>
 }
 
 /** Runs missed since the last one: shown here with the fix, not only in the history. */
@@ -172,10 +173,10 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
   return (
     <div className={classes.notice} data-tone="bad" role="status">
       <div>
-        <strong>Missed {plural(missed, 'run')}</strong>
+        <strong>{texts.missedRun(missed)}</strong>
         {why !== '' && <p>{why}</p>}
       </div>
-      {may && <Button onClick={onCatchUp}>Catch up…</Button>}
+      {may && <Button onClick={onCatchUp}>{texts.catchUp}</Button>}
     </div>
   )
 }
@@ -195,10 +196,10 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
     }
     // Each firing brings a new object, so the list moves up.
   }, [schedule])
-  if (occurrences.length === 0) return <p className="faint">No more runs.</p>
+  if (occurrences.length === 0) return <p className="faint">{texts.noMoreRuns}</p>
   return (
     <div className={classes.upcoming}>
-      {schedule.paused && <p className="faint">Would run at (schedule is off):</p>}
+      {schedule.paused && <p className="faint">{texts.wouldRunAtScheduleIsOff}</p>}
       <NextRuns occurrences={occurrences} zone={schedule.zone} changes={changes.filter(({ isTouched }) => isTouched)} />
     </div>
   )
@@ -209,7 +210,7 @@ function What({ schedule }: { schedule: Schedule }) {
   const total = jobsOf(schedule.jobs)
   return (
     <section className={classes.section}>
-      <h2>{total === 1 ? 'Runs' : `${plural(total, 'job')} per run`}</h2>
+      <h2>{total === 1 ? texts.runs : texts.jobPerRun(total)}</h2>
       {schedule.jobs.map((template, index) => {
         const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority, userId } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
@@ -221,25 +222,25 @@ function What({ schedule }: { schedule: Schedule }) {
                   {project}
                 </Link>
               </strong>{' '}
-              <span className="dim">{version ?? 'active version'}</span>
+              <span className="dim">{version ?? texts.activeVersion}</span>
             </div>
             <div>{spiders.join(', ')}</div>
             {userId !== null && (
               <div className="dim">
                 for user{' '}
-                <Link to="/jobs" search={{ user: userId }} title={`Jobs of ${userId}`}>
+                <Link to="/jobs" search={{ user: userId }} title={texts.jobsOf(userId)}>
                   {userId}
                 </Link>
               </div>
             )}
             {names.map(([name, value]) => (
               <div key={name} className="mono">
-                {name}={template.secretNames.includes(name) ? <span className="faint">secret</span> : value}
+                {name}={template.secretNames.includes(name) ? <span className="faint">{texts.secret}</span> : value}
               </div>
             ))}
             {(argSets.length > 0 || Object.keys(matrix).length > 0) && (
               <div className="dim">
-                {argSets.length > 0 && `${plural(argSets.length, 'set')} of arguments`}
+                {argSets.length > 0 && texts.setOfArguments(argSets.length)}
                 {argSets.length > 0 && Object.keys(matrix).length > 0 && ' × '}
                 {Object.entries(matrix)
                   .map(([name, values]) => `${name}: ${values.join(', ')}`)
@@ -249,11 +250,11 @@ function What({ schedule }: { schedule: Schedule }) {
             )}
             <div className="dim">
               {nodeId !== null
-                ? `on ${nodeName(nodeId)}`
+                ? texts.on3(nodeName(nodeId))
                 : tags.length > 0
-                  ? `on nodes ${describeTags(tags)}`
-                  : 'on any node'}
-              {priority !== 0 && ` · priority ${priority}`}
+                  ? texts.onNodes(describeTags(tags))
+                  : texts.onAnyNode}
+              {priority !== 0 && texts.priority(priority)}
             </div>
           </div>
         )
@@ -267,35 +268,35 @@ function Policies({ schedule }: { schedule: Schedule }) {
     schedule
   return (
     <section className={classes.section}>
-      <h2>Rules</h2>
-      <FieldRow label="Overlap">{OVERLAP_WORDS[overlap].word}</FieldRow>
+      <h2>{texts.rules}</h2>
+      <FieldRow label={texts.overlap}>{OVERLAP_WORDS[overlap].word}</FieldRow>
       <FieldRow label="Catch-up">
         {CATCH_UP_WORDS[catchUp].word}
-        {catchUp !== 'none' && <span className="dim"> within {formatDuration(catchUpWindowSeconds)}</span>}
+        {catchUp !== 'none' && <span className="dim">{texts.within(formatDuration(catchUpWindowSeconds))}</span>}
       </FieldRow>
-      {jitterSeconds > 0 && <FieldRow label="Jitter">up to {formatDuration(jitterSeconds)} later</FieldRow>}
+      {jitterSeconds > 0 && <FieldRow label={texts.jitter}>{texts.upToLater(formatDuration(jitterSeconds))}</FieldRow>}
       {pauseAfterFailures !== null && (
-        <FieldRow label="Pause after failures">after {plural(pauseAfterFailures, 'failure')} in a row</FieldRow>
+        <FieldRow label={texts.pauseAfterFailures}>{texts.afterFailureInARow(pauseAfterFailures)}</FieldRow>
       )}
       {maxRuns !== null && (
-        <FieldRow label="Maximum runs">
-          after {plural(maxRuns, 'run')} <span className="dim">({schedule.runCount} so far)</span>
+        <FieldRow label={texts.maximumRuns}>
+          after {plural(maxRuns, 'run')} <span className="dim">{texts.soFar(schedule.runCount)}</span>
         </FieldRow>
       )}
-      {startMs !== null && <FieldRow label="Start time">{formatInstant(startMs)}</FieldRow>}
+      {startMs !== null && <FieldRow label={texts.startTime}>{formatInstant(startMs)}</FieldRow>}
       {endMs !== null && <FieldRow label="End">{formatInstant(endMs)}</FieldRow>}
       {schedule.excludedDates.length > 0 && (
-        <FieldRow label="Excluded dates">
+        <FieldRow label={texts.excludedDates}>
           {schedule.excludedDates.slice(0, 6).join(', ')}
-          {schedule.excludedDates.length > 6 && ` and ${schedule.excludedDates.length - 6} more`}
+          {schedule.excludedDates.length > 6 && texts.andMore(schedule.excludedDates.length - 6)}
         </FieldRow>
       )}
       {schedule.excludedCrons.length > 0 && (
-        <FieldRow label="Excluded times">
+        <FieldRow label={texts.excludedTimes}>
           <span className="mono">{schedule.excludedCrons.join(' · ')}</span>
         </FieldRow>
       )}
-      <FieldRow label="Runs so far">{plural(schedule.runCount, 'time')}</FieldRow>
+      <FieldRow label={texts.runsSoFar}>{plural(schedule.runCount, 'time')}</FieldRow>
     </section>
   )
 }

@@ -4,8 +4,9 @@ import { type Builder, readBuilder, writeBuilder } from '../../../../shared/cale
 import classes from './editor.module.css'
 import { Select } from '../../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
-const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const WEEKDAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
 /** Weeks begin on Monday. */
 const WEEK = [1, 2, 3, 4, 5, 6, 0]
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
@@ -27,7 +28,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
   return (
     <Stack align="flex-start" gap={8} miw={0}>
       <SegmentedControl
-        aria-label={`How often${of}`}
+        aria-label={texts.howOften(of)}
         className={classes.kinds}
         value={kind}
         onChange={(value) => {
@@ -42,7 +43,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
         <div className={classes.line}>
           every
           <Select
-            aria-label={`Minutes between runs${of}`}
+            aria-label={texts.minutesBetweenRuns(of)}
             w={84}
             allowDeselect={false}
             value={String(builder.every)}
@@ -70,7 +71,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           )}
           {builder.kind === 'monthly' && (
             <Choices
-              label={`Days of the month${of}`}
+              label={texts.daysOfTheMonth(of)}
               of={MONTH_DAYS}
               nameOf={(day) => (day === 'L' ? 'last' : String(day))}
               chosen={builder.days}
@@ -89,7 +90,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           <div className={classes.line}>
             at minute <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
             {builder.kind === 'monthly' && builder.days.some((day) => day !== 'L' && day > 28) && (
-              <span className="tone-wait">Months without that day are skipped. “last” matches every month.</span>
+              <span className="tone-wait">{texts.monthsWithoutThatDayAreSkipped}</span>
             )}
           </div>
         </>
@@ -144,19 +145,14 @@ function Choices<Value extends string | number>({ label, of, nameOf, chosen, onT
 /** One box for each field, as written. */
 function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
-  if (fields === null)
-    return (
-      <p className="dim">
-        Five fields (minute hour day month weekday), six with seconds first, or @daily and the like.
-      </p>
-    )
+  if (fields === null) return <p className="dim">{texts.fiveFieldsMinuteHourDayMonth}</p>
   return (
     <div className={classes.boxes}>
       {fields.map(({ name, value }, index) => (
         <TextInput
           key={name}
           label={name}
-          aria-label={`Field ${name}${of}`}
+          aria-label={texts.field(name, of)}
           value={value}
           // A space would split one field into two.
           onChange={(event) => {
@@ -173,12 +169,12 @@ function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
 type BuilderKind = Builder['kind'] | 'custom'
 
 const KIND_WORDS: Record<BuilderKind, string> = {
-  minutes: 'Minutes',
-  hourly: 'Hourly',
-  daily: 'Daily',
-  weekly: 'Weekly',
-  monthly: 'Monthly',
-  custom: 'Custom'
+  minutes: texts.minutes,
+  hourly: texts.hourly,
+  daily: texts.daily,
+  weekly: texts.weekly,
+  monthly: texts.monthly,
+  custom: texts.custom
 }
 
 /** Divisors of 60: others would be uneven over the hour. */

@@ -7,6 +7,7 @@ import { CATCH_UP_WORDS, OVERLAP_WORDS } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import type { ScheduleTexts } from './schedule-form.ts'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 interface PolicyFieldsProps {
   fields: Fields<ScheduleTexts>
@@ -18,13 +19,13 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
   return (
     <Stack gap={12}>
       <Choice
-        label="If the previous run is still live"
+        label={texts.ifThePreviousRunIsStill}
         choices={OVERLAP_WORDS}
         value={values.overlap}
         onChange={(overlap) => change({ overlap })}
       />
       <Choice
-        label="If Scrapdeck was not running"
+        label={texts.ifScrapdeckWasNotRunning}
         choices={CATCH_UP_WORDS}
         value={values.catchUp}
         onChange={(catchUp) => change({ catchUp })}
@@ -32,25 +33,25 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
         {values.catchUp !== 'none' && (
           <span className={classes.line}>
             within
-            <TextInput {...fields.input('catchUpWindowSeconds')} aria-label="Catch-up window" w={84} />
+            <TextInput {...fields.input('catchUpWindowSeconds')} aria-label={texts.catchUpWindow} w={84} />
           </span>
         )}
       </Choice>
       <Choice
-        label="If a clock change skips the time"
+        label={texts.ifAClockChangeSkipsThe}
         choices={GAP_WORDS}
         value={values.gap}
         onChange={(gap) => change({ gap })}
       />
       <Choice
-        label="If a clock change repeats the time"
+        label={texts.ifAClockChangeRepeatsThe}
         choices={DOUBLED_WORDS}
         value={values.doubled}
         onChange={(doubled) => change({ doubled })}
       />
       <Fold
-        title="Limits"
-        summary={limitWords(values) || 'jitter, start and end, exclusions, pause after failures'}
+        title={texts.limits}
+        summary={limitWords(values) || texts.jitterStartAndEndExclusions}
         isWrong={fields.hasError(
           'jitterSeconds',
           'pauseAfterFailures',
@@ -67,12 +68,12 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
 }
 
 const GAP_WORDS: Record<ScheduleTexts['gap'], { word: string; text: string }> = {
-  run_at_shift: { word: 'run at the change', text: 'The run starts when the clocks go forward.' },
-  skip: { word: 'skip', text: 'There is no run on that day.' }
+  run_at_shift: { word: texts.runAtTheChange, text: texts.theRunStartsWhenTheClocks },
+  skip: { word: 'skip', text: texts.thereIsNoRunOnThat }
 }
 const DOUBLED_WORDS: Record<ScheduleTexts['doubled'], { word: string; text: string }> = {
-  run_once: { word: 'run once', text: 'Only the first occurrence runs.' },
-  run_twice: { word: 'run twice', text: 'Both occurrences run.' }
+  run_once: { word: texts.runOnce, text: texts.onlyTheFirstOccurrenceRuns },
+  run_twice: { word: texts.runTwice, text: texts.bothOccurrencesRun }
 }
 
 interface ChoiceProps<Value extends string> {
@@ -108,30 +109,30 @@ function LimitFields({ fields }: PolicyFieldsProps) {
       <div className={classes.pair}>
         <TextInput
           {...fields.input('jitterSeconds')}
-          label="Jitter"
-          description="Maximum delay. The delay stays the same for this schedule"
+          label={texts.jitter}
+          description={texts.maximumDelayTheDelayStaysThe}
           placeholder="none"
         />
         <TextInput
           {...fields.input('pauseAfterFailures')}
-          label="Pause after failures"
-          description="Number of failed runs in a row"
+          label={texts.pauseAfterFailures}
+          description={texts.numberOfFailedRunsInA}
           placeholder="never"
           inputMode="numeric"
         />
-        <TextInput {...fields.input('startMs')} type="datetime-local" label="Start" description={zone} />
+        <TextInput {...fields.input('startMs')} type="datetime-local" label={texts.start} description={zone} />
         <TextInput {...fields.input('endMs')} type="datetime-local" label="End" description={zone} />
         <TextInput
           {...fields.input('maxRuns')}
-          label="Maximum runs"
-          description="The schedule ends after this number of runs"
+          label={texts.maximumRuns}
+          description={texts.theScheduleEndsAfterThisNumber}
           placeholder="unlimited"
           inputMode="numeric"
         />
       </div>
       <TagsInput
-        label="Excluded dates"
-        description="For example holidays: 2026-12-24. Separate dates with commas"
+        label={texts.excludedDates}
+        description={texts.forExampleHolidays20261224}
         placeholder={excludedDates.length === 0 ? 'yyyy-mm-dd' : undefined}
         splitChars={[',', ' ', ';']}
         value={excludedDates}
@@ -143,8 +144,8 @@ function LimitFields({ fields }: PolicyFieldsProps) {
       {showsExclusions ? (
         <Textarea
           {...fields.input('excludedCrons')}
-          label="Excluded times"
-          description="One cron expression per line. Matching runs are skipped"
+          label={texts.excludedTimes}
+          description={texts.oneCronExpressionPerLineMatching}
           placeholder="* * 24-31 12 *"
           autosize
           minRows={1}
@@ -152,7 +153,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
         />
       ) : (
         <Button variant="subtle" color="gray" className={classes.add} onClick={() => setShowsExclusions(true)}>
-          Exclude times by cron expression…
+          {texts.excludeTimesByCronExpression}
         </Button>
       )}
     </>
@@ -162,11 +163,11 @@ function LimitFields({ fields }: PolicyFieldsProps) {
 /** The limits in words, while the fields are collapsed. */
 function limitWords(form: ScheduleTexts): string {
   return joinFacts(
-    form.jitterSeconds.trim() !== '' && `jitter up to ${form.jitterSeconds}`,
-    form.startMs !== '' && `from ${form.startMs.replace('T', ' ')}`,
-    form.endMs !== '' && `until ${form.endMs.replace('T', ' ')}`,
-    form.maxRuns.trim() !== '' && `at most ${form.maxRuns} runs`,
-    form.pauseAfterFailures.trim() !== '' && `paused after ${form.pauseAfterFailures} failures`,
-    (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && 'with exclusions'
+    form.jitterSeconds.trim() !== '' && texts.jitterUpTo(form.jitterSeconds),
+    form.startMs !== '' && texts.from2(form.startMs.replace('T', ' ')),
+    form.endMs !== '' && texts.until2(form.endMs.replace('T', ' ')),
+    form.maxRuns.trim() !== '' && texts.atMostRuns(form.maxRuns),
+    form.pauseAfterFailures.trim() !== '' && texts.pausedAfterFailures(form.pauseAfterFailures),
+    (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && texts.withExclusions
   )
 }

@@ -8,6 +8,7 @@ import { useId, useState } from 'react'
 import { describeRule, problemOfCron } from '../../../../shared/calendar/index.ts'
 import { BuilderFields } from './builder-fields.tsx'
 import { readWords } from './read-words.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const RULES_MAX = 20
 
@@ -17,19 +18,19 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
   return (
     <Stack gap={12} className={classes.rules}>
       {rules.map((rule, index) => {
-        const of = rules.length > 1 ? ` of rule ${index + 1}` : ''
+        const of = rules.length > 1 ? texts.ofRule(index + 1) : ''
         const its = fields.within('rules').within(index)
         return (
-          <section key={rule.key} className={classes.rule} aria-label={`Rule ${index + 1}`}>
+          <section key={rule.key} className={classes.rule} aria-label={texts.rule(index + 1)}>
             <Group gap={8} justify="space-between" wrap="nowrap">
               <SegmentedControl
                 {...its.input('kind')}
                 aria-label={`Kind${of}`}
-                data={optionsOf({ cron: 'Cron', interval: 'Interval', once: 'Once' })}
+                data={optionsOf({ cron: texts.cron, interval: texts.interval, once: texts.once })}
               />
               {rules.length > 1 && (
                 <ActionIcon
-                  aria-label={`Remove rule ${index + 1}`}
+                  aria-label={texts.removeRule(index + 1)}
                   onClick={() => fields.change({ rules: rules.filter(({ key }) => key !== rule.key) })}
                 >
                   <IconX size={14} />
@@ -48,16 +49,16 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
               <div className={classes.pair}>
                 <TextInput
                   {...its.input('everySeconds')}
-                  label="Every"
+                  label={texts.every}
                   aria-label={`Every${of}`}
-                  description="Elapsed time, regardless of clock changes: 30 min, 1 h 30 min, 7 d"
+                  description={texts.elapsedTimeRegardlessOfClock}
                 />
                 <TextInput
                   {...its.input('anchorMs')}
                   type="datetime-local"
                   step={1}
-                  label="Counted from"
-                  aria-label={`Counted from${of}`}
+                  label={texts.countedFrom}
+                  aria-label={texts.countedFrom2(of)}
                   description={zone}
                 />
               </div>
@@ -67,8 +68,8 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                 {...its.input('atMs')}
                 type="datetime-local"
                 step={1}
-                label="Run at"
-                aria-label={`Run at${of}`}
+                label={texts.runAt}
+                aria-label={texts.runAt2(of)}
                 description={zone}
                 maw={260}
               />
@@ -84,7 +85,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
           leftSection={<IconPlus size={14} />}
           onClick={() => fields.change({ rules: [...rules, newRule(zone, Date.now(), { expression: '0 12 * * *' })] })}
         >
-          Add rule
+          {texts.addRule}
         </Button>
       )}
     </Stack>
@@ -112,8 +113,8 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
   return (
     <Stack gap={10}>
       <TextInput
-        label="Expression"
-        aria-label={`Cron expression${of}`}
+        label={texts.expression}
+        aria-label={texts.cronExpression(of)}
         value={expression}
         onChange={(event) => {
           setDraft(null)
@@ -128,10 +129,10 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
         maxLength={200}
       />
       <TextInput
-        label="In words"
-        aria-label={`In words${of}`}
+        label={texts.inWords}
+        aria-label={texts.inWords2(of)}
         value={draft ?? said}
-        placeholder="every weekday at 3:00"
+        placeholder={texts.everyWeekdayAt300}
         onChange={(event) => {
           const text = event.currentTarget.value
           setDraft(text)
@@ -157,7 +158,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
         data-wrong={problemOfWords !== null || undefined}
         role="status"
       >
-        {problemOfWords ?? 'Examples: “every 15 minutes between 8 and 18”, “last day of the month at 23:30”'}
+        {problemOfWords ?? texts.examplesEvery15MinutesBetween}
       </p>
       <BuilderFields
         expression={expression}

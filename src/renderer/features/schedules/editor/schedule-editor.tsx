@@ -37,6 +37,7 @@ import { IconAlertTriangle } from '@tabler/icons-react'
 import { shiftRule } from '../load/spread.ts'
 import { formatMoment } from '../zoned-time.ts'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const NEXT_SHOWN = 10
 const route = getRouteApi('/schedules')
@@ -66,7 +67,7 @@ export function ScheduleEditor({ id, onDone }: ScheduleEditorProps) {
       />
     )
   return (
-    <QueryState query={source} what="the schedule">
+    <QueryState query={source} what={texts.theSchedule}>
       {(schedule) => (
         <EditorForm
           start={() => (id === null ? copyOf(schedule, Date.now()) : formOf(schedule, Date.now()))}
@@ -100,7 +101,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
         saved === null
           ? await client.schedules.create(settings)
           : await client.schedules.update({ ...settings, id: saved.id, revision })
-      notifyDone(saved === null ? `${schedule.name} was created.` : `${schedule.name} was saved.`)
+      notifyDone(saved === null ? texts.wasCreated(schedule.name) : texts.wasSaved(schedule.name))
       leave(schedule)
     }
   })
@@ -114,24 +115,28 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
         return moved === undefined ? rule : { ...rule, ...rulePatch(moved, values.zone) }
       })
     })
-  useKeys('Editor', [
-    { key: 'mod+s', label: 'Save', run: () => form.submit() },
-    { key: 'Escape', label: 'Leave without saving', run: () => !isDirty && leave(null) }
+  useKeys(texts.editor, [
+    { key: 'mod+s', label: texts.save, run: () => form.submit() },
+    { key: 'Escape', label: texts.leaveWithoutSaving, run: () => !isDirty && leave(null) }
   ])
   const isChangedMeanwhile = form.failure !== null && explainError(form.failure).code === 'CHANGED_MEANWHILE'
   return (
-    <SchemaForm form={form} className={classes.editor} label={saved === null ? 'New schedule' : `Edit ${saved.name}`}>
+    <SchemaForm
+      form={form}
+      className={classes.editor}
+      label={saved === null ? texts.newSchedule : texts.edit5(saved.name)}
+    >
       <LeaveGuard unsaved={isDirty ? unsavedWords(saved) : null} isLeaving={isLeaving} />
       <Stack gap={8} className={classes.head}>
         <ScreenHead
-          title={saved === null ? 'New schedule' : values.name.trim() || saved.name}
+          title={saved === null ? texts.newSchedule : values.name.trim() || saved.name}
           note={saved?.paused ? 'paused' : undefined}
         >
           <span className={`${classes.missing} dim`} role="status">
-            {form.isRefused ? 'Correct the marked fields.' : ''}
+            {form.isRefused ? texts.correctTheMarkedFields : ''}
           </span>
           <span className={classes.acts}>
-            <Button onClick={() => leave(null)}>{isDirty ? 'Discard changes' : 'Close'}</Button>
+            <Button onClick={() => leave(null)}>{isDirty ? texts.discardChanges : texts.close}</Button>
             <Button
               type="submit"
               variant="filled"
@@ -139,44 +144,44 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
               disabled={!isDirty && saved !== null}
               rightSection={<Kbd>{modKey('S')}</Kbd>}
             >
-              {saved === null ? 'Create schedule' : 'Save schedule'}
+              {saved === null ? texts.createSchedule : texts.saveSchedule}
             </Button>
           </span>
         </ScreenHead>
         <FormFailure error={form.failure} />
         {isChangedMeanwhile && saved !== null && (
           <div className={classes.meanwhile}>
-            <Button onClick={() => form.change(formOf(saved, Date.now()))}>Load the current version</Button>
+            <Button onClick={() => form.change(formOf(saved, Date.now()))}>{texts.loadTheCurrentVersion}</Button>
             <Button
               onClick={() => {
                 setRevision(undefined)
                 form.clearFailure()
               }}
             >
-              Overwrite with my version
+              {texts.overwriteWithMyVersion}
             </Button>
           </div>
         )}
       </Stack>
       <div className={classes.columns}>
         <Stack gap={12} miw={0} className={classes.column}>
-          <Panel title="When">
+          <Panel title={texts.when}>
             <div className={classes.top}>
               <TextInput
                 {...form.input('name')}
-                label="Name"
-                placeholder="nightly prices"
+                label={texts.name}
+                placeholder={texts.nightlyPrices}
                 maxLength={200}
                 autoFocus={saved === null}
               />
-              <ZoneSelect {...form.input('zone')} label="Time zone" />
+              <ZoneSelect {...form.input('zone')} label={texts.timeZone} />
             </div>
             <RuleList fields={form} />
           </Panel>
-          <Panel title="What">
+          <Panel title={texts.what}>
             <TemplateList fields={form} />
           </Panel>
-          <Panel title="Rules">
+          <Panel title={texts.rules}>
             <PolicyFields fields={form} />
           </Panel>
         </Stack>
@@ -209,13 +214,13 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   const templates = form.jobs.flatMap((each) => templateForm('schedule').safeParse(each).data ?? [])
   const jobs = jobsOf(templates)
   return (
-    <Panel title="Next runs" note={jobs > 0 ? `${plural(jobs, 'job')} per run` : undefined}>
+    <Panel title={texts.nextRuns} note={jobs > 0 ? texts.jobPerRun2(jobs) : undefined}>
       {timing === null || lists === null ? (
         <p className="tone-bad" role="alert">
           {problemOf(read, form.rules.length)}
         </p>
       ) : lists.occurrences.length === 0 ? (
-        <p className="tone-wait">This schedule never runs: all its run times are in the past.</p>
+        <p className="tone-wait">{texts.thisScheduleNeverRunsAllIts}</p>
       ) : (
         <>
           <p className={classes.said}>{timingWords(timing)}</p>
@@ -237,11 +242,11 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
 function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount: number): string {
   const [first] = error?.issues ?? []
   const [, index] = first?.path ?? []
-  return `${ruleCount > 1 && typeof index === 'number' ? `Rule ${index + 1}: ` : ''}${first?.message ?? ''}`
+  return `${ruleCount > 1 && typeof index === 'number' ? texts.rule2(index + 1) : ''}${first?.message ?? ''}`
 }
 
 function unsavedWords(saved: Schedule | null): string {
-  return saved === null ? 'The new schedule is not saved.' : `Your changes to ${saved.name} are not saved.`
+  return saved === null ? texts.theNewScheduleIsNotSaved : texts.yourChangesToAreNotSaved(saved.name)
 }
 
 const MINUTE_MS = 60_000
@@ -302,15 +307,15 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
     )
   const clock = (atMs: number) => formatMoment(atMs, timing.zone, atMs).split(' ').at(-1)
   return (
-    <div className={`${classes.load} box`} data-crowded={isCrowded || undefined} role="status" aria-label="Load">
+    <div className={`${classes.load} box`} data-crowded={isCrowded || undefined} role="status" aria-label={texts.load}>
       {isCrowded && <IconAlertTriangle size={15} aria-hidden />}
       <span>
         <strong>
-          {plural(here.firings, 'other schedule')} {here.firings === 1 ? 'fires' : 'fire'} at {clock(fromMs)}
+          {plural(here.firings, texts.otherSchedule)} {here.firings === 1 ? 'fires' : 'fire'} at {clock(fromMs)}
         </strong>{' '}
         <span className="dim">
           – {plural(here.jobs + jobs, 'job')} for {plural(data.slots, 'slot')}
-          {isCrowded && ': some will wait'}
+          {isCrowded && texts.someWillWait}
         </span>
       </span>
       {(isCrowded || here.firings >= MANY) && quieter?.timing && (
@@ -352,10 +357,10 @@ function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   if (blocker.status !== 'blocked') return null
   return (
     <ConfirmDialog
-      title="Leave without saving?"
-      act="Discard and leave"
+      title={texts.leaveWithoutSaving2}
+      act={texts.discardAndLeave}
       onAct={blocker.proceed}
-      keep="Keep editing"
+      keep={texts.keepEditing}
       onClose={blocker.reset}
     >
       {unsaved}

@@ -14,6 +14,7 @@ import { durationText, linesOf, numberText } from '../../../ui/fields/texts.ts'
 import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
 import { localZone } from '../../../ui/moment.ts'
 import { fromLocalInput, toLocalInput } from '../zoned-time.ts'
+import { texts as words } from '../../../../shared/texts/ui/schedules.ts'
 
 /** A rule while it is edited, named as in the contract; times of day are in the schedule's zone. */
 export interface RuleTexts {
@@ -145,11 +146,11 @@ export const rulePatch = (rule: ScheduleRule, zone: string): Partial<RuleTexts> 
 /** A copy: its secrets must be entered again, because the engine knows them only for the original. */
 export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts {
   const form = formOf(settings, nowMs)
-  return { ...form, name: `${form.name} copy`, jobs: settings.jobs.map(newTemplate) }
+  return { ...form, name: words.copy(form.name), jobs: settings.jobs.map(newTemplate) }
 }
 
 const [, IntervalRule] = ScheduleRule.options
-const momentText = z.string().min(1, 'Enter a date and time')
+const momentText = z.string().min(1, words.enterADateAndTime)
 const cronText = z
   .string()
   .trim()
@@ -161,7 +162,7 @@ const cronText = z
 /** What decides when it fires. */
 export const TimingForm = z
   .object({
-    zone: z.string().refine(isZone, 'Choose a time zone'),
+    zone: z.string().refine(isZone, words.chooseATimeZone),
     rules: z.array(
       z.discriminatedUnion('kind', [
         z.object({ kind: z.literal('cron'), expression: cronText }),
@@ -210,12 +211,12 @@ export const TimingForm = z
 export const argSetsText = (place: 'schedule' | 'chain') =>
   z.string().transform((text, context) => {
     const refuse = (line: number, problem: string) =>
-      context.issues.push({ code: 'custom', message: `Line ${line}: ${problem}`, input: text })
+      context.issues.push({ code: 'custom', message: words.line(line, problem), input: text })
     return linesOf(text).map((line, index) => {
       const set: Record<string, string> = {}
       for (const [whole, name, quoted, plain] of line.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))|\S+/g)) {
         if (name === undefined) {
-          refuse(index + 1, `“${whole}” is not name=value`)
+          refuse(index + 1, words.isNotNameValue(whole))
           continue
         }
         set[name] = quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1')
@@ -246,7 +247,7 @@ const MatrixForm = rowsForm('args', problemOfText)
       if (name.trim() !== '' && valuesOfRow(value).length === 0)
         issues.push({
           code: 'custom',
-          message: 'Enter values separated by commas',
+          message: words.enterValuesSeparatedByCommas,
           path: [index, 'value'],
           input: rows
         })
@@ -267,7 +268,7 @@ const { shape } = ScheduleSettings
 
 export const ScheduleForm = TimingForm.and(
   z.object({
-    name: z.string().trim().min(1, 'Enter a name').pipe(shape.name),
+    name: z.string().trim().min(1, words.enterAName).pipe(shape.name),
     jobs: z.array(templateForm('schedule')),
     overlap: OverlapPolicy,
     catchUp: shape.catchUp.unwrap(),

@@ -19,6 +19,7 @@ import { jobsOfTemplate } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import { newTemplate, type ScheduleTexts, templateForm, type TemplateTexts } from './schedule-form.ts'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const TEMPLATES_MAX = 50
 
@@ -28,12 +29,12 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
   return (
     <Stack gap={12} className={classes.rules}>
       {jobs.map((template, index) => (
-        <section key={template.key} className={classes.rule} aria-label={`Jobs ${index + 1}`}>
+        <section key={template.key} className={classes.rule} aria-label={texts.jobs(index + 1)}>
           {jobs.length > 1 && (
             <Group gap={8} justify="space-between" wrap="nowrap">
-              <span className="dim">{template.project ?? `Jobs ${index + 1}`}</span>
+              <span className="dim">{template.project ?? texts.jobs(index + 1)}</span>
               <ActionIcon
-                aria-label={`Remove jobs ${index + 1}`}
+                aria-label={texts.removeJobs(index + 1)}
                 onClick={() => fields.change({ jobs: jobs.filter(({ key }) => key !== template.key) })}
               >
                 <IconX size={14} />
@@ -51,7 +52,7 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
           leftSection={<IconPlus size={14} />}
           onClick={() => fields.change({ jobs: [...jobs, newTemplate()] })}
         >
-          Add jobs
+          {texts.addJobs}
         </Button>
       )}
     </Stack>
@@ -84,7 +85,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         fields={fields}
         name="args"
         kind="args"
-        title="Arguments"
+        title={texts.arguments}
         names={known.args}
         inherited={<InheritedRows fields={fields} kind="args" inherited={inherited} />}
         hint={
@@ -102,15 +103,15 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         }
       />
       <Fold
-        title="Several jobs"
-        summary={jobs > values.spiders.length ? `${plural(jobs, 'job')} per run` : 'argument sets, matrix'}
+        title={texts.severalJobs}
+        summary={jobs > values.spiders.length ? texts.jobPerRun2(jobs) : texts.argumentSetsMatrix}
         isWrong={fields.hasError('argSets', 'matrix')}
       >
         <Textarea
           {...fields.input('argSets')}
-          label="Argument sets"
-          description="One job per line, added to the arguments above"
-          placeholder={'region=eu page=1\nregion=us page=1'}
+          label={texts.argumentSets}
+          description={texts.oneJobPerLineAddedTo}
+          placeholder={texts.regionEuPage1RegionUs}
           autosize
           minRows={2}
           maxRows={12}
@@ -120,37 +121,37 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           fields={fields}
           name="matrix"
           kind="args"
-          title="Matrix"
-          hint="One job for every combination of these values. Separate values with commas."
+          title={texts.matrix}
+          hint={texts.oneJobForEveryCombinationOf}
           names={known.args}
         />
       </Fold>
       <WhereFields fields={fields} nodes={nodes} inherited={inherited} of="template" />
       <Fold
-        title="Settings, limits, retry"
+        title={texts.settingsLimitsRetry}
         isWrong={fields.hasError('settings', 'limits', 'retry')}
         summary={
           joinFacts(
             values.settings.length > 0 && plural(values.settings.length, 'setting'),
             limits.success && describeLimits(limits.data),
             retry.success && describeRetry(retry.data)
-          ) || 'project settings'
+          ) || texts.projectSettings
         }
       >
         <ValueRows
           fields={fields}
           name="settings"
           kind="settings"
-          title="Settings"
+          title={texts.settings}
           names={known.settings}
           inherited={<InheritedRows fields={fields} kind="settings" inherited={inherited} />}
         />
         <fieldset>
-          <legend className={form.label}>Limits</legend>
+          <legend className={form.label}>{texts.limits}</legend>
           <LimitsFields fields={fields.within('limits')} inherited={ofProject?.limits ?? null} />
         </fieldset>
         <fieldset>
-          <legend className={form.label}>Retry</legend>
+          <legend className={form.label}>{texts.retry}</legend>
           <RetryFields fields={fields.within('retry')} inherited={ofProject?.retry ?? null} />
         </fieldset>
       </Fold>

@@ -6,6 +6,7 @@ import { plural } from '../../../ui/numbers.ts'
 import classes from './load.module.css'
 import type { LoadMinute } from './spread.ts'
 import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const HEIGHT = 210
 const TOP = 10
@@ -64,15 +65,15 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
     <figure className={classes.chart} ref={ref}>
       <figcaption>
         {shown === undefined
-          ? widest && `busiest: ${words(widest)}`
-          : `${words(shown)}${barMinutes > 1 ? `, the busiest minute of ${barMinutes}` : ''}`}
+          ? widest && texts.busiest(words(widest))
+          : `${words(shown)}${barMinutes > 1 ? texts.theBusiestMinuteOf(barMinutes) : ''}`}
       </figcaption>
       <svg
         width={width}
         height={HEIGHT}
         role="slider"
         tabIndex={0}
-        aria-label="Jobs started per minute. Press Enter for details"
+        aria-label={texts.jobsStartedPerMinutePressEnter}
         aria-valuemin={0}
         aria-valuemax={bars.length - 1}
         aria-valuenow={index ?? 0}
@@ -115,8 +116,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
   )
 }
 
-const words = ({ peak }: Bar) =>
-  `${minuteWords(peak.atMs)}: ${plural(peak.jobs, 'job')} of ${plural(peak.firings, 'schedule')}`
+const words = ({ peak }: Bar) => texts.jobOfSchedule(minuteWords(peak.atMs), peak.jobs, peak.firings)
 
 function HourTick({ atMs, x, width }: { atMs: number; x: number; width: number }) {
   const at = new Date(atMs)

@@ -7,7 +7,7 @@ import { useApi } from '../../../api/api.tsx'
 import { LOAD_HOURS, type LoadSearch } from '../../../state/search.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
-import { formatCount, plural } from '../../../ui/numbers.ts'
+import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
@@ -17,6 +17,7 @@ import classes from './load.module.css'
 import { MinutePane } from './minute-pane.tsx'
 import { crowdedMinutes, type LoadMinute } from './spread.ts'
 import { useSchedules, useSchedulesChanged } from './use-schedules.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -44,35 +45,34 @@ export function LoadScreen() {
     setNowMs(Date.now())
     void load.refetch()
   })
-  useKeys('Load', [{ key: 'Escape', label: 'Close minute', run: () => go({ at: undefined }) }])
+  useKeys(texts.load, [{ key: 'Escape', label: texts.closeMinute, run: () => go({ at: undefined }) }])
   return (
     <div className={`${classes.layout} grow`}>
       <PanelsScreen>
         <ScreenHead
-          title="Schedules"
+          title={texts.schedules}
           views={<SchedulesTabs />}
           note={load.data && <Summary {...load.data} hours={hours} />}
         />
-        <QueryState query={load} what="the load of schedules" rows={10}>
+        <QueryState query={load} what={texts.theLoadOfSchedules} rows={10}>
           {({ slots, minutes }) =>
             minutes.length === 0 ? (
               <EmptyState
                 icon={<IconChartBar size={32} stroke={1.3} />}
-                title={total === 0 ? 'No schedules yet' : `No runs in the next ${HOURS_WORDS[hours]}`}
-                action={<LinkButton to="/schedules">Schedules</LinkButton>}
+                title={total === 0 ? texts.noSchedulesYet : texts.noRunsInTheNext(HOURS_WORDS[hours])}
+                action={<LinkButton to="/schedules">{texts.schedules}</LinkButton>}
               >
-                This chart shows how many jobs the schedules will start in each minute, compared with the slots of the
-                fleet.
+                {texts.thisChartShowsHowManyJobs}
               </EmptyState>
             ) : (
               <>
                 <Panel
-                  title="Jobs started per minute"
-                  note={`${slots === 0 ? 'no slots' : plural(slots, 'slot')} · times of ${localZone()}`}
+                  title={texts.jobsStartedPerMinute}
+                  note={`${slots === 0 ? texts.noSlots : plural(slots, 'slot')} · times of ${localZone()}`}
                   aside={
                     <SegmentedControl
                       size="xs"
-                      aria-label="Time range"
+                      aria-label={texts.timeRange}
                       value={String(hours)}
                       onChange={(value) =>
                         go({ hours: LOAD_HOURS.find((each) => String(each) === value), at: undefined })
@@ -112,7 +112,7 @@ export function LoadScreen() {
 
 function Summary({ minutes, hours }: { minutes: readonly LoadMinute[]; hours: keyof typeof HOURS_WORDS }) {
   const jobs = minutes.reduce((sum, minute) => sum + minute.jobs, 0)
-  return `${plural(jobs, 'job')} in the next ${HOURS_WORDS[hours]}`
+  return texts.jobInTheNext(jobs, HOURS_WORDS[hours])
 }
 
 interface CrowdedProps {
@@ -128,9 +128,9 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   // A full bar means that every slot is taken.
   const most = Math.max(slots, crowded[0]?.jobs ?? 1)
   return (
-    <Panel title="Busiest minutes" note="minutes with several schedules" flush>
+    <Panel title={texts.busiestMinutes} note={texts.minutesWithSeveralSchedules} flush>
       {crowded.length === 0 ? (
-        <p className={`${classes.none} dim`}>No schedules run in the same minute.</p>
+        <p className={`${classes.none} dim`}>{texts.noSchedulesRunInTheSame}</p>
       ) : (
         <ul className={classes.crowded}>
           {crowded.map((minute) => (
@@ -144,9 +144,9 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
                   />
                 </span>
                 <span className={classes.many}>{plural(minute.jobs, 'job')}</span>
-                <span className={`dim ${classes.of}`}>of {plural(minute.firings, 'schedule')}</span>
+                <span className={`dim ${classes.of}`}>{texts.ofSchedule(minute.firings)}</span>
                 <span className={`${minute.jobs > slots ? 'tone-wait' : 'faint'} ${classes.fits}`}>
-                  {minute.jobs > slots ? `${formatCount(minute.jobs - slots)} wait for a slot` : 'fits'}
+                  {minute.jobs > slots ? texts.waitForASlot(minute.jobs - slots) : 'fits'}
                 </span>
               </button>
             </li>

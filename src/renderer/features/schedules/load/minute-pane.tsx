@@ -14,6 +14,7 @@ import classes from './load.module.css'
 import { jobsOf } from '../schedule-words.ts'
 import { firesIn, type LoadMinute } from './spread.ts'
 import { SpreadDialog } from './spread-dialog.tsx'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /** How many schedules missing from the list are loaded one by one. */
 const READ_MAX = 200
@@ -54,22 +55,22 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const jobs = crowd.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
   const waits = jobs - load.slots
   return (
-    <DetailPane label="Minute">
+    <DetailPane label={texts.minute}>
       <PaneHead what="minute" onClose={onClose}>
         <h2>{minuteWords(atMs)}</h2>
       </PaneHead>
-      <QueryState query={moments} what="what runs in that minute" rows={4}>
+      <QueryState query={moments} what={texts.whatRunsInThatMinute} rows={4}>
         {() => (
           <>
             <p>
-              {crowd.length === 0 ? 'No more runs in this minute.' : null}
+              {crowd.length === 0 ? texts.noMoreRunsInThisMinute : null}
               {crowd.length > 0 && (
                 <>
                   {plural(crowd.length, 'schedule')} {crowd.length === 1 ? 'starts' : 'start'} {plural(jobs, 'job')};{' '}
                   {waits > 0 ? (
-                    <span className="tone-wait">{plural(waits, 'job')} of them wait for a slot.</span>
+                    <span className="tone-wait">{texts.jobOfThemWaitForA(waits)}</span>
                   ) : (
-                    `the fleet has ${plural(load.slots, 'slot')}.`
+                    texts.theFleetHasSlot(load.slots)
                   )}
                 </>
               )}
@@ -81,7 +82,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                 leftSection={<IconArrowsSplit2 size={14} />}
                 onClick={() => setSpreading(true)}
               >
-                Spread…
+                {texts.spread}
               </Button>
             )}
             <Flex component="ul" direction="column" gap={10} className={classes.paneRows}>
@@ -97,7 +98,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                 </li>
               ))}
             </Flex>
-            {unnamed > 0 && <p className="dim">and {plural(unnamed, 'schedule')} more</p>}
+            {unnamed > 0 && <p className="dim">{texts.andScheduleMore(unnamed)}</p>}
           </>
         )}
       </QueryState>

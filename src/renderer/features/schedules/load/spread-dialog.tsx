@@ -11,6 +11,7 @@ import { minuteWords } from './load-chart.tsx'
 import classes from './load.module.css'
 import { jobsOf } from '../schedule-words.ts'
 import { type LoadMinute, planSpread, type SpreadPlan } from './spread.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const WINDOWS = [10, 20, 30, 59]
 
@@ -46,7 +47,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
     }
     setBusy(false)
     if (moved.length > 0)
-      notifyUndo(`${plural(moved.length, 'schedule')} moved away from ${minuteWords(atMs)}`, async () => {
+      notifyUndo(texts.scheduleMovedAwayFrom(moved.length, minuteWords(atMs)), async () => {
         for (const schedule of moved)
           await client.schedules.update({ ...ScheduleSettings.parse(schedule), id: schedule.id })
       })
@@ -55,11 +56,11 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
   }
 
   return (
-    <Dialog opened onClose={onClose} title={`Spread ${minuteWords(atMs)}`} size={620}>
+    <Dialog opened onClose={onClose} title={texts.spread2(minuteWords(atMs))} size={620}>
       <Stack gap={12}>
         <Group align="flex-end" gap="12px 18px">
           <NumberInput
-            label="Maximum jobs per minute"
+            label={texts.maximumJobsPerMinute}
             min={1}
             max={100_000}
             allowDecimal={false}
@@ -67,23 +68,23 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             onChange={(value) => setMostJobs(Math.max(1, Number(value) || 1))}
           />
           <ChoiceField
-            label="Maximum shift"
+            label={texts.maximumShift}
             value={String(windowMinutes)}
             onChange={(value) => setWindowMinutes(Number(value))}
-            data={WINDOWS.map((each) => ({ value: String(each), label: `${each} min` }))}
+            data={WINDOWS.map((each) => ({ value: String(each), label: texts.min(each) }))}
           />
         </Group>
         <BeforeAfter plan={plan} slots={load.slots} />
         <p role="status">
           {plan.moves.length === 0
-            ? 'No schedules need to move.'
+            ? texts.noSchedulesNeedToMove
             : `${plural(plan.moves.length, 'schedule')} of ${crowd.length} ${plan.moves.length === 1 ? 'is' : 'are'} moved; then at most ${plural(peak, 'job')} start in one minute.`}
-          {peak > mostJobs && ' A better spread is not possible within this range.'}
+          {peak > mostJobs && texts.aBetterSpreadIsNotPossible}
         </p>
         <PlanRows plan={plan} atMs={atMs} />
         {failed.length > 0 && (
           <div className={`${classes.failed} notice-bad`} role="alert">
-            <strong>{plural(failed.length, 'schedule')} could not be moved</strong>
+            <strong>{texts.scheduleCouldNotBeMoved(failed.length)}</strong>
             {failed.map(({ name, text }) => (
               <p key={name}>
                 {name}: {text}
@@ -91,13 +92,11 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             ))}
           </div>
         )}
-        <p className="dim">
-          All runs of these schedules move, not only this one. To delay only the start, set a jitter instead.
-        </p>
+        <p className="dim">{texts.allRunsOfTheseSchedulesMove}</p>
         <DialogFoot>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{texts.cancel}</Button>
           <Button variant="filled" loading={isBusy} disabled={plan.moves.length === 0} onClick={() => void spread()}>
-            {plan.moves.length === 0 ? 'Move' : `Move ${plural(plan.moves.length, 'schedule')}`}
+            {plan.moves.length === 0 ? texts.move : texts.moveSchedule(plan.moves.length)}
           </Button>
         </DialogFoot>
       </Stack>
@@ -115,7 +114,7 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
   return (
     <Stack gap={8} className={`${classes.beforeAfter} box`}>
       {rows.map(({ word, jobs }) => (
-        <div key={word} role="img" aria-label={`${word}: at most ${plural(Math.max(...jobs), 'job')} in one minute`}>
+        <div key={word} role="img" aria-label={texts.atMostJobInOneMinute(word, Math.max(...jobs))}>
           <span className="dim">{word}</span>
           <Flex component="span" align="flex-end" gap={2} h={44} className={classes.minis}>
             {jobs.map((count, minute) => (
@@ -124,7 +123,7 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
                 className={count > slots ? 'tone-wait' : 'tone-run'}
                 style={{ height: count === 0 ? 1 : `${(count / most) * 100}%` }}
                 data-none={count === 0 || undefined}
-                title={`+${minute} min: ${plural(count, 'job')}`}
+                title={texts.minJob(minute, count)}
               />
             ))}
           </Flex>
@@ -139,7 +138,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
   const time = (minutes: number) =>
     new Date(atMs + minutes * 60_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   return (
-    <ul className={`${classes.plan} box`} aria-label="Moved schedules">
+    <ul className={`${classes.plan} box`} aria-label={texts.movedSchedules}>
       {plan.moves.map(({ schedule, minutes, settings }) => (
         <li key={schedule.id}>
           <span className="ellipsis">{schedule.name}</span>
@@ -154,7 +153,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
       {plan.stays.map(({ schedule, why }) => (
         <li key={schedule.id} className="dim">
           <span className="ellipsis">{schedule.name}</span>
-          <span>stays</span>
+          <span>{texts.stays}</span>
           <span className="ellipsis" title={why ?? undefined}>
             {why === null ? plural(jobsOf(schedule.jobs), 'job') : why}
           </span>
@@ -168,6 +167,6 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
 function changedRules(schedule: Schedule, settings: ScheduleSettings): string {
   return settings.rules
     .filter((rule, index) => JSON.stringify(rule) !== JSON.stringify(schedule.rules[index]))
-    .map((rule) => (rule.kind === 'cron' ? rule.expression : rule.kind === 'interval' ? 'its anchor' : 'once'))
+    .map((rule) => (rule.kind === 'cron' ? rule.expression : rule.kind === 'interval' ? texts.itsAnchor : 'once'))
     .join('; ')
 }

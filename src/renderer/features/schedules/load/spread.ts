@@ -3,6 +3,7 @@ import { NICKNAMES, readCron } from '../../../../shared/calendar/cron-fields.ts'
 import { occurrencesToShow, problemOfTiming } from '../../../../shared/calendar/index.ts'
 import { type Schedule, type ScheduleRule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { jobsOf } from '../schedule-words.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MINUTE_MS = 60_000
 const OFTEN_WITHIN_MS = 12 * 3_600_000
@@ -27,9 +28,9 @@ export function shiftRule(rule: ScheduleRule, minutes: number): { rule: Schedule
   if (rule.kind === 'interval') return { rule: { ...rule, anchorMs: rule.anchorMs + minutes * MINUTE_MS } }
   const fields = (NICKNAMES[rule.expression.trim().toLowerCase()] ?? rule.expression).trim().split(/\s+/)
   const values = readCron(rule.expression).minutes
-  if (values.length === 60) return { why: 'runs every minute' }
+  if (values.length === 60) return { why: texts.runsEveryMinute }
   const moved = values.map((value) => value + minutes)
-  if (moved.some((value) => value < 0 || value > 59)) return { why: 'would leave its hour' }
+  if (moved.some((value) => value < 0 || value > 59)) return { why: texts.wouldLeaveItsHour }
   fields[fields.length - 5] = writeMinutes(moved)
   return { rule: { ...rule, expression: fields.join(' ') } }
 }
@@ -52,7 +53,7 @@ export function shiftSchedule(
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
   // Exclusions name times too: a moved rule would no longer match them, and excluded runs would happen.
-  if (schedule.excludedCrons.length > 0) return { why: 'has exclusions by expression, which would no longer fit' }
+  if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusionsByExpressionWhich }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
     const moved = firesIn({ ...schedule, rules: [rule] }, atMs) ? shiftRule(rule, minutes) : { rule }
@@ -61,7 +62,7 @@ export function shiftSchedule(
   }
   const settings = ScheduleSettings.parse({ ...schedule, rules })
   const problem = problemOfTiming(settings)
-  return problem === null ? { settings } : { why: `cannot be moved: ${problem}` }
+  return problem === null ? { settings } : { why: texts.cannotBeMoved(problem) }
 }
 
 /**

@@ -7,7 +7,6 @@ import { useMemo, useState } from 'react'
 import type { Firing } from '../../../../shared/contract/index.ts'
 import { shortId } from '../../../../shared/ids.ts'
 import { useApi } from '../../../api/api.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { ListScreen, usePages, PAGED } from '../../../ui/list-screen.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
@@ -19,6 +18,7 @@ import { SchedulesTabs } from '../schedules-tabs.tsx'
 import classes from '../schedules-screen.module.css'
 import { localZone } from '../../../ui/moment.ts'
 import { formatMoment } from '../zoned-time.ts'
+import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const STATES = {
   'Missed or failed': ['missed', 'failed'],
@@ -60,23 +60,23 @@ export function MissedScreen() {
   const count = rows.reduce((sum, firing) => sum + firing.count, 0)
   return (
     <ListScreen
-      title="Schedules"
-      keysTitle="Missed runs"
+      title={texts.schedules}
+      keysTitle={texts.missedRuns}
       views={<SchedulesTabs />}
-      note={firings.data && (count === 0 ? 'no missed runs' : `${plural(count, 'run')} missed, skipped or failed`)}
+      note={firings.data && (count === 0 ? texts.noMissedRuns : texts.runMissedSkippedOrFailed(count))}
       actions={
         <SegmentedControl
           className={classes.filter}
-          aria-label="Run filter"
+          aria-label={texts.runFilter}
           value={shown}
           onChange={setShown}
           data={Object.keys(STATES) as Shown[]}
         />
       }
       query={firings}
-      what="what was missed"
+      what={texts.whatWasMissed}
       table={{
-        label: 'Missed runs',
+        label: texts.missedRuns,
         rows,
         rowId,
         columns,
@@ -84,9 +84,8 @@ export function MissedScreen() {
         onOpen: ({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } }),
         onEndReached: loadMore,
         empty: (
-          <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title="No missed runs">
-            Runs that did not take place are listed here with the reason: Scrapdeck was not running, the machine was
-            asleep, the clock changed, or the previous run was still live.
+          <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title={texts.noMissedRuns2}>
+            {texts.runsThatDidNotTakePlace}
           </EmptyState>
         )
       }}
@@ -103,7 +102,7 @@ function narrowColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
   return [
     {
       id: 'all',
-      header: 'Missed runs and reasons',
+      header: texts.missedRunsAndReasons,
       width: 'minmax(0, 1fr)',
       cell: (firing) => (
         <Flex component="span" direction="column" gap={3} className={classes.missed}>
@@ -128,7 +127,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
   return [
     {
       id: 'state',
-      header: 'What',
+      header: texts.what,
       width: '124px',
       sortBy: ({ state }) => state,
       cell: (firing) => (
@@ -140,7 +139,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'schedule',
-      header: 'Schedule',
+      header: texts.schedule3,
       width: 'minmax(110px, 1fr)',
       sortBy: ({ scheduleId }) => nameOf(scheduleId),
       cell: ({ scheduleId }) => (
@@ -156,18 +155,18 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'moment',
-      header: 'Scheduled for',
+      header: texts.scheduledFor,
       width: '140px',
       sortBy: ({ nominalMs }) => nominalMs,
       cell: ({ nominalMs, scheduleId }) => (
-        <span title={`${zoneOf(scheduleId)}; here ${formatInstant(nominalMs)}`}>
+        <span title={texts.here(zoneOf(scheduleId), formatInstant(nominalMs))}>
           {formatMoment(nominalMs, zoneOf(scheduleId), Date.now())}
         </span>
       )
     },
     {
       id: 'zone',
-      header: 'Zone',
+      header: texts.zone,
       width: 'minmax(112px, 0.7fr)',
       hideBelowPx: 760,
       sortBy: ({ scheduleId }) => zoneOf(scheduleId),
@@ -175,7 +174,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'ago',
-      header: 'Ago',
+      header: texts.ago,
       width: '70px',
       hideBelowPx: 520,
       sortBy: ({ nominalMs }) => nominalMs,
@@ -183,7 +182,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'why',
-      header: 'Why',
+      header: texts.why,
       width: 'minmax(200px, 2.6fr)',
       hideBelowPx: 620,
       cell: (firing) => (

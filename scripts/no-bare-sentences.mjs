@@ -1,0 +1,83 @@
+/**
+ * A rule for oxlint: the UI shows no text that is not in the catalogue. A text is what JSX shows, and a string that looks
+ * like one: it begins with a capitalized word, or has two words in a row. Its option is the message.
+ */
+const TEXT = /^[^\w]*[A-Z][a-z]+(?:[\s.,:;…?!’)]|$)|[A-Za-z’]{2,}[.,:;]? [A-Za-z’]{2,}/
+const WORDS_IN_TEMPLATE = /[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/
+/** Values of `KeyboardEvent.key`, and names of HTTP. */
+const NO_TEXTS =
+  /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod)$/
+/** Attributes whose values nobody reads. */
+const NO_TEXT_ATTRIBUTES =
+  /^(?:class\w*|style|styles|key|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
+
+/** @typedef {{ type: string, parent: Node, [name: string]: any }} Node */
+
+/** @param {Node} node @returns {boolean} */
+function isRead(node) {
+  const { parent } = node
+  switch (parent.type) {
+    case 'ImportDeclaration':
+    case 'ImportExpression':
+    case 'ExportNamedDeclaration':
+    case 'ExportAllDeclaration':
+    case 'TSLiteralType':
+    case 'TSExternalModuleReference':
+    case 'SwitchCase':
+    case 'TaggedTemplateExpression':
+      return false
+    case 'BinaryExpression':
+      return parent.operator === '+'
+    case 'MemberExpression':
+      return parent.property !== node
+    case 'Property':
+      return parent.key !== node
+    // What only a developer reads.
+    case 'NewExpression':
+      return !/^(?:Type|Range)?Error$/.test(parent.callee.name)
+    default:
+      return !isUnreadAttribute(parent)
+  }
+}
+
+/** @param {Node} node @returns {boolean} */
+function isUnreadAttribute(node) {
+  for (let at = node; at !== null && at !== undefined; at = at.parent) {
+    if (at.type === 'JSXAttribute') return NO_TEXT_ATTRIBUTES.test(at.name.name ?? '')
+    if (at.type === 'Property' && !at.computed) return NO_TEXT_ATTRIBUTES.test(at.key.name ?? '')
+    if (/Statement|Function|Declarat/.test(at.type)) return false
+  }
+  return false
+}
+
+export default {
+  meta: { name: 'scrapdeck-texts' },
+  rules: {
+    'no-bare-sentences': {
+      meta: { type: 'problem', schema: [{ type: 'string' }] },
+      /** @param {{ options: string[], report(found: { node: object, message?: string }): void }} context */
+      create(context) {
+        /** @param {Node} node */
+        const report = (node) => context.report({ node, message: context.options[0] })
+        return {
+          /** @param {Node} node */
+          JSXText(node) {
+            if (/[A-Za-z]{2,}/.test(node.value)) report(node)
+          },
+          /** @param {Node} node */
+          Literal(node) {
+            if (typeof node.value !== 'string' || !TEXT.test(node.value) || NO_TEXTS.test(node.value)) return
+            if (isRead(node)) report(node)
+          },
+          /** @param {Node} node */
+          TemplateLiteral(node) {
+            const words = node.quasis.some((/** @type {Node} */ quasi) =>
+              WORDS_IN_TEMPLATE.test(quasi.value.cooked ?? '')
+            )
+            if (words && isRead(node)) report(node)
+          }
+        }
+      }
+    }
+  }
+}

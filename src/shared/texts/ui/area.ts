@@ -1,0 +1,18 @@
+import { createElement, Fragment, type ReactNode } from 'react'
+
+/** The texts of one language by area, `{ jobs: {…} }`. What it leaves out stays English. */
+export type Language = Readonly<Record<string, object>>
+
+let language: Language = {}
+
+/** Runs before any area is loaded: an area reads its language once, and so may constants that are made of texts. */
+export function setLanguage(chosen: Language): void {
+  language = chosen
+}
+
+/** The texts of one area of the UI in the chosen language. `english` has them all, with the types of their parameters. */
+export const area = <T extends object>(name: string, english: T): T => ({ ...english, ...language[name] })
+
+/** A sentence with elements in it, in the order of its language: rich`Sent to ${<b>eu-1</b>} as ${name}.` */
+export const rich = (words: TemplateStringsArray, ...pieces: readonly ReactNode[]): ReactNode =>
+  createElement(Fragment, null, ...words.flatMap((word, index) => [word, pieces[index]]))

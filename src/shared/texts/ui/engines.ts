@@ -1,0 +1,46 @@
+import { area } from './area.ts'
+
+export const texts = area('engines', {
+  leader: 'Leader',
+  follower: 'Follower',
+  silent: 'Silent',
+  engine: (name: string) => `Engine ${name}`,
+  drained: 'drained',
+  itAnswersButDoesNotLead: 'It answers, but does not lead until you undrain it or it restarts',
+  thisPage: 'this page',
+  thisPageTalksToThisEngine: 'This page talks to this engine',
+  takingOver: 'taking over…',
+  version: (version: string) => `version ${version}`,
+  localNode: 'local node',
+  itRunsSpidersItselfAsA: 'It runs spiders itself, as a node under its name',
+  handOver: 'Hand over…',
+  handOverTo: (name: string) => `Hand over to ${name}`,
+  undrain: 'Undrain',
+  drain: 'Drain…',
+  drain2: 'Drain',
+  itLeadsNowSoItHands: (WHAT_A_HANDOVER_DOES: string) =>
+    `It leads now, so it hands over to another engine first. ${WHAT_A_HANDOVER_DOES} It goes on answering, and does not lead again until you undrain it or it restarts.`,
+  drain3: (name: string) => `Drain ${name}?`,
+  isDrained: (name: string) => `${name} is drained.`,
+  canLeadAgain: (name: string) => `${name} can lead again.`,
+  drain4: (id: string) => `drain ${id}`,
+  itLeadsAlready: 'It leads already',
+  itDoesNotRespond: 'It does not respond',
+  itIsDrainedLetItLead: 'It is drained: let it lead again first',
+  noOtherEngineCouldLeadStart: 'No other engine could lead: start or undrain one first',
+  engines: 'Engines',
+  theEngines: 'the engines',
+  oneEngine: 'One engine',
+  onThisDatabase: 'On this database',
+  theEnginesRunDifferentVersions: (value: string) =>
+    `The engines run different versions (${value}). Finish the update: the followers first, then hand over.`,
+  leaders: 'Leaders',
+  newestFirst: 'newest first',
+  now: 'now',
+  docsScalingMd: 'docs/scaling.md',
+  severalEngines: 'Several engines',
+  forASecondOrTwoRequests:
+    'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.',
+  handOverTo2: (name: string) => `Hand over to ${name}?`,
+  handOver2: 'Hand over'
+})
