@@ -9,6 +9,7 @@ import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-store.ts'
+import { say } from '../../src/shared/texts/message.ts'
 import type { NewFiring, StoredSchedule } from '../../src/engine/model/records.ts'
 import { aNewJob } from '../../src/engine/testing/builders.ts'
 import type { Figure } from '../figure.ts'
@@ -72,7 +73,7 @@ const newJobId = createJobIds(systemClock, systemRandom)
 
 function firingOf(scheduleId: string, round: number): NewFiring {
   const nominalMs = Date.now() - round * DAY_MS
-  const told = { origin: 'tick', state: 'fired', reason: 'on_time', text: 'on time' } as const
+  const told = { origin: 'tick', state: 'fired', reason: 'on_time', message: say('firing.on_time') } as const
   const jobs = [aNewJob({ id: newJobId(), scheduleId, nominalMs })]
   return {
     scheduleId: aScheduleId(scheduleId),

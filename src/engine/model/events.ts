@@ -29,12 +29,14 @@ export function firingEventData(
     state,
     reason,
     text,
+    code,
+    params,
     count,
     jobIds
   }: Omit<Firing, 'id' | 'outcome' | 'durationMs'>,
   { name }: Pick<ScheduleSettings, 'name'>
 ) {
-  return { schedule: { id, name }, firing: { nominalMs, origin, state, reason, text, count, jobIds } }
+  return { schedule: { id, name }, firing: { nominalMs, origin, state, reason, text, code, params, count, jobIds } }
 }
 
 export function pausedEventData(schedule: {

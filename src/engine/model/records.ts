@@ -2,6 +2,7 @@ import type { TimelineEntry } from './attempt-change.ts'
 import type { ProjectBounds, Protection } from './retention.ts'
 import type {
   Alert,
+  ALERT_CODES,
   AlertChannelId,
   AlertDigest,
   AlertId,
@@ -52,7 +53,7 @@ import type {
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
-import type { Message } from '../../shared/texts/message.ts'
+import { type Message, plain, say } from '../../shared/texts/message.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
 
@@ -231,7 +232,9 @@ export interface Retention {
 export const jobIdBytesOf = (firings: readonly Pick<Firing, 'jobIds'>[]): number =>
   firings.reduce((sum, { jobIds }) => sum + JSON.stringify(jobIds).length, 0)
 
-export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
+type Derived = 'id' | 'jobIds' | 'outcome' | 'durationMs' | 'text' | 'code' | 'params'
+export interface NewFiring extends Omit<Firing, Derived> {
+  message: Message
   backfillId: string | null
   jobs: NewJob[]
   /** The schedule's new `doneUntilMs`; null: unchanged. */
@@ -443,7 +446,8 @@ export interface StoredWebhook extends NewWebhook {
 }
 
 /** One alert (engine/monitoring/alerts) from its first sign until the notice of its end has been delivered. */
-export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
+/** `subject` and `text`: encoded messages (shared/texts). */
+export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
   /** Identifies the watched thing, as in its signals. */
   key: string
   /** `calming`: the breach is over but was too frequent lately: users still see the alert as firing. */
@@ -484,7 +488,7 @@ export interface AlertWrite {
   messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
 }
 
-/** A recorded signal that no other table keeps (engine/monitoring/alerts/past). */
+/** A recorded signal that no other table keeps (engine/monitoring/alerts/past), with encoded texts. */
 export interface StoredAlertFact {
   watch: AlertWatch
   key: string
@@ -616,6 +620,20 @@ export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' 
   }
   return bytes
 }
+
+/** Without a code, the reason is text from Scrapy, or from before there were codes. */
+export function reasonOf({
+  reason,
+  reasonCode: code,
+  reasonParams: params = {}
+}: Pick<Job, 'reason' | 'reasonCode' | 'reasonParams'>): Message | null {
+  if (code !== undefined) return { code, params } as Message
+  return reason === null ? null : plain(reason)
+}
+
+/** The line that killed the run, or why it ended. */
+export const whyFailed = (job: Pick<StoredJob, 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams'>): Message =>
+  job.killingLine === null ? (reasonOf(job) ?? say('reason.unknown')) : plain(job.killingLine)
 
 /** Names the log of an attempt. */
 export interface LogKey {

@@ -1,5 +1,6 @@
 import type { Backfill, JobId, Occurrence, ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { say } from '../../shared/texts/message.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { NewFiring, StoredBackfill, StoredFiring } from '../model/records.ts'
@@ -224,12 +225,13 @@ export class Backfills {
   async #make({ stored, moments }: ScheduleState, { id, mayGoFirst }: StoredBackfill, nominalMs: number) {
     const nowMs = this.#parts.clock.nowMs()
     const asked = { nominalMs, origin: 'backfill', backfillId: id, doneUntilMs: null } as const
-    const fired: FiringRequest = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
+    const fired: FiringRequest = { ...asked, reason: 'backfill', message: say('firing.backfill'), after: [] }
     try {
       return await makeFiring(mayGoFirst ? stored : inTurn(stored), moments, fired, { maker: this.#parts, nowMs })
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
-      const failure = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const
+      const message = say('firing.refused', { error: error.message })
+      const failure = { state: 'failed', reason: 'refused', message } as const
       const firing: NewFiring = { ...asked, ...failure, scheduleId: stored.id, atMs: nowMs, count: 1, jobs: [] }
       return { firing, weight: 0 }
     }

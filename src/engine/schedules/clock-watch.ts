@@ -1,7 +1,7 @@
 import { formatDuration } from '../../shared/time.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Cause } from './fates.ts'
+import type { LateCause } from '../../shared/texts/en-schedules.ts'
 
 /** Longest sleep of the scheduler, and so the longest delay until a machine sleep or a clock change is detected. */
 export const SLEEP_MAX_MS = 30_000
@@ -46,7 +46,7 @@ export class ClockWatch {
   }
 
   /** Why a moment that was due then is judged late. */
-  causeOf(dueMs: number): Cause {
+  causeOf(dueMs: number): LateCause {
     if (dueMs < this.#startedAtMs) return 'stopped'
     return dueMs <= this.#jumpedAtMs ? 'clock' : 'busy'
   }

@@ -1,6 +1,8 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
+import type { LateCause } from '../../shared/texts/en-schedules.ts'
+import { encode, say } from '../../shared/texts/message.ts'
 import type { NewFiring } from '../model/records.ts'
-import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
+import { decideOverlap, type Fate, type LiveFiring } from './fates.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'
 import { WEIGHT_AT_ONCE } from './template.ts'
@@ -8,7 +10,7 @@ import { type DecidedFirings, judgeDue, type ScheduleState } from './schedule-st
 
 interface Surroundings {
   nowMs: number
-  cause: Cause
+  cause: LateCause
   /** The engine has just started and may not know yet what nodes have: retry if something is not found. */
   isSettling: boolean
   live: Pick<LiveJobs, 'readFirings'>
@@ -32,8 +34,8 @@ export async function decideFirings(
   for (const fate of fates) {
     if (fate.state !== 'fired') add(withoutJobs(fate, fate))
     else if (maxRuns !== null && runCount >= maxRuns) {
-      const text = `It had reached its limit of ${maxRuns} runs`
-      add(withoutJobs(fate, { state: 'skipped', reason: 'max_runs', text }))
+      const message = say('firing.max_runs', { runs: maxRuns })
+      add(withoutJobs(fate, { state: 'skipped', reason: 'max_runs', message }))
     } else {
       running ??= overlap === 'allow' ? [] : await live.readFirings(stored.id)
       await fire(fate, running)
@@ -52,14 +54,20 @@ export async function decideFirings(
     const nominalMs = fate.nominalMs[0]!
     const decision = decideOverlap(overlap, before)
     if (decision.kind === 'skip') {
-      return add(withoutJobs(fate, { state: 'skipped', reason: 'overlap', text: decision.text }))
+      return add(withoutJobs(fate, { state: 'skipped', reason: 'overlap', message: decision.message }))
     }
     const { after, cancel } = decision
     const isBuffered = after.length > 0 && cancel.length === 0
     const asked = {
       ...{ nominalMs, origin: 'tick' as const, backfillId: null, after, doneUntilMs: nominalMs },
       reason: isBuffered ? ('buffered' as const) : fate.reason,
-      text: after.length === 0 ? fate.text : `${fate.text}; ${waitWords(before, cancel.length > 0)}`
+      message:
+        after.length === 0
+          ? fate.message
+          : say(isBuffered ? 'firing.buffered' : 'firing.cancels', {
+              fired: fate.message,
+              runOfMs: before.at(-1)!.nominalMs
+            })
     }
     try {
       const { firing, weight } = await makeFiring(stored, state.moments, asked, { maker, nowMs })
@@ -69,31 +77,27 @@ export async function decideFirings(
       before.push({ nominalMs, jobIds: firing.jobs.map(({ id }) => id) })
       runCount += 1
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error)
       if (!isScrapdeckError(error) || (isSettling && error.code.endsWith('_NOT_FOUND'))) throw error
-      add(withoutJobs(fate, { state: 'failed', reason: 'refused', text: `No job was created: ${text}` }))
+      const message = say('firing.refused', { error: error.message })
+      add(withoutJobs(fate, { state: 'failed', reason: 'refused', message }))
     }
   }
 
   /** Merges consecutive rows that are alike, under the newest moment. */
   function add(row: NewFiring): void {
     const before = decided.firings.at(-1)
-    const isAlike = before?.state === row.state && before.reason === row.reason && before.text === row.text
+    const isAlike =
+      before?.state === row.state && before.reason === row.reason && encode(before.message) === encode(row.message)
     if (!isAlike) return void decided.firings.push(row)
     before.count += row.count
     before.nominalMs = row.nominalMs
     before.doneUntilMs = row.doneUntilMs
   }
 
-  function withoutJobs({ nominalMs }: Fate, result: Pick<NewFiring, 'state' | 'reason' | 'text'>): NewFiring {
-    const { state: fate, reason, text } = result
+  function withoutJobs({ nominalMs }: Fate, result: Pick<NewFiring, 'state' | 'reason' | 'message'>): NewFiring {
+    const { state: fate, reason, message } = result
     const newest = { nominalMs: nominalMs.at(-1)!, doneUntilMs: nominalMs.at(-1)!, count: nominalMs.length }
     const row = { scheduleId: stored.id, origin: 'tick', backfillId: null, atMs: nowMs } as const
-    return { ...row, ...newest, state: fate, reason, text, jobs: [] }
+    return { ...row, ...newest, state: fate, reason, message, jobs: [] }
   }
-}
-
-function waitWords(before: readonly LiveFiring[], areCancelled: boolean): string {
-  const run = `the run of ${isoWords(before.at(-1)!.nominalMs)}`
-  return areCancelled ? `cancels ${run} and starts when it ends` : `starts when ${run} ends`
 }

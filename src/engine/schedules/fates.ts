@@ -1,5 +1,7 @@
-import type { Firing, JobId, OverlapPolicy, ScheduleSettings } from '../../shared/contract/index.ts'
-import { formatDuration } from '../../shared/time.ts'
+import type { JobId, OverlapPolicy, ScheduleSettings } from '../../shared/contract/index.ts'
+import type { LateCause } from '../../shared/texts/en-schedules.ts'
+import { type Message, say } from '../../shared/texts/message.ts'
+import type { NewFiring } from '../model/records.ts'
 import type { Moment } from './moments.ts'
 
 /**
@@ -25,15 +27,7 @@ import type { Moment } from './moments.ts'
 /** A moment this late is still on time (busy event loop, service restart). Above the scheduler's longest sleep. */
 export const LATE_AFTER_MS = 60_000
 
-/** Why moments were judged late; selects the text for users. */
-export type Cause = 'stopped' | 'clock' | 'busy'
-const CAUSE_WORDS: Record<Cause, string> = {
-  stopped: 'Scrapdeck was not running',
-  clock: 'the machine slept or its clock was set ahead',
-  busy: 'the engine was busy'
-}
-
-export type Fate = Pick<Firing, 'reason' | 'text'> & {
+export interface Fate extends Pick<NewFiring, 'reason' | 'message'> {
   state: 'fired' | 'skipped' | 'missed'
   /** Ascending. More than one only if none of them fires; they then share one row. */
   nominalMs: number[]
@@ -48,7 +42,7 @@ type LateSettings = Pick<ScheduleSettings, 'catchUp' | 'catchUpWindowSeconds'>
 export function judgeMoments(
   moments: readonly Moment[],
   settings: LateSettings,
-  { nowMs, offsetMs, hasMore, cause }: { nowMs: number; offsetMs: number; hasMore: boolean; cause: Cause }
+  { nowMs, offsetMs, hasMore, cause }: { nowMs: number; offsetMs: number; hasMore: boolean; cause: LateCause }
 ): Fate[] {
   const newest = moments.findLast(({ isLeftOut }) => !isLeftOut)
   return joinAlike(moments.map(judge))
@@ -58,24 +52,29 @@ export function judgeMoments(
     const lateMs = nowMs - nominalMs - offsetMs
     const of = { nominalMs: [nominalMs] }
     if (isLeftOut) return leftOut(nominalMs)
-    const late = `${formatDuration(Math.round(lateMs / 1_000))} late: ${CAUSE_WORDS[cause]}`
+    const late = { seconds: Math.round(lateMs / 1_000), cause }
     if (lateMs <= LATE_AFTER_MS) {
-      return { ...of, state: 'fired', reason: 'on_time', text: lateMs < 1_000 ? 'On time' : late }
+      const message = lateMs < 1_000 ? say('firing.on_time') : say('firing.late', late)
+      return { ...of, state: 'fired', reason: 'on_time', message }
     }
     const missed = missedWhy(lateMs, moment === newest && !hasMore)
     if (missed !== null) return { ...of, state: 'missed', ...missed }
-    return { ...of, state: 'fired', reason: 'caught_up', text: `Caught up, ${late}` }
+    return { ...of, state: 'fired', reason: 'caught_up', message: say('firing.caught_up', late) }
   }
 
-  function missedWhy(lateMs: number, isNewest: boolean): Pick<Fate, 'reason' | 'text'> | null {
-    const why = `Missed while ${CAUSE_WORDS[cause]}`
-    if (lateMs > settings.catchUpWindowSeconds * 1_000) {
-      const text = `${why}; outside the catch-up window of ${formatDuration(settings.catchUpWindowSeconds)}`
-      return { reason: 'out_of_window', text }
+  function missedWhy(lateMs: number, isNewest: boolean): Pick<Fate, 'reason' | 'message'> | null {
+    const windowSeconds = settings.catchUpWindowSeconds
+    if (lateMs > windowSeconds * 1_000) {
+      return {
+        reason: 'out_of_window',
+        message: say('firing.out_of_window', { cause, windowSeconds, countedUntilMs: null })
+      }
     }
-    if (settings.catchUp === 'none') return { reason: 'catch_up_none', text: `${why}; catch-up is off` }
+    if (settings.catchUp === 'none') {
+      return { reason: 'catch_up_none', message: say('firing.catch_up_none', { cause }) }
+    }
     if (settings.catchUp === 'last' && !isNewest) {
-      return { reason: 'superseded', text: `${why}; only the last missed run is caught up` }
+      return { reason: 'superseded', message: say('firing.superseded', { cause }) }
     }
     return null
   }
@@ -86,14 +85,13 @@ export function pausedFates(moments: readonly Moment[]): Fate[] {
   return joinAlike(
     moments.map(({ nominalMs, isLeftOut }): Fate => {
       if (isLeftOut) return leftOut(nominalMs)
-      return { nominalMs: [nominalMs], state: 'skipped', reason: 'paused', text: 'The schedule was paused' }
+      return { nominalMs: [nominalMs], state: 'skipped', reason: 'paused', message: say('firing.paused') }
     })
   )
 }
 
 function leftOut(nominalMs: number): Fate {
-  const text = 'This local time does not exist on that day (clock change), so the run is skipped'
-  return { nominalMs: [nominalMs], state: 'skipped', reason: 'gap', text }
+  return { nominalMs: [nominalMs], state: 'skipped', reason: 'gap', message: say('firing.gap') }
 }
 
 function joinAlike(fates: Fate[]): Fate[] {
@@ -114,7 +112,7 @@ export interface LiveFiring {
 }
 
 export type OverlapDecision =
-  | { kind: 'skip'; text: string }
+  | { kind: 'skip'; message: Message }
   /** The new jobs wait until the jobs in `after` have ended; those in `cancel` are cancelled after the write. */
   | { kind: 'fire'; after: JobId[]; cancel: JobId[] }
 
@@ -126,23 +124,16 @@ export type OverlapDecision =
 export function decideOverlap(policy: OverlapPolicy, live: readonly LiveFiring[]): OverlapDecision {
   const all = live.flatMap(({ jobIds }) => jobIds)
   if (all.length === 0 || policy === 'allow') return { kind: 'fire', after: [], cancel: [] }
-  const running = `The run of ${isoWords(live[0]!.nominalMs)} had not ended`
+  const overlapped = { runOfMs: live[0]!.nominalMs, isAnotherWaiting: policy === 'queue_one' }
   switch (policy) {
     case 'skip':
-      return { kind: 'skip', text: running }
+      return { kind: 'skip', message: say('firing.overlap', overlapped) }
     case 'queue_one':
-      if (live.length > 1) return { kind: 'skip', text: `${running}, and another run was already waiting` }
+      if (live.length > 1) return { kind: 'skip', message: say('firing.overlap', overlapped) }
       return { kind: 'fire', after: all, cancel: [] }
     case 'queue_all':
       return { kind: 'fire', after: live.at(-1)!.jobIds, cancel: [] }
     case 'cancel_running':
       return { kind: 'fire', after: all, cancel: all }
   }
-}
-
-/** A time as text, independent of locale and zone: `2026-11-21 11:00 UTC`. */
-export function isoWords(atMs: number): string {
-  const iso = new Date(atMs).toISOString()
-  const seconds = atMs % 60_000 === 0 ? '' : iso.slice(16, 19)
-  return `${iso.slice(0, 10)} ${iso.slice(11, 16)}${seconds} UTC`
 }

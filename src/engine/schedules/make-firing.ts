@@ -1,4 +1,4 @@
-import type { Firing, JobId, RunItem, RunTemplate, ScheduleId } from '../../shared/contract/index.ts'
+import type { JobId, RunItem, RunTemplate, ScheduleId } from '../../shared/contract/index.ts'
 import type { NewFiring, NewJob, StoredSchedule } from '../model/records.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { FireTimes } from './moments.ts'
@@ -17,7 +17,7 @@ export interface JobMaker {
   openTemplate(template: RunTemplate): Promise<RunTemplate>
 }
 
-export type FiringRequest = Pick<Firing, 'nominalMs' | 'origin' | 'reason' | 'text'> & {
+export type FiringRequest = Pick<NewFiring, 'nominalMs' | 'origin' | 'reason' | 'message'> & {
   backfillId: string | null
   /** Jobs that the new jobs must wait for. */
   after: JobId[]

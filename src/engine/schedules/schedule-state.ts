@@ -1,8 +1,10 @@
 import { TimingTooCostly } from '../../shared/calendar/index.ts'
 import type { JobId } from '../../shared/contract/index.ts'
+import type { LateCause } from '../../shared/texts/en-schedules.ts'
+import { say } from '../../shared/texts/message.ts'
 import type { NewFiring, StoredSchedule } from '../model/records.ts'
 import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
-import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
+import { type Fate, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, FireTimes, type Moment } from './moments.ts'
 
 /** A schedule as the scheduler holds it in memory. */
@@ -122,7 +124,7 @@ function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, until
 /** The fates of due moments, a limited number per call. `doneUntilMs`: how far they reach. */
 export function judgeDue(
   state: ScheduleState,
-  { nowMs, cause }: { nowMs: number; cause: Cause }
+  { nowMs, cause }: { nowMs: number; cause: LateCause }
 ): { fates: Fate[]; doneUntilMs: number } {
   const { stored, offsetMs, doneUntilMs, next, following } = state
   const untilMs = nowMs - offsetMs
@@ -137,6 +139,7 @@ export function judgeDue(
   const last = fates.at(-1)
   if (!hasMore || last?.reason !== 'out_of_window' || windowStartMs <= newestMs) return { fates, doneUntilMs: newestMs }
   // Years of missed seconds are not counted one by one: the exact number is of no use.
-  const text = `${last.text}. Those after ${isoWords(newestMs)} were not counted`
-  return { fates: [...fates.slice(0, -1), { ...last, text }], doneUntilMs: windowStartMs }
+  const windowSeconds = stored.settings.catchUpWindowSeconds
+  const message = say('firing.out_of_window', { cause, windowSeconds, countedUntilMs: newestMs })
+  return { fates: [...fates.slice(0, -1), { ...last, message }], doneUntilMs: windowStartMs }
 }

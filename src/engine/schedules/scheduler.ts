@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { say } from '../../shared/texts/message.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -185,7 +186,7 @@ export class Scheduler {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
       const asked: FiringRequest = {
-        ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' },
+        ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', message: say('firing.run_now') },
         ...{ backfillId: null, after: [], doneUntilMs: null }
       }
       const schedule = mayGoFirst ? state.stored : inTurn(state.stored)

@@ -1,6 +1,6 @@
 import { branded, type Plain } from '../../shared/testing/ids.ts'
 import { ScheduleSettings } from '../../shared/contract/index.ts'
-import { plain, written } from '../../shared/texts/message.ts'
+import { plain, say, written } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from '../model/attempt-change.ts'
 import {
   type AttemptStart,
@@ -165,7 +165,7 @@ export function aNewFiring(over: Plain<Partial<NewFiring>> = {}): NewFiring {
     atMs,
     state: 'fired',
     reason: 'on_time',
-    text: 'on time',
+    message: say('firing.on_time'),
     count: 1,
     jobs: [],
     doneUntilMs: null,

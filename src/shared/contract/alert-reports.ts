@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { AnyProjectName, ErrorGroupId, JobId } from './ids.ts'
 
+const Params = z.record(z.string(), z.unknown())
+
+/** What `subject` and `text` of an alert say (shared/texts); absent: an older server. */
+export const ALERT_CODES = {
+  subjectCode: z.string().optional(),
+  subjectParams: Params.optional(),
+  code: z.string().optional(),
+  params: Params.optional()
+}
+
 /** The end of the log of one run, as the run wrote it. */
 export const AlertLogExcerpt = z.object({
   /** `shop/prices` */
@@ -33,7 +43,10 @@ export const AlertRulePreview = z.object({
   fired: z.number().int(),
   /** The newest 50. */
   alerts: z.array(
-    z.object({ subject: z.string(), text: z.string(), firedAtMs: z.number(), resolvedAtMs: z.number().nullable() })
+    z.object({
+      ...{ subject: z.string(), text: z.string(), ...ALERT_CODES },
+      ...{ firedAtMs: z.number(), resolvedAtMs: z.number().nullable() }
+    })
   ),
   fromMs: z.number(),
   /** False: of a part of the time not enough is known, or there is too much to look at. */

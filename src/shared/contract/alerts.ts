@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ALERT_SEVERITIES, ALERT_WATCH_NAMES } from '../alert-watches.ts'
-import { AlertReport, AlertRulePreview, AlertEvidence } from './alert-reports.ts'
+import { ALERT_CODES, AlertReport, AlertRulePreview, AlertEvidence } from './alert-reports.ts'
 import { MAX_MESSAGES_PER_HOUR } from './fixed-values.ts'
 import {
   WebhookId,
@@ -102,6 +102,7 @@ export const Alert = z.object({
   subject: z.string(),
   /** What is so: `north is down: connection refused`. */
   text: z.string(),
+  ...ALERT_CODES,
   value: z.number(),
   labels: AlertLabels,
   sinceMs: z.number(),
@@ -385,8 +386,10 @@ export interface AlertNews {
   owner: string
   /** The worst of those that fire; of ended ones, if none does. */
   severity: AlertSeverity
-  /** `3 nodes: north is down: connection refused` */
+  /** `3 alerts: north is down: connection refused` */
   title: string
+  titleCode?: string
+  titleParams?: object
   firing: AlertView[]
   resolved: AlertView[]
   /** Beyond those listed. */
@@ -403,7 +406,11 @@ export interface AlertView {
   severity: AlertSeverity
   watch: z.infer<typeof AlertWatch>
   subject: string
+  subjectCode?: string
+  subjectParams?: object
   text: string
+  code?: string
+  params?: object
   value: number
   labels: AlertLabels
   firedAtMs: number

@@ -119,6 +119,9 @@ export const Firing = z.object({
   state: FiringState,
   reason: FiringReason,
   text: z.string(),
+  /** What `text` says: `firing.superseded` (shared/texts); absent: an older server. */
+  code: z.string().optional(),
+  params: z.record(z.string(), z.unknown()).optional(),
   /** Consecutive missed times can share a row: their number. */
   count: z.number().int(),
   jobIds: z.array(JobId),

@@ -108,12 +108,19 @@ export const Figures = z.object({
 })
 export type Figures = z.infer<typeof Figures>
 
-/** Something an operator should fix, worst first. `mend`: the action that the UI offers. */
+/**
+ * Something an operator should fix, worst first. `titleCode` and `code`: what `title` and `text` say, with parameters
+ * (shared/texts); absent: an older server. `mend`: the action that the UI offers.
+ */
 export const Problem = z.object({
   id: z.string(),
   severity: z.enum(['error', 'warning']),
   title: z.string(),
+  titleCode: z.string().optional(),
+  titleParams: z.record(z.string(), z.unknown()).optional(),
   text: z.string(),
+  code: z.string().optional(),
+  params: z.record(z.string(), z.unknown()).optional(),
   sinceMs: z.number().nullable(),
   nodeId: NodeId.nullable(),
   project: AnyProjectName.nullable(),

@@ -2,18 +2,16 @@ import type { Dependency, Job, JobId, Outcome } from '../contract/index.ts'
 import { formatBytes } from '../format-bytes.ts'
 import { describeTags } from '../tag-terms.ts'
 import { formatDuration } from '../time.ts'
-
-/** A parameter that is a message of its own (`retry.in_time` within `timeline.and_next`), rendered before. */
-export type Words = string & { readonly isRendered: true }
+import { alerts } from './en-alerts.ts'
+import { problems } from './en-problems.ts'
+import { firings } from './en-schedules.ts'
+import type { AtNode, Words } from './parts.ts'
 
 /** In which list of its node a run was seen. */
 type List = 'running' | 'pending' | 'finished'
 /** Who did it; null: the owner of this machine, or Scrapdeck itself. */
 interface By {
   by: string | null
-}
-interface AtNode {
-  node: string
 }
 
 const by = ({ by: name }: By): string => (name === null ? '' : ` by ${name}`)
@@ -104,6 +102,9 @@ const aJob = (jobId: JobId | null): string => (jobId === null ? 'another job' : 
 export const en = {
   /** Words from outside, and those of rows from before there were codes. */
   text: ({ text }: { text: string }) => text,
+  ...problems,
+  ...alerts,
+  ...firings,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
   'timeline.queued_by_chain': (of: {
@@ -246,6 +247,7 @@ export const en = {
     `skipped: ${another(jobId)} ended as ${outcome}`,
   'reason.expired': () => 'expired',
   'reason.egg_not_importable': () => 'egg cannot be imported',
+  'reason.unknown': () => 'for an unknown reason',
   'chain.failed': ({ error, jobId }: { error: string; jobId: JobId | null }) =>
     `${error.replace(/\.?$/, '.')} (after ${aJob(jobId)})`,
 

@@ -1,5 +1,6 @@
 import type { JobId, Waiting } from '../contract/index.ts'
-import { en, type Words } from './en.ts'
+import { en } from './en.ts'
+import type { Words } from './parts.ts'
 
 /** The texts of one language. A second language is a file with `const de: Catalogue = { … }`. */
 export type Catalogue = { [C in Code]: (params: Given<C>) => string }
@@ -35,6 +36,14 @@ export function waitFor<W extends WaitingCodes>(
   return { code, text, params: given }
 }
 
+/** Of a server from before there were parameters: its text. */
+export const waitingMessage = ({ code, text, params }: Waiting): Message =>
+  params === undefined ? plain(text) : ({ code: `waiting.${code}`, params } as Message)
+
+/** Of what is sent: a text beside its code and parameters. */
+export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
+  sent.code === undefined ? plain(sent.text) : ({ code: sent.code, params: sent.params ?? {} } as Message)
+
 /** Words from outside, such as the answer of a node, or from before there were codes. */
 export const plain = (text: string): Message => say('text', { text })
 
@@ -55,6 +64,16 @@ function renderKnown({ code, params }: Message, texts: Catalogue): string {
 
 /** What the API sends: the text beside its code and parameters. */
 export const written = ({ code, params }: Message) => ({ text: render({ code, params }), code, params })
+
+/** The same for another field: `title`, `titleCode` and `titleParams`. */
+export function writtenAs<Field extends string>(field: Field, message: Message) {
+  const { text, code, params } = written(message)
+  return { [field]: text, [`${field}Code`]: code, [`${field}Params`]: params } as Record<
+    Field | `${Field}Code`,
+    string
+  > &
+    Record<`${Field}Params`, Message['params']>
+}
 
 const ENCODED = /^\["[a-z_.]+"[,\]]/
 
@@ -77,6 +96,10 @@ export function decode(stored: string): Message {
   }
   return plain(stored)
 }
+
+/** Of stored texts: whether readers see no difference. */
+export const readsSame = (one: string, other: string): boolean =>
+  one === other || render(decode(one)) === render(decode(other))
 
 const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 

@@ -19,13 +19,12 @@ import type {
   StoragePreview,
   StorageUsage,
   SystemStatus,
-  Transition,
-  Waiting
+  Transition
 } from '../../../shared/contract/index.ts'
-import { type Message, jobsIn, plain, say, withoutJobs, written } from '../../../shared/texts/message.ts'
+import { type Message, jobsIn, say, waitingMessage, withoutJobs, written } from '../../../shared/texts/message.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import { parseLane } from '../../model/lane.ts'
-import type { OnlyProjects } from '../../model/records.ts'
+import { type OnlyProjects, reasonOf } from '../../model/records.ts'
 import type { JobReader, ScheduleReader } from '../../storage/store.ts'
 
 /** The projects that a caller may see; null: all. */
@@ -151,21 +150,13 @@ async function nameable(
   return shown
 }
 
-const waitingMessage = ({ code, params = {} }: Waiting) => ({ code: `waiting.${code}`, params }) as Message
-
-/** Without a code, the reason is text from Scrapy, or from before there were codes. */
-function reasonMessage({ reason, reasonCode: code, reasonParams: params = {} }: Job): Message | null {
-  if (code !== undefined) return { code, params } as Message
-  return reason === null ? null : plain(reason)
-}
-
 /** Visible jobs, without the ids of hidden jobs that they wait or waited for. */
 export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
   if (seen === null) return jobs
   const messages = jobs.map((job) => ({
     job,
     waiting: job.waiting && waitingMessage(job.waiting),
-    reason: reasonMessage(job)
+    reason: reasonOf(job)
   }))
   const named = messages.flatMap(({ job: { after }, waiting, reason }) => [
     ...after.map(({ jobId }) => jobId),

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import type { AlertSilence, QuietHours } from '../../../shared/contract/index.ts'
+import type { AlertId, AlertSilence, QuietHours } from '../../../shared/contract/index.ts'
 import { branded } from '../../../shared/testing/ids.ts'
+import { encode, say } from '../../../shared/texts/message.ts'
 import { AlertBook } from './alert-book.ts'
 import { NO_LABELS } from './signal.ts'
 import { aSignal, aRule, aSetup, BookInTime } from './testing/book-in-time.ts'
@@ -21,6 +22,20 @@ test('a rule matches signals in its scope that reach its threshold', () => {
     aSignal(key, { watch: 'spider_items', value, labels: { ...NO_LABELS, project } })
   time.is(run('few', 'shop', 5), run('many', 'shop', 6), run('other', 'books', 5))
   expect(time.until(1)).toEqual(['0 s, chat, firing few'])
+})
+
+test('an alert whose text reads the same is not written again, whatever its parameters are', () => {
+  const rule = aRule()
+  const book = new AlertBook(() => 'a'.repeat(32) as AlertId)
+  book.configure(aSetup([rule]), 0)
+  const textFor = (freeBytes: number) => encode(say('problem.disk_fills', { freeBytes, leftMs: 1, isPolicySet: true }))
+  const written = (freeBytes: number) => {
+    book.receive(aSignal('north', { text: textFor(freeBytes) }), 1)
+    return book.take().episodes.map(({ text }) => text)
+  }
+  expect(written(61_000_000_000)).toEqual([textFor(61_000_000_000)])
+  expect(written(61_000_000_001)).toEqual([])
+  expect(written(59_000_000_000)).toEqual([textFor(59_000_000_000)])
 })
 
 test('an alert that ends before it lasts long enough is not sent', () => {

@@ -1,5 +1,6 @@
 import type { AlertChannelId, AlertId, AlertRule, AlertRuleId, NodeId } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch, isBreach } from '../../../shared/alert-watches.ts'
+import { readsSame } from '../../../shared/texts/message.ts'
 import { Heap } from '../../runtime/heap.ts'
 import type { AlertMemory } from '../../model/records.ts'
 import { type AlertMessage, CALM_MS, copyOf, type Episode, type Group, isFiring } from './episodes.ts'
@@ -312,7 +313,7 @@ export class AlertBook {
       this.#notifier.touch(one)
       this.#record(one)
     }
-    if (one.value !== value || one.text !== text || one.subject !== subject) {
+    if (one.value !== value || !readsSame(one.text, text) || !readsSame(one.subject, subject)) {
       Object.assign(one, { value, text, subject })
       this.#record(one)
     }

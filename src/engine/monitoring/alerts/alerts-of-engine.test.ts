@@ -55,6 +55,11 @@ it('reports once that a node is down, and that it responds again, even with a re
   t.node.isDown = true
   await t.until(async () => told.length === 1)
   expect(summary()).toEqual([expect.stringMatching(/^berlin is down: .* \(1 firing, 0 resolved\)$/)])
+  const node = { node: 'berlin' }
+  const said = { code: 'alert.node_away', params: { ...node, health: 'down', problem: expect.any(String) } }
+  expect(told[0]!.firing).toMatchObject([{ subjectCode: 'alert_subject.node', subjectParams: node, ...said }])
+  expect(told[0]).toMatchObject({ titleCode: said.code, titleParams: said.params })
+  expect((await t.client.alerts.list({})).alerts).toMatchObject([said])
   await t.restart(60_000)
   await t.clock.advanceBy(300_000)
   expect(told).toHaveLength(1)

@@ -14,13 +14,14 @@ import type {
 } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import { windowFrom } from '../../../shared/calendar/windows.ts'
+import { decode } from '../../../shared/texts/message.ts'
 import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { AlertWrite } from '../../model/records.ts'
 import type { AlertStore, WebhookReader } from '../../storage/store.ts'
 import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
-import { type Episode, isFiring, type AlertMessage } from './episodes.ts'
+import { type Episode, isFiring, type AlertMessage, textsOf } from './episodes.ts'
 import type { Signal } from './signal.ts'
 import { LIMIT_WINDOW_MS } from './limits.ts'
 import { FLAP_WINDOW_MS } from './recent-ends.ts'
@@ -186,6 +187,7 @@ export class Alerts {
     const isOpen = state !== 'resolved'
     return {
       ...alert,
+      ...textsOf(one),
       state: state === 'calming' ? 'firing' : state,
       muted: isOpen ? this.#book.mutedBecause(one, nowMs) : null,
       isFlapping: isOpen && this.#book.isFlapping(one, nowMs)
@@ -312,10 +314,9 @@ const LISTED_MAX = 20
 /** What a message says, whatever the channel. Pure. */
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {
   const shown = firing.length > 0 ? firing : resolved
-  const first = shown[0]!
+  const { ruleName, owner, text } = shown[0]!
   return {
-    ...{ kind, ruleId, groupId },
-    ...{ ruleName: first.ruleName, owner: first.owner, severity: worstOf(shown), title: titleOf(shown) },
+    ...{ kind, ruleId, groupId, ruleName, owner, severity: worstOf(shown), ...titleOf(shown.length, decode(text)) },
     firing: firing.slice(0, LISTED_MAX).map(viewOf),
     resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
     moreFiring: Math.max(0, firing.length - LISTED_MAX),
@@ -324,17 +325,7 @@ function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }:
   }
 }
 
-const viewOf = ({
-  id,
-  severity,
-  watch,
-  subject,
-  text,
-  value,
-  labels,
-  firedAtMs,
-  resolvedAtMs
-}: Episode): AlertView => ({
-  ...{ id, severity, watch, subject, text, value, labels, resolvedAtMs },
-  firedAtMs: firedAtMs!
+const viewOf = (one: Episode): AlertView => ({
+  ...{ id: one.id, severity: one.severity, watch: one.watch, ...textsOf(one), value: one.value, labels: one.labels },
+  ...{ firedAtMs: one.firedAtMs!, resolvedAtMs: one.resolvedAtMs }
 })

@@ -1,4 +1,5 @@
 import type { AlertChannelId, AlertGrouping, AlertRule, AlertRuleId } from '../../../shared/contract/index.ts'
+import { decode, written, writtenAs } from '../../../shared/texts/message.ts'
 import type { StoredAlertGroup, StoredEpisode } from '../../model/records.ts'
 
 export type Episode = StoredEpisode
@@ -8,6 +9,12 @@ export const isFiring = ({ state }: Episode): boolean => state === 'firing' || s
 
 /** A snapshot: the book changes its own objects. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
+
+/** Its texts, as they are sent. */
+export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) => ({
+  ...writtenAs('subject', decode(subject)),
+  ...written(decode(text))
+})
 
 /** What a group sends at one moment. */
 export interface AlertMessage {

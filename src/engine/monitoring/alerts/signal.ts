@@ -1,5 +1,6 @@
 import type { AlertLabels, AlertRule, AlertScope } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
+import { encode, say } from '../../../shared/texts/message.ts'
 
 /** What the engine knows about one thing that can be watched. */
 export interface Signal {
@@ -10,11 +11,15 @@ export interface Signal {
   value: number
   /** Since when the value holds; for a figure, when it was taken. */
   sinceMs: number
+  /** An encoded message (shared/texts), as is `text`: it is stored like that. */
   subject: string
   /** A sentence for the recipient, without its full stop. */
   text: string
   labels: AlertLabels
 }
+
+export const spiderSubject = (of: { project: string; spider: string }): string =>
+  encode(say('alert_subject.spider', of))
 
 export const NO_LABELS: AlertLabels = {
   ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null, nodeTags: [] }

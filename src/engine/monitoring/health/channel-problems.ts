@@ -1,7 +1,8 @@
 import type { AlertRule, Problem, WebhookId } from '../../../shared/contract/index.ts'
+import { say } from '../../../shared/texts/message.ts'
 import type { StoredWebhook } from '../../model/records.ts'
 import type { DeliveryStore, WebhookReader } from '../../storage/store.ts'
-import { UNRELATED } from './unrelated.ts'
+import { problem } from './problem.ts'
 
 /** An alert channel whose messages do not arrive. */
 export interface ChannelTrouble {
@@ -83,42 +84,26 @@ export function stateOf(
   return { state: 'failing', sinceMs: oldestMs }
 }
 
-const TITLES = {
-  failing: 'cannot deliver its messages',
-  given_up: 'has given up messages',
-  gone: 'was turned off by its receiver'
-}
-const WORDS = {
-  failing: 'Its messages wait and are tried again for three days. Correct the channel or its receiver, then test it',
-  given_up: 'They will not be sent again. Correct the channel or its receiver, then test it',
-  gone: 'It gets no more messages. Enter its new address and turn it on, or take it out of the rules'
-}
-
 /** Users who rely on an alert channel must learn that it is silent, and not through it. Pure. */
 export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
-  return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) => {
-    const elsewhere =
-      ' No other channel reports this: add a rule that watches the service itself and names another channel'
-    const advice = `${WORDS[state]}${isReportedElsewhere ? '' : `.${elsewhere}`}`
-    return {
-      ...UNRELATED,
+  return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) =>
+    problem({
       id: `channel:${id}`,
       severity: 'error',
-      title: `The alert channel ${name} ${TITLES[state]}`,
-      text: `${answer.replace(/\.$/, '')}. ${advice}`,
-      sinceMs,
-      mend: null
-    }
-  })
+      title: say('problem_title.channel_fails', { channel: name, state }),
+      text: say('problem.channel_fails', { answer, state, isReportedElsewhere }),
+      sinceMs
+    })
+  )
 }
 
 /** Users rely on such a plugin; before there were channels, it got problems without one. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
-  names.map((name) => ({
-    ...UNRELATED,
-    id: `alert-plugin:${name}`,
-    severity: 'warning',
-    title: `The plugin ${name} receives no alerts`,
-    text: 'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
-    mend: null
-  }))
+  names.map((plugin) =>
+    problem({
+      id: `alert-plugin:${plugin}`,
+      severity: 'warning',
+      title: say('problem_title.plugin_without_channel', { plugin }),
+      text: say('problem.plugin_without_channel')
+    })
+  )

@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type { Problem } from '../../../shared/contract/index.ts'
+import { say } from '../../../shared/texts/message.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
-import { UNRELATED } from './unrelated.ts'
+import { problem } from './problem.ts'
 
 export interface HeartbeatParts {
   /** Secret like a password: knowing it is enough to send the signal. Never logged. */
@@ -62,16 +63,16 @@ export class Heartbeat {
   }
 
   async #send(): Promise<void> {
-    const problem = await this.#trySend()
+    const failed = await this.#trySend()
     if (this.#stopped) return
     const { clock, logger } = this.#parts
     const before = this.#failure
-    if (problem === null) {
+    if (failed === null) {
       this.#failure = null
       if (before !== null) logger.info({}, 'the heartbeat arrives again')
     } else {
-      this.#failure = { sinceMs: before?.sinceMs ?? clock.nowMs(), words: problem }
-      if (before === null) logger.warn({ problem }, 'the heartbeat (life_url) could not be sent; trying again')
+      this.#failure = { sinceMs: before?.sinceMs ?? clock.nowMs(), words: failed }
+      if (before === null) logger.warn({ problem: failed }, 'the heartbeat (life_url) could not be sent; trying again')
     }
     if (before !== null || this.#failure !== null) this.events.emit('changed')
   }
@@ -95,14 +96,12 @@ export class Heartbeat {
 export function heartbeatProblems(failure: HeartbeatFailure | null): Problem[] {
   if (failure === null) return []
   return [
-    {
-      ...UNRELATED,
+    problem({
       id: 'life-signal',
       severity: 'warning',
-      title: 'The heartbeat does not arrive',
-      text: `${failure.words}. Correct life_url, or the receiver will report that Scrapdeck is down`,
-      sinceMs: failure.sinceMs,
-      mend: null
-    }
+      title: say('problem_title.heartbeat'),
+      text: say('problem.heartbeat', { reason: failure.words }),
+      sinceMs: failure.sinceMs
+    })
   ]
 }

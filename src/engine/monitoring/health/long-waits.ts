@@ -1,8 +1,9 @@
 import type { Problem, ProjectName, Waiting } from '../../../shared/contract/index.ts'
 import { timeOfJobId } from '../../../shared/ids.ts'
-import { formatAge } from '../../../shared/time.ts'
+import { say, waitingMessage } from '../../../shared/texts/message.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { LaneReader } from '../../storage/store.ts'
+import { problem } from './problem.ts'
 
 /** Jobs of one project that wait for something only an operator can do. */
 export interface LongWait {
@@ -49,13 +50,16 @@ export async function findLongWaits(
 }
 
 export function longWaitProblems(waits: readonly LongWait[], nowMs: number): Problem[] {
-  return waits.map(({ project, waiting, jobs, sinceMs }) => ({
-    id: `waiting:${project}:${waiting.code}:${waiting.text}`,
-    severity: 'warning',
-    title: `${jobs.toLocaleString('en-US')} ${jobs === 1 ? 'job' : 'jobs'} of ${project} cannot be sent`,
-    text: `${waiting.text}; queued ${formatAge(nowMs - sinceMs)} ago and needs attention`,
-    ...{ sinceMs, nodeId: null, project, spider: null },
-    status: 'queued',
-    mend: waiting.code === 'version_missing' || waiting.code === 'egg_refused' ? 'open_project' : 'open_jobs'
-  }))
+  return waits.map(({ project, waiting, jobs, sinceMs }) =>
+    problem({
+      id: `waiting:${project}:${waiting.code}:${waiting.text}`,
+      severity: 'warning',
+      title: say('problem_title.long_wait', { jobs, project }),
+      text: say('problem.long_wait', { waiting: waitingMessage(waiting), queuedAgoMs: nowMs - sinceMs }),
+      sinceMs,
+      project,
+      status: 'queued',
+      mend: waiting.code === 'version_missing' || waiting.code === 'egg_refused' ? 'open_project' : 'open_jobs'
+    })
+  )
 }

@@ -91,6 +91,11 @@ describe('what an operator should act on', () => {
     expect(problem?.text).toBe(
       'connection refused; last seen 12 s ago; 1 job on this node is in an unknown state until it responds'
     )
+    expect(problem).toMatchObject({
+      ...{ titleCode: 'problem_title.node_away', titleParams: { node: 'eu-1', health: 'down' } },
+      code: 'problem.node_away',
+      params: { problem: 'connection refused.', seenAgoMs: 12_000, jobs: 1, giveUpAfterSeconds: null }
+    })
   })
 
   it('jobs on a node that does not answer can be run elsewhere; on one that wants a password they go on', () => {

@@ -7,12 +7,12 @@ import type {
   SpiderFindings
 } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
-import { formatAge, formatDuration } from '../../../shared/time.ts'
+import { plain, say } from '../../../shared/texts/message.ts'
 import type { LiveAttempt } from '../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { LISTED_MAX } from '../../nodes/list-limits.ts'
 import type { StorageState } from '../../maintenance/retention/retention.ts'
-import type { StoredJob, StoredSchedule } from '../../model/records.ts'
+import { type StoredJob, type StoredSchedule, whyFailed } from '../../model/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import {
   discoveryProblems,
@@ -36,7 +36,7 @@ import type { BlobsState } from './blob-watch.ts'
 import { channelProblems, type ChannelTrouble, pluginWithoutChannelProblems } from './channel-problems.ts'
 import { type HeartbeatFailure, heartbeatProblems } from './heartbeat.ts'
 import { storageProblems } from './storage-problems.ts'
-import { UNRELATED } from './unrelated.ts'
+import { problem } from './problem.ts'
 
 export interface ProblemsInput {
   nowMs: number
@@ -121,37 +121,22 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
   if (away.length === 0) return []
   const liveOn = new Map<string, number>()
   for (const { nodeId } of live) liveOn.set(nodeId, (liveOn.get(nodeId) ?? 0) + 1)
-  return away.map(({ stored, status, client }) => {
-    const unknown = liveOn.get(stored.id) ?? 0
-    const since = status.lastSeenAtMs === null ? '' : `; last seen ${formatAge(nowMs - status.lastSeenAtMs)} ago`
+  return away.map(({ stored: { id, name, giveUpAfterSeconds }, status, client }) => {
+    const { health, lastSeenAtMs } = status
+    const jobs = liveOn.get(id) ?? 0
+    const seenAgoMs = lastSeenAtMs === null ? null : nowMs - lastSeenAtMs
     // A node that asks for a password responds, and its jobs continue: only the password needs fixing.
-    const mayBeGone = unknown > 0 && status.health !== 'unauthorized' && !client.traits.isNeverAway
-    const jobs = unknown === 0 ? '' : unknownJobs(unknown, stored.giveUpAfterSeconds)
-    return {
-      ...UNRELATED,
-      id: `node:${stored.id}`,
+    const mayBeGone = jobs > 0 && health !== 'unauthorized' && !client.traits.isNeverAway
+    return problem({
+      id: `node:${id}`,
       severity: 'error',
-      title: `${stored.name} ${HEALTH_WORDS[status.health]}`,
-      text: `${(status.problem ?? '').replace(/\.$/, '')}${since}${jobs}`,
-      sinceMs: status.lastSeenAtMs,
-      nodeId: stored.id,
+      title: say('problem_title.node_away', { node: name, health }),
+      text: say('problem.node_away', { problem: status.problem ?? '', seenAgoMs, jobs, giveUpAfterSeconds }),
+      sinceMs: lastSeenAtMs,
+      nodeId: id,
       mend: mayBeGone ? 'run_elsewhere' : 'edit_node'
-    }
+    })
   })
-}
-
-function unknownJobs(count: number, giveUpAfterSeconds: number | null): string {
-  const jobs = count === 1 ? '1 job on this node is' : `${count} jobs on this node are`
-  const state = `; ${jobs} in an unknown state until it responds`
-  return giveUpAfterSeconds === null ? state : `${state}, or is given up after ${formatDuration(giveUpAfterSeconds)}`
-}
-
-const HEALTH_WORDS = {
-  unknown: '',
-  up: '',
-  down: 'is down',
-  unauthorized: 'rejects the credentials',
-  invalid: 'sends invalid responses'
 }
 
 /** Invariant I5: a node that accepts jobs but starts none is always reported. */
@@ -159,62 +144,50 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   return nodes.flatMap(({ stored, status }): Problem[] => {
     const sinceMs = status.health === 'up' ? stuckSinceMs(stored.id) : null
     if (sinceMs === null) return []
-    const what = `it accepts jobs but has started none for ${formatAge(nowMs - sinceMs)}`
-    const then = 'Its queued jobs are withdrawn, and it gets one test job from time to time'
     return [
-      {
-        ...UNRELATED,
+      problem({
         id: `stuck:${stored.id}`,
         severity: 'error',
-        title: `${stored.name} is stuck`,
-        text: `${what}. ${then}. Restart Scrapyd there, or cordon the node`,
+        title: say('problem_title.node_stuck', { node: stored.name }),
+        text: say('problem.node_stuck', { forMs: nowMs - sinceMs }),
         sinceMs,
         nodeId: stored.id,
         mend: stored.mode === 'active' ? 'cordon_node' : 'edit_node'
-      }
+      })
     ]
   })
 }
 
 /** Nodes that list more than is recorded or shown: no omission is silent. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
-  const strangersOn = ({ external }: FleetNode['status']) => external.running.length + external.pending.length
-  const excessive = nodes.filter(
-    ({ status }) => status.excess !== null || strangersOn(status) > LISTED_MAX.externalShown
-  )
-  return excessive.map(({ stored, status }): Problem => {
-    const count = strangersOn(status)
-    const shown = LISTED_MAX.externalShown.toLocaleString('en-US')
-    const texts = [
-      ...(status.excess === null ? [] : [`it lists ${status.excess}; the rest is used`]),
-      ...(count > LISTED_MAX.externalShown
-        ? [`it lists ${count.toLocaleString('en-US')} jobs that Scrapdeck did not start; the first ${shown} are shown`]
-        : [])
+  const shown = LISTED_MAX.externalShown
+  return nodes.flatMap(({ stored, status: { excess, external } }): Problem[] => {
+    const count = external.running.length + external.pending.length
+    if (excess === null && count <= shown) return []
+    return [
+      problem({
+        id: `excess:${stored.id}`,
+        severity: 'warning',
+        title: say('problem_title.node_excess', { node: stored.name }),
+        text: say('problem.node_excess', { excess, external: count > shown ? count : null, shown }),
+        nodeId: stored.id,
+        mend: 'edit_node'
+      })
     ]
-    return {
-      ...UNRELATED,
-      id: `excess:${stored.id}`,
-      severity: 'warning',
-      title: `${stored.name} lists more than Scrapdeck reads`,
-      text: texts.join('; '),
-      nodeId: stored.id,
-      mend: 'edit_node'
-    }
   })
 }
 
 function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   if (python?.state !== 'missing' || !nodes.some(({ client }) => client.traits.runsHere)) return []
   return [
-    {
-      ...UNRELATED,
+    problem({
       id: 'python',
       severity: 'error',
-      title: 'The local node cannot run spiders yet',
-      text: python.problem ?? 'Python with Scrapy was not found',
+      title: say('problem_title.python_missing'),
+      text: python.problem === null ? say('problem.python_missing') : plain(python.problem),
       nodeId: LOCAL_NODE_ID,
       mend: 'create_environment'
-    }
+    })
   ]
 }
 
@@ -222,65 +195,62 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')
-    .flatMap(({ id, kind, path, projects, problem }) =>
+    .flatMap(({ id, kind, path, projects, problem: why }) =>
       projects.map((project): Problem => {
         const isServing = kind === 'requirements' && path !== null
-        return {
-          ...UNRELATED,
+        return problem({
           id: `environment:${id}:${project}`,
           severity: isServing ? 'warning' : 'error',
-          title: isServing
-            ? `The Python environment of ${project} could not be rebuilt`
-            : `${project} has no Python on this computer`,
-          text: problem ?? 'The build failed',
+          title: say(isServing ? 'problem_title.python_not_rebuilt' : 'problem_title.python_not_built', { project }),
+          text: why === null ? say('problem.python_not_built') : plain(why),
           nodeId: LOCAL_NODE_ID,
-          project,
-          mend: null
-        }
+          project
+        })
       })
     )
 }
 
 function pausedQueue({ isPaused, queued }: ProblemsInput): Problem[] {
   if (!isPaused || queued === 0) return []
-  const jobs = `${queued.toLocaleString('en-US')} ${queued === 1 ? 'job waits' : 'jobs wait'}`
-  const text = `${jobs}; no job is sent until you resume`
-  return [{ ...UNRELATED, id: 'paused', severity: 'warning', title: 'The queue is paused', text, mend: 'resume' }]
+  const text = say('problem.queue_paused', { jobs: queued })
+  return [
+    problem({ id: 'paused', severity: 'warning', title: say('problem_title.queue_paused'), text, mend: 'resume' })
+  ]
 }
 
 function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
   const bySpider = Map.groupBy(recentFailures, ({ outcome, project, spider }) => `${outcome}:${project}/${spider}`)
   return [...bySpider].slice(0, FAILING_SPIDERS_SHOWN).map(([key, jobs]) => {
     const newest = jobs[0]!
-    const times = jobs.length === 1 ? 'once' : `${jobs.length} times`
+    const { project, spider } = newest
     const isLost = newest.outcome === 'lost'
-    return {
+    return problem({
       id: `spider:${key}`,
       severity: 'warning',
-      title: `${newest.project}/${newest.spider} ${isLost ? 'was lost' : 'failed'}`,
-      text: `${times} in the last 24 hours; last error: ${newest.killingLine ?? newest.reason ?? 'for an unknown reason'}`,
-      ...UNRELATED,
+      title: say('problem_title.spider_fails', { project, spider, isLost }),
+      text: say('problem.spider_fails', { times: jobs.length, why: whyFailed(newest) }),
       sinceMs: newest.endedAtMs,
-      project: newest.project,
-      spider: newest.spider,
+      project,
+      spider,
       status: isLost ? 'lost' : 'failed',
       mend: 'open_jobs'
-    }
+    })
   })
 }
 
 /** Runs that succeeded, but unlike the earlier ones of their spiders. */
 function unusualRuns({ findings }: ProblemsInput): Problem[] {
-  return findings.slice(0, UNUSUAL_RUNS_SHOWN).map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
-    ...UNRELATED,
-    id: `unusual:${project}/${spider}`,
-    severity: 'warning',
-    title: `${project}/${spider} succeeded, but its run was unusual`,
-    text: found.map(({ words }) => words).join('; '),
-    sinceMs: endedAtMs,
-    project,
-    spider,
-    jobId,
-    mend: 'open_findings'
-  }))
+  return findings.slice(0, UNUSUAL_RUNS_SHOWN).map(({ project, spider, jobId, endedAtMs, findings: found }) =>
+    problem({
+      id: `unusual:${project}/${spider}`,
+      severity: 'warning',
+      title: say('problem_title.run_unusual', { project, spider }),
+      text: plain(found.map(({ words }) => words).join('; ')),
+      sinceMs: endedAtMs,
+      project,
+      spider,
+      jobId,
+      mend: 'open_findings'
+    })
+  )
 }

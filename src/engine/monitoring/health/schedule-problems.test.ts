@@ -32,10 +32,10 @@ async function problems() {
 it('what was missed in the last day is one problem a schedule, which counts all moments of its rows', async () => {
   const nightly = await put({ settings: { name: 'nightly' } })
   const missed = { state: 'missed', reason: 'out_of_window' } as const
-  await fire(nightly, { ...missed, atMs: NOW_MS - 90_000_000, text: 'long ago' })
+  await fire(nightly, { ...missed, atMs: NOW_MS - 90_000_000, message: plain('long ago') })
   expect(await problems()).toEqual([])
-  await fire(nightly, { ...missed, count: 1_200, text: 'Missed while the engine was off' })
-  await fire(nightly, { ...missed, text: 'Missed while the machine slept' })
+  await fire(nightly, { ...missed, count: 1_200, message: plain('Missed while the engine was off') })
+  await fire(nightly, { ...missed, message: plain('Missed while the machine slept') })
   await fire(nightly, { state: 'skipped', reason: 'overlap' })
   expect(await problems()).toEqual([
     'warning: nightly missed 1,201 runs: in the last 24 hours; most recently: Missed while the machine slept'
@@ -44,7 +44,7 @@ it('what was missed in the last day is one problem a schedule, which counts all 
 
 it('what could not create jobs is a problem until it can again, or is paused', async () => {
   const nightly = await put({ settings: { name: 'nightly' } })
-  await fire(nightly, { state: 'failed', reason: 'refused', text: 'shop has no spider "prizes".' })
+  await fire(nightly, { state: 'failed', reason: 'refused', message: plain('shop has no spider "prizes".') })
   expect(await problems()).toEqual(['error: nightly could not create jobs: shop has no spider "prizes"; 1 min ago'])
   await fire(nightly, { jobs: [aNewJob()] })
   expect(await problems()).toEqual([])
@@ -89,8 +89,8 @@ it('a schedule that fails each minute does not hide that those of others were mi
 it('what a schedule did before its jobs moved, and what a chain of two projects did, is of no project', async () => {
   const late = { state: 'missed', reason: 'out_of_window' } as const
   const moved = await put({ movedAtMs: NOW_MS - 50_000 })
-  await fire(moved, { ...late, text: 'of the former project' })
-  await fire(moved, { ...late, text: 'of this project', atMs: NOW_MS - 40_000 })
+  await fire(moved, { ...late, message: plain('of the former project') })
+  await fire(moved, { ...late, message: plain('of this project'), atMs: NOW_MS - 40_000 })
   const refused = { state: 'failed', reason: 'refused' } as const
   const [former, failing] = [await put({ movedAtMs: NOW_MS }), await put({ movedAtMs: NOW_MS - 70_000 })]
   for (const schedule of [former, failing]) await fire(schedule, refused)

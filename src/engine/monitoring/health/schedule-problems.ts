@@ -1,10 +1,9 @@
 import type { Problem } from '../../../shared/contract/index.ts'
-import { render } from '../../../shared/texts/message.ts'
-import { formatAge } from '../../../shared/time.ts'
+import { type Message, messageOf, plain, say } from '../../../shared/texts/message.ts'
 import { oneProject, projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../../model/records.ts'
 import type { ChainStore, FiringReader, ScheduleReader } from '../../storage/store.ts'
-import { UNRELATED } from './unrelated.ts'
+import { problem } from './problem.ts'
 
 /** Schedules and chains that did not do what they should have done. */
 export interface ScheduleTroubles {
@@ -69,103 +68,102 @@ async function readFirings(store: FiringReader, state: 'missed' | 'failed', afte
 }
 
 /** As the overview shows them: the first of each kind, and how long ago. */
-export function scheduleProblems(troubles: ScheduleTroubles, nowMs: number): Problem[] {
-  const { stopped, missed, refused, chains } = troubles
+export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   const shown = {
-    ...{ stopped: stopped.slice(0, SHOWN_MAX), missed: missed.slice(0, SHOWN_MAX) },
-    ...{ refused: refused.slice(0, SHOWN_MAX), chains: chains.slice(0, SHOWN_MAX) }
+    stopped: stopped.slice(0, SHOWN_MAX),
+    missed: missed.slice(0, SHOWN_MAX),
+    refused: refused.slice(0, SHOWN_MAX),
+    chains: chains.slice(0, SHOWN_MAX)
   }
-  const agesMs = new Map(refused.map(({ schedule, firing }) => [refusedId(schedule), nowMs - firing.atMs]))
-  return allScheduleProblems(shown).map((problem) => {
-    const ageMs = agesMs.get(problem.id)
-    return ageMs === undefined ? problem : { ...problem, text: `${problem.text}; ${formatAge(ageMs)} ago` }
-  })
+  return allScheduleProblems(shown, nowMs)
 }
 
-const refusedId = ({ id }: StoredSchedule): string => `schedule-refused:${id}`
-
-/** All of them, with texts that do not change with time alone. */
-export function allScheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles): Problem[] {
+/** All of them. Without `nowMs`, with texts that do not change with time alone. */
+export function allScheduleProblems(
+  { stopped, missed, refused, chains }: ScheduleTroubles,
+  nowMs: number | null = null
+): Problem[] {
   return [
-    ...refused.map(
-      ({ schedule, firing }): Problem => ({
+    ...refused.map(({ schedule, firing }) => {
+      const agoMs = nowMs === null ? null : nowMs - firing.atMs
+      return problem({
         ...about(schedule, firing.atMs),
-        id: refusedId(schedule),
+        id: `schedule-refused:${schedule.id}`,
         severity: 'error',
-        title: `${schedule.settings.name} could not create jobs`,
-        text: firing.text.replace(/\.$/, ''),
+        title: say('problem_title.schedule_refused', { schedule: schedule.settings.name }),
+        text: say('problem.schedule_refused', { firing: messageOf(firing), agoMs }),
         sinceMs: firing.atMs
       })
-    ),
-    ...chains.map(
-      ({ id, settings, problem }): Problem => ({
-        ...{ nodeId: null, project: oneProject(projectsOfChain(settings)), spider: null, mend: 'open_schedules' },
+    }),
+    ...chains.map(({ id, settings, problem: why }) =>
+      problem({
         id: `chain-refused:${id}`,
         severity: 'error',
-        title: `The chain ${settings.name} could not create a job`,
-        text: problem === null ? '' : render(problem),
-        sinceMs: null
+        title: say('problem_title.chain_refused', { chain: settings.name }),
+        text: why ?? plain(''),
+        project: oneProject(projectsOfChain(settings)),
+        mend: 'open_schedules'
       })
     ),
-    ...stopped.map(
-      (schedule): Problem => ({
+    ...stopped.map((schedule) =>
+      problem({
         ...about(schedule, schedule.changedAtMs),
         id: `schedule-paused:${schedule.id}`,
         severity: 'error',
-        title: `${schedule.settings.name} was paused`,
-        text:
-          schedule.pauseNote ??
-          (schedule.pausedBy === 'failures'
-            ? `${schedule.failuresInARow > 0 ? `its last ${schedule.failuresInARow}` : 'too many of its'} runs failed; fix the cause, then resume it`
-            : 'its rules can no longer be read; correct them, then resume it'),
+        title: say('problem_title.schedule_paused', { schedule: schedule.settings.name }),
+        text: whyPaused(schedule),
         sinceMs: schedule.changedAtMs
       })
     ),
-    ...missed.flatMap(splitByMove).map(({ schedule, firings, isFormer }): Problem => {
-      const count = firings.reduce((sum, firing) => sum + firing.count, 0)
-      return {
-        ...about(schedule, firings[0]!.atMs),
+    ...missed.flatMap(splitByMove).map(({ schedule, firings, isFormer }) => {
+      const [newest] = firings
+      const runs = firings.reduce((sum, firing) => sum + firing.count, 0)
+      return problem({
+        ...about(schedule, newest!.atMs),
         id: `schedule-missed:${schedule.id}${isFormer ? ':former' : ''}`,
         severity: 'warning',
-        title: `${schedule.settings.name} missed ${count === 1 ? 'a run' : `${count.toLocaleString('en-US')} runs`}`,
-        text: `in the last 24 hours; most recently: ${firings[0]!.text}`,
-        sinceMs: firings[0]!.nominalMs
-      }
+        title: say('problem_title.schedule_missed', { schedule: schedule.settings.name, runs }),
+        text: say('problem.schedule_missed', { firing: messageOf(newest!) }),
+        sinceMs: newest!.nominalMs
+      })
     })
   ]
+}
+
+function whyPaused({ pauseNote, pausedBy, failuresInARow }: StoredSchedule): Message {
+  if (pauseNote !== null) return plain(pauseNote)
+  if (pausedBy === 'failures') return say('problem.schedule_paused', { failures: failuresInARow })
+  return say('problem.schedule_invalid')
 }
 
 /** `lateSinceMs`: since when one has been due (schedules/watchdog.ts); null: all fire in time. */
 export function lateProblems(lateSinceMs: number | null): Problem[] {
   if (lateSinceMs === null) return []
   return [
-    {
-      ...UNRELATED,
+    problem({
       id: 'schedules-late',
       severity: 'error',
-      title: 'Schedules do not fire',
-      text: 'a schedule has been due for minutes and has not fired; the log of the service says why',
+      title: say('problem_title.schedules_late'),
+      text: say('problem.schedules_late'),
       sinceMs: lateSinceMs,
       mend: 'open_schedules'
-    }
+    })
   ]
 }
 
 /** They keep firing: the operator decides which one is meant. */
 export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
   const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
-  return [...byName].slice(0, SHOWN_MAX).map(([name, same]): Problem => {
-    const [first] = same
-    return {
-      ...about(first!, Number.POSITIVE_INFINITY),
+  return [...byName].slice(0, SHOWN_MAX).map(([name, same]) =>
+    problem({
+      ...about(same[0]!, Number.POSITIVE_INFINITY),
       project: oneProject(projectsOfTemplates(same.flatMap(({ settings }) => settings.jobs))),
       id: `schedule-name:${name}`,
       severity: 'warning',
-      title: `${same.length} schedules are called ${name}`,
-      text: 'each of them creates its jobs. Names are unique now: rename or remove all but one',
-      sinceMs: null
-    }
-  })
+      title: say('problem_title.schedule_names', { schedules: same.length, name }),
+      text: say('problem.schedule_names')
+    })
+  )
 }
 
 /** Firings missed for its former projects are separate problems, for other users. */
@@ -175,10 +173,5 @@ const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) 
   }))
 
 /** `atMs`: the time of the event. */
-function about(
-  schedule: StoredSchedule,
-  atMs: number
-): Pick<Problem, 'nodeId' | 'project' | 'spider' | 'scheduleId' | 'mend'> {
-  const project = oneProject(projectsAt(schedule, atMs))
-  return { nodeId: null, project, spider: null, scheduleId: schedule.id, mend: 'open_schedules' }
-}
+const about = (schedule: StoredSchedule, atMs: number) =>
+  ({ project: oneProject(projectsAt(schedule, atMs)), scheduleId: schedule.id, mend: 'open_schedules' }) as const

@@ -1,7 +1,7 @@
 import type { Problem } from '../../../shared/contract/index.ts'
-import { formatAge } from '../../../shared/time.ts'
+import { type Message, say } from '../../../shared/texts/message.ts'
 import type { StorageState } from '../../maintenance/retention/retention.ts'
-import { UNRELATED } from './unrelated.ts'
+import { problem } from './problem.ts'
 
 const GB = 1_000_000_000
 const DAY_MS = 86_400_000
@@ -14,39 +14,32 @@ export function storageProblems(
   nowMs: number
 ): Problem[] {
   const found: Problem[] = []
-  const add = (id: string, severity: Problem['severity'], title: string, text: string) =>
-    found.push({ ...UNRELATED, id: `storage:${id}`, severity, title, text, mend: 'open_storage' })
-  const advice = isPolicySet ? 'Shorten the retention, or free space' : 'Set a retention policy, or free space'
+  const add = (id: string, severity: Problem['severity'], title: Message, text: Message) =>
+    found.push(problem({ id: `storage:${id}`, severity, title, text, mend: 'open_storage' }))
   if (disk !== null) {
+    const { freeBytes, fullAtMs } = disk
     const low = howLow(disk)
-    const leftMs = disk.fullAtMs === null ? null : Math.max(0, disk.fullAtMs - nowMs)
+    const leftMs = fullAtMs === null ? null : Math.max(0, fullAtMs - nowMs)
     if (low !== null) {
-      const rest = `${gigabytes(disk.freeBytes)} of ${gigabytes(disk.totalBytes)} are free in the data directory`
-      add('disk', low, 'The disk is almost full', `${rest}. ${advice}`)
+      const text = say('problem.disk_full', { freeBytes, totalBytes: disk.totalBytes, isPolicySet })
+      add('disk', low, say('problem_title.disk_full'), text)
     } else if (leftMs !== null && leftMs < DAY_MS) {
-      const rest = `${gigabytes(disk.freeBytes)} are free; at the current rate the disk is full in about ${formatAge(leftMs)}`
-      add('disk', 'warning', 'The disk will be full within a day', `${rest}. ${advice}`)
+      const text = say('problem.disk_fills', { freeBytes, leftMs, isPolicySet })
+      add('disk', 'warning', say('problem_title.disk_fills'), text)
     }
   }
   if (budgetBytes !== null && totalBytes > budgetBytes * 0.9) {
-    const used = `${gigabytes(totalBytes)} of the budget of ${gigabytes(budgetBytes)} are used`
     const isOver = totalBytes > budgetBytes
-    add(
-      'budget',
-      isOver ? 'error' : 'warning',
-      `The disk budget is ${isOver ? '' : 'almost '}used up`,
-      `${used}. ${advice}`
-    )
+    const text = say('problem.budget_used', { usedBytes: totalBytes, budgetBytes, isPolicySet })
+    add('budget', isOver ? 'error' : 'warning', say('problem_title.budget_used', { isOver }), text)
   }
   if (encryption?.problem != null) {
     const { text: why, files } = encryption.problem
-    const text = `${files === 1 ? 'A stored file' : `${files} stored files`} could not be encrypted with the key ${encryption.keyId} yet: ${why} Keep the earlier keys`
-    add('encryption', 'warning', 'Not all stored files are encrypted with the newest key', text)
+    const text = say('problem.not_encrypted', { files, keyId: encryption.keyId, why })
+    add('encryption', 'warning', say('problem_title.not_encrypted'), text)
   }
-  if (!isPolicySet && totalBytes > UNMANAGED_BYTES) {
-    const text = `Scrapdeck's data takes ${gigabytes(totalBytes)}, and nothing is ever deleted. Set a retention policy`
-    add('policy', 'warning', 'No retention policy is set', text)
-  }
+  if (!isPolicySet && totalBytes > UNMANAGED_BYTES)
+    add('policy', 'warning', say('problem_title.no_policy'), say('problem.no_policy', { bytes: totalBytes }))
   return found
 }
 
@@ -61,5 +54,3 @@ export function howLow({
   if (freeBytes < Math.min(totalBytes / 50, GB)) return 'error'
   return freeBytes < Math.min(totalBytes / 10, 10 * GB) ? 'warning' : null
 }
-
-export const gigabytes = (bytes: number) => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`

@@ -2,6 +2,7 @@ import type { Database, Statement } from './database.ts'
 import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../model/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { decode, encode, written } from '../../../shared/texts/message.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule, StoredBackfill } from '../../model/records.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
@@ -53,8 +54,8 @@ const newestOfProjects = (
   WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
     AND schedule_id IN (SELECT id FROM schedules WHERE ${ofOnlyProjects(sql)}) ORDER BY id DESC LIMIT :limit`
 
-/** A firing's own row, without the fields derived from its jobs. */
-type FiringRow = NamedRow<Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
+/** A firing's own row, without the fields derived from its jobs. `text`: an encoded message (shared/texts). */
+type FiringRow = NamedRow<Omit<StoredFiring, 'code' | 'params' | 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
 type FiredJob = Pick<StoredJob, 'status' | 'startedAtMs' | 'endedAtMs'>
 
 interface Dependencies {
@@ -165,6 +166,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
   const complete = (row: FiringRow): StoredFiring => ({
     ...row,
+    ...written(decode(row.text)),
     jobIds: JSON.parse(row.jobIds),
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
@@ -243,7 +245,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       let used = 0
       return firings.map((firing, index) => {
         if (!isNew[index]) return null
-        const { scheduleId, nominalMs, origin, backfillId, atMs, state, reason, text, count, jobs: made } = firing
+        const { scheduleId, nominalMs, origin, backfillId, atMs, state, reason, message, count, jobs: made } = firing
         const jobIds = ids.slice(used, used + made.length)
         used += made.length
         const jobIdsJson = JSON.stringify(jobIds)
@@ -255,12 +257,12 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
           atMs,
           state,
           reason,
-          text,
+          encode(message),
           count,
           jobIdsJson
         )!
-        const fields = { id, scheduleId, nominalMs, origin, backfillId, atMs, state, reason, text, count, jobIds }
-        const fired = { ...fields, ...factsOf(made, jobIds) }
+        const fields = { id, scheduleId, nominalMs, origin, backfillId, atMs, state, reason, count, jobIds }
+        const fired = { ...fields, ...written(message), ...factsOf(made, jobIds) }
         recordFiring(fired)
         return fired
       })

@@ -2,7 +2,7 @@ import type { ProjectName } from '../../../shared/contract/index.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
-import { plain } from '../../../shared/texts/message.ts'
+import { plain, say } from '../../../shared/texts/message.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import { jobIdBytesOf, type NewFiring, type StoredSchedule } from '../../model/records.ts'
 import type { Story } from './story.ts'
@@ -119,9 +119,9 @@ export function describeSchedules(story: Story): void {
       const schedule = await put()
       const { firing, job } = aFiringOf(schedule, { doneUntilMs: schedule.doneUntilMs + 60_000 })
       const [written] = await story.store.fire([firing])
-      const { jobs: _jobs, doneUntilMs, ...fields } = firing
-      const none = { startedAtMs: null, endedAtMs: null }
-      expect(written).toEqual({ ...fields, ...none, id: expect.any(Number), jobIds: [job.id], statuses: ['queued'] })
+      const { jobs: _jobs, doneUntilMs, message, ...fields } = firing
+      const of = { ...message, text: 'On time', startedAtMs: null, endedAtMs: null, statuses: ['queued'] }
+      expect(written).toEqual({ ...fields, ...of, id: expect.any(Number), jobIds: [job.id] })
       expect(await story.store.listRecentFirings([schedule.id], 5)).toEqual([written])
       expect(await story.store.getJob(job.id)).toMatchObject({
         scheduleId: schedule.id,
@@ -130,6 +130,23 @@ export function describeSchedules(story: Story): void {
         state: 'queued'
       })
       expect(await get(schedule)).toEqual({ ...schedule, doneUntilMs, runCount: 1 })
+    })
+
+    test('a firing keeps the code and the parameters of its text, and words from before there were codes', async () => {
+      const schedule = await put()
+      const isLate = { message: say('firing.superseded', { cause: 'clock' }), state: 'missed' } as const
+      await story.store.fire([
+        aFiringOf(schedule, isLate).firing,
+        aFiringOf(schedule, { message: plain('late') }).firing
+      ])
+      expect(await story.store.listRecentFirings([schedule.id], 5)).toMatchObject([
+        { text: 'late', code: 'text', params: { text: 'late' } },
+        {
+          text: expect.stringMatching(/^Missed while the machine slept/),
+          code: 'firing.superseded',
+          params: { cause: 'clock' }
+        }
+      ])
     })
 
     test('a moment fires once: neither again, nor twice in one call, nor by a backfill; the schedule moves on all the same', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { RunTemplate, ScheduleSettings, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { aProjectName, aScheduleId, aWebhookId } from '../../../shared/testing/ids.ts'
+import { say } from '../../../shared/texts/message.ts'
 import { aNewJob, anAttemptStart, aRetention, entry } from '../../testing/builders.ts'
 import type { AnswerClaim, NewFiring, NewWebhook, StoredDelivery } from '../../model/records.ts'
 import type { Story } from './story.ts'
@@ -139,7 +140,7 @@ export function describeWebhooks(story: Story): void {
       }
       await story.store.putSchedule({ ...schedule, revision: 1 })
       const firing: Omit<NewFiring, 'state' | 'nominalMs'> = {
-        ...{ scheduleId: id, origin: 'tick', atMs: 10, reason: 'on_time', text: 'On time', count: 1 },
+        ...{ scheduleId: id, origin: 'tick', atMs: 10, reason: 'on_time', message: say('firing.on_time'), count: 1 },
         ...{ backfillId: null, jobs: [], doneUntilMs: null }
       }
       const states = ['fired', 'skipped', 'missed', 'failed'] as const

@@ -1,10 +1,11 @@
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
 import { timeOfJobId } from '../../../../shared/ids.ts'
 import type { NodeId, Outcome } from '../../../../shared/contract/index.ts'
+import { encode, say } from '../../../../shared/texts/message.ts'
 import { Heap } from '../../../runtime/heap.ts'
 import { parseLane } from '../../../model/lane.ts'
 import type { StoredJob, StoredNode } from '../../../model/records.ts'
-import { type Signal, NO_LABELS } from '../signal.ts'
+import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
@@ -16,9 +17,10 @@ export type PastJob = RunRow &
 
 export function pastJobOf(job: StoredJob): PastJob {
   const { id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs } = job
-  const { killingLine, reason, lane, priority, notBeforeMs, attemptCount, after } = job
+  const { killingLine, reason, reasonCode, reasonParams, lane, priority, notBeforeMs, attemptCount, after } = job
   return {
     ...{ id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs },
+    ...(reasonCode !== undefined && { reasonCode, reasonParams }),
     ...{ killingLine, reason, lane, priority, notBeforeMs, attemptCount, isAfterOthers: after.length > 0 }
   }
 }
@@ -91,8 +93,8 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
     yield {
       atMs,
       signal: {
-        ...{ ...of, value: 1, sinceMs: atMs, subject: `${project}/${spider}` },
-        text: `${project}/${spider} ran on ${node?.name ?? nodeId ?? 'a node'}`,
+        ...{ ...of, value: 1, sinceMs: atMs, subject: spiderSubject({ project, spider }) },
+        text: encode(say('alert.job_ran_long', { project, spider, node: node?.name ?? nodeId })),
         labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
       }
     }
@@ -140,8 +142,9 @@ const goesBefore = (one: PastJob, other: PastJob): boolean =>
 function waitOf({ id, lane, project, spider }: PastJob, { nodeOf }: Nodes): Signal {
   const { nodeId } = parseLane(lane).placement
   return {
-    ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(id), subject: `${project}/${spider}` },
-    text: `${project}/${spider} waited`,
+    ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(id) },
+    subject: spiderSubject({ project, spider }),
+    text: encode(say('alert.job_waited_long', { project, spider })),
     labels: {
       ...{ ...NO_LABELS, project, spider, jobId: id, nodeId },
       nodeTags: (nodeId && nodeOf(nodeId)?.tags) || []

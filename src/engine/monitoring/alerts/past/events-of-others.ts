@@ -1,7 +1,8 @@
 import type { ProjectName, ScheduleId } from '../../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
+import { encode, messageOf, say } from '../../../../shared/texts/message.ts'
 import type { StoredAlertFact, StoredErrorGroup, StoredFiring, StoredSchedule } from '../../../model/records.ts'
-import { type Signal, NO_LABELS } from '../signal.ts'
+import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { oneProject, projectsAt } from '../../../schedules/whose-past.ts'
 import { bornMs, errorSignalOf } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
@@ -40,10 +41,11 @@ export function* eventsOfSuccesses(
   endsMs: readonly number[],
   { fromMs, untilMs }: { fromMs: number; untilMs: number }
 ): Generator<PastEvent> {
-  const subject = `${project}/${spider}`
   const signalAt = (sinceMs: number, hours: number): Signal => ({
-    ...{ watch: 'spider_overdue', key: subject, value: hours, sinceMs, subject },
-    ...{ text: `${subject} had not succeeded for ${hours} h`, labels: { ...NO_LABELS, project, spider } }
+    ...{ watch: 'spider_overdue', key: `${project}/${spider}`, value: hours, sinceMs },
+    subject: spiderSubject({ project, spider }),
+    text: encode(say('alert.spider_was_overdue', { project, spider, hours })),
+    labels: { ...NO_LABELS, project, spider }
   })
   for (const [at, endMs] of endsMs.entries()) {
     const nextMs = endsMs[at + 1] ?? untilMs + 1
@@ -64,17 +66,22 @@ export function eventsOfFirings(
   const watch: AlertWatch = 'schedule_misses'
   for (const [place, those] of Map.groupBy(firings, (one) => `${one.scheduleId} ${one.state}`)) {
     const ascending = those.toSorted((one, other) => one.atMs - other.atMs)
-    for (const [at, { scheduleId, state, atMs, nominalMs, text }] of ascending.entries()) {
-      const schedule = schedules.get(scheduleId)
-      if (schedule === undefined) continue
-      const { name } = schedule.settings
-      const project = oneProject(projectsAt(schedule, atMs))
-      const title = state === 'missed' ? `${name} missed a run` : `${name} could not create jobs`
+    for (const [at, firing] of ascending.entries()) {
+      const { scheduleId, state, atMs, nominalMs } = firing
+      const stored = schedules.get(scheduleId)
+      if (stored === undefined) continue
+      const schedule = stored.settings.name
+      const project = oneProject(projectsAt(stored, atMs))
+      const title =
+        state === 'missed'
+          ? say('problem_title.schedule_missed', { schedule, runs: 1 })
+          : say('problem_title.schedule_refused', { schedule })
       events.push({
         atMs,
         signal: {
-          ...{ watch, key: place, value: 1, sinceMs: state === 'missed' ? nominalMs : atMs, subject: title },
-          ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId } }
+          ...{ watch, key: place, value: 1, sinceMs: state === 'missed' ? nominalMs : atMs },
+          ...{ subject: encode(title), text: encode(say('alert.problem', { title, text: messageOf(firing) })) },
+          labels: { ...NO_LABELS, project, scheduleId }
         }
       })
       const nextMs = ascending[at + 1]?.atMs ?? Number.POSITIVE_INFINITY

@@ -1,16 +1,14 @@
 import type { AlertId, AlertRule, AlertRuleId, AlertRuleSettings } from '../../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
 import { AlertBook } from '../alert-book.ts'
-import type { Episode } from '../episodes.ts'
+import { type Episode, textsOf } from '../episodes.ts'
 import type { Signal } from '../signal.ts'
 
 /** A signal as of a moment, or its disappearance. */
 export type PastEvent = { atMs: number; signal: Signal } | { atMs: number; gone: { watch: AlertWatch; key: string } }
 
 /** One alert that the rule would have fired. */
-export interface PastAlert {
-  subject: string
-  text: string
+export interface PastAlert extends ReturnType<typeof textsOf> {
   firedAtMs: number
   resolvedAtMs: number | null
 }
@@ -56,6 +54,6 @@ export async function replay(
   return [...fired.values()].sort((one, other) => other.firedAtMs - one.firedAtMs)
 }
 
-const alertOf = ({ subject, text, firedAtMs, resolvedAtMs }: Episode): PastAlert => ({
-  ...{ subject, text, firedAtMs: firedAtMs!, resolvedAtMs }
+const alertOf = (one: Episode): PastAlert => ({
+  ...{ ...textsOf(one), firedAtMs: one.firedAtMs!, resolvedAtMs: one.resolvedAtMs }
 })

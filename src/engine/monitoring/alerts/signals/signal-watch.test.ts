@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
 import type { Problem } from '../../../../shared/contract/index.ts'
-import { UNRELATED } from '../../health/unrelated.ts'
+import { plain } from '../../../../shared/texts/message.ts'
+import { problem } from '../../health/problem.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { createFakeClock } from '../../../testing/fake-clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
+import { textsOf } from '../episodes.ts'
 import type { Signal } from '../signal.ts'
 import { SignalWatch, type SignalWatchParts } from './signal-watch.ts'
+
+const SYSLOG_AWAY = problem({ id: 'syslog', severity: 'warning', title: plain('Away'), text: plain('Gone') })
 
 /** Only what an engine knows, and what becomes of it: `all` lists what exists, whatever is not in it has ended. */
 function openWatch(watched: AlertWatch[]) {
@@ -60,7 +64,7 @@ test('after a start, a problem that has not been found again yet has not ended',
   await watch.start()
   await clock.advanceBy(1_000)
   expect(told).toEqual([])
-  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  known.problems = [SYSLOG_AWAY]
   watch.lookSoon()
   await clock.advanceBy(1_000)
   expect(told).toEqual([{ watch: 'service_problem', keys: ['syslog'], isAll: false }])
@@ -84,7 +88,7 @@ test('a disk that has not been measured yet is not one that has room', async () 
 
 test('a problem of which nobody knows since when has been there since it was seen first', async () => {
   const { clock, known, signals, watch } = openWatch(['service_problem'])
-  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  known.problems = [SYSLOG_AWAY]
   await watch.start()
   await clock.advanceBy(500)
   const firstMs = clock.nowMs()
@@ -93,7 +97,7 @@ test('a problem of which nobody knows since when has been there since it was see
   expect(new Set(signals.map(({ sinceMs }) => sinceMs))).toEqual(new Set([firstMs]))
   known.problems = []
   await clock.advanceBy(15_000)
-  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  known.problems = [SYSLOG_AWAY]
   await clock.advanceBy(15_000)
   expect(signals.at(-1)!.sinceMs).toBeGreaterThan(firstMs)
   await watch.stop()
@@ -127,14 +131,17 @@ test('tells how many whole days the certificate lasts, and that there is none on
   const day = new Date(known.certificateEndsMs).toISOString().slice(0, 10)
   await clock.advanceBy(15_000)
   const subject = 'The certificate of the service'
-  expect(signals.at(-1)).toMatchObject({ value: 2, subject, text: `The certificate of the service expires on ${day}` })
+  expect(signals.at(-1)).toMatchObject({ value: 2 })
+  expect(textsOf(signals.at(-1)!)).toMatchObject({ subject, text: `${subject} expires on ${day}` })
   await clock.advanceBy(3 * 86_400_000)
-  expect(signals.at(-1)).toMatchObject({ value: -1, text: `The certificate of the service expired on ${day}` })
+  expect(signals.at(-1)).toMatchObject({ value: -1 })
+  expect(textsOf(signals.at(-1)!).text).toBe(`${subject} expired on ${day}`)
   known.certificateEndsMs = null
   await clock.advanceBy(15_000)
   expect(told.at(-1)).toEqual({ watch: 'certificate_days', keys: [], isAll: true })
   known.others = [{ engine: 'two', endsAtMs: clock.nowMs() + 4.5 * 86_400_000 }]
   await clock.advanceBy(75_000)
-  expect(signals.at(-1)).toMatchObject({ value: 4, key: 'engine two', subject: 'The certificate of the engine two' })
+  expect(signals.at(-1)).toMatchObject({ value: 4, key: 'engine two' })
+  expect(textsOf(signals.at(-1)!).subject).toBe('The certificate of the engine two')
   await watch.stop()
 })

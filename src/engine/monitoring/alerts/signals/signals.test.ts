@@ -3,10 +3,13 @@ import type { ScheduleId } from '../../../../shared/contract/index.ts'
 import { aNodeId } from '../../../../shared/testing/ids.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { aJob } from '../../../../shared/testing/builders.ts'
+import { textsOf } from '../episodes.ts'
+import type { Signal } from '../signal.ts'
 import { diskSignal, nodeSignals, type SeenProblem, scheduleSignals, serviceSignals } from './state-signals.ts'
 import { errorSignals, signalsOfRuns, overdueSignals } from './stored-signals.ts'
 
 const nodes = { nodeOf: () => undefined }
+const asSent = (signals: Signal[]) => signals.map((signal) => ({ ...signal, ...textsOf(signal) }))
 const aNode = (health: string, problem: string | null = null) =>
   ({
     stored: { id: aNodeId('n1'), name: 'north', tags: ['eu'] },
@@ -15,8 +18,12 @@ const aNode = (health: string, problem: string | null = null) =>
 
 it('a node that has not been polled yet gives no signal', () => {
   expect(nodeSignals([aNode('unknown')])).toEqual({ signals: [], unknown: new Set([aNodeId('n1')]) })
-  expect(nodeSignals([aNode('down', 'connection refused.')]).signals).toMatchObject([
-    { value: 1, sinceMs: 5_000, text: 'north is down: connection refused', labels: { nodeTags: ['eu'] } }
+  expect(asSent(nodeSignals([aNode('down', 'connection refused.')]).signals)).toMatchObject([
+    {
+      ...{ value: 1, sinceMs: 5_000, labels: { nodeTags: ['eu'] }, subject: 'north' },
+      text: 'north is down: connection refused',
+      ...{ code: 'alert.node_away', params: { node: 'north', health: 'down', problem: 'connection refused.' } }
+    }
   ])
   expect(nodeSignals([aNode('up')]).signals).toMatchObject([{ value: 0 }])
 })
@@ -25,7 +32,7 @@ it('counts the bad runs since the last good one, and says why the newest failed'
   const failed = aJob({ state: 'ended', outcome: 'failed', killingLine: 'KeyError: price', items: 2, errors: 1 })
   const good = aJob({ state: 'ended', outcome: 'succeeded', items: 600, errors: 0 })
   expect(signalsOfRuns([], nodes)).toEqual([])
-  expect(signalsOfRuns([failed, failed, good, failed], nodes)).toMatchObject([
+  expect(asSent(signalsOfRuns([failed, failed, good, failed], nodes))).toMatchObject([
     { watch: 'spider_fails', value: 2, text: expect.stringMatching(/failed 2 times in a row: KeyError: price$/) },
     { watch: 'spider_items', value: 2 },
     { watch: 'spider_errors', value: 1 }
@@ -55,7 +62,7 @@ it('distinguishes problems of schedules and of the service from those with a wat
     { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
   ] as SeenProblem[]
   expect(scheduleSignals(problems)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
-  expect(serviceSignals(problems)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
+  expect(asSent(serviceSignals(problems))).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
 })
 
 it('says how much of the disk is free, in tenths of a percent', () => {

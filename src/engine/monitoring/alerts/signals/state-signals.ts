@@ -1,10 +1,11 @@
 import type { Figures, NodeId, Problem, SpiderFindings } from '../../../../shared/contract/index.ts'
+import { encode, type Message, messageOf, plain, say } from '../../../../shared/texts/message.ts'
 import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
-import { type Signal, NO_LABELS } from '../signal.ts'
+import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
-// Signals from the current state. All pure; texts contain no ages, because a changed text is written again.
+// Signals from the current state. All pure.
 
 /** `unknown`: keys of nodes that have not been polled yet. */
 export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; unknown: Set<string> } {
@@ -13,23 +14,18 @@ export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; u
   return {
     signals: known.map(({ stored, status }) => ({
       ...{ watch: 'node_down', key: stored.id, value: status.health === 'up' ? 0 : 1 },
-      ...{ sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0, subject: stored.name },
-      text: status.health === 'up' ? `${stored.name} responds` : `${stored.name} ${wordsOf(status)}`,
+      ...{ sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0, subject: nodeSubject(stored) },
+      text: encode(stateOf(stored.name, status)),
       labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
     })),
     unknown: new Set(unknown)
   }
 }
 
-function wordsOf({ health, problem }: FleetNode['status']): string {
-  const words = {
-    down: 'is down',
-    unauthorized: 'rejects the credentials',
-    invalid: 'sends invalid responses',
-    ...{ unknown: '', up: '' }
-  }[health]
-  return problem === null ? words : `${words}: ${problem.replace(/\.$/, '')}`
-}
+const nodeSubject = ({ name }: FleetNode['stored']): string => encode(say('alert_subject.node', { node: name }))
+
+const stateOf = (node: string, { health, problem }: FleetNode['status']): Message =>
+  health === 'up' ? say('alert.node_up', { node }) : say('alert.node_away', { node, health, problem })
 
 export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Signal[] =>
   nodes.flatMap(({ stored }): Signal[] => {
@@ -37,8 +33,8 @@ export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: Nod
     if (sinceMs === null) return []
     return [
       {
-        ...{ watch: 'node_stuck', key: stored.id, value: 1, sinceMs, subject: stored.name },
-        text: `${stored.name} accepts jobs but starts none`,
+        ...{ watch: 'node_stuck', key: stored.id, value: 1, sinceMs, subject: nodeSubject(stored) },
+        text: encode(say('alert.node_stuck', { node: stored.name })),
         labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
       }
     ]
@@ -53,8 +49,9 @@ export const runSignals = (
     const node = nodeOf(nodeId)
     return [
       {
-        ...{ watch: 'job_runs_long', key: jobId, value: 1, sinceMs: startedAtMs, subject: `${project}/${spider}` },
-        text: `${project}/${spider} still runs on ${node?.name ?? nodeId}`,
+        ...{ watch: 'job_runs_long', key: jobId, value: 1, sinceMs: startedAtMs },
+        subject: spiderSubject({ project, spider }),
+        text: encode(say('alert.job_runs_long', { project, spider, node: node?.name ?? nodeId })),
         labels: { ...NO_LABELS, project, spider, jobId, nodeId, nodeTags: node?.tags ?? [] }
       }
     ]
@@ -63,7 +60,7 @@ export const runSignals = (
 export const unusualSignals = (findings: readonly SpiderFindings[]): Signal[] =>
   findings.map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
     ...{ watch: 'spider_unusual', key: `${project}/${spider}`, value: 1, sinceMs: endedAtMs },
-    ...{ subject: `${project}/${spider}`, text: found.map(({ words }) => words).join('; ') },
+    ...{ subject: spiderSubject({ project, spider }), text: encode(plain(found.map(({ words }) => words).join('; '))) },
     labels: { ...NO_LABELS, project, spider, jobId }
   }))
 
@@ -71,28 +68,25 @@ const SERVICE = 'service'
 const DAY_MS = 86_400_000
 
 export const queueSignal = ({ queued, sampledAtMs }: Figures): Signal => ({
-  ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, subject: 'The queue' },
-  ...{ text: `${queued.toLocaleString('en-US')} jobs wait`, labels: NO_LABELS }
+  ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, labels: NO_LABELS },
+  ...{ subject: encode(say('alert_subject.queue')), text: encode(say('alert.queue_length', { jobs: queued })) }
 })
 
 export const diskSignal = ({ totalBytes, freeBytes, atMs }: DiskState): Signal => {
   const percent = totalBytes === 0 ? 100 : Math.floor((1_000 * freeBytes) / totalBytes) / 10
   return {
-    ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, subject: 'The disk of the service' },
-    ...{ text: `${percent} % of the disk of the service are free`, labels: NO_LABELS }
+    ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, labels: NO_LABELS },
+    ...{ subject: encode(say('alert_subject.disk')), text: encode(say('alert.disk_free', { percent })) }
   }
 }
 
 /** `engine`: null for this engine. */
-export const certificateSignal = (endsMs: number, nowMs: number, engine: string | null = null): Signal => {
-  const day = new Date(endsMs).toISOString().slice(0, 10)
-  const subject = `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
-  return {
-    ...{ watch: 'certificate_days', key: engine === null ? SERVICE : `engine ${engine}`, subject, labels: NO_LABELS },
-    ...{ value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
-    text: `${subject} ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
-  }
-}
+export const certificateSignal = (endsMs: number, nowMs: number, engine: string | null = null): Signal => ({
+  ...{ watch: 'certificate_days', key: engine === null ? SERVICE : `engine ${engine}`, labels: NO_LABELS },
+  ...{ value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+  subject: encode(say('alert_subject.certificate', { engine })),
+  text: encode(say(endsMs > nowMs ? 'alert.certificate_expires' : 'alert.certificate_expired', { engine, endsMs }))
+})
 
 export type SeenProblem = Problem & { sinceMs: number }
 
@@ -100,9 +94,9 @@ export type SeenProblem = Problem & { sinceMs: number }
 export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
-    .map(({ id, title, text, sinceMs, project, scheduleId }) => ({
-      ...{ watch: 'schedule_misses', key: id, value: 1, sinceMs, subject: title },
-      ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId: scheduleId ?? null } }
+    .map((one) => ({
+      ...{ watch: 'schedule_misses', ...ofProblem(one) },
+      labels: { ...NO_LABELS, project: one.project, scheduleId: one.scheduleId ?? null }
     }))
 
 /** For problems without another watch: not about a node, a project, a spider or a schedule. */
@@ -112,7 +106,10 @@ export const serviceSignals = (problems: readonly SeenProblem[]): Signal[] =>
       ({ nodeId, project, spider, scheduleId }) =>
         nodeId === null && project === null && spider === null && scheduleId === undefined
     )
-    .map(({ id, title, text, sinceMs }) => ({
-      ...{ watch: 'service_problem', key: id, value: 1, sinceMs, subject: title },
-      ...{ text: `${title}: ${text}`, labels: NO_LABELS }
-    }))
+    .map((one) => ({ watch: 'service_problem', ...ofProblem(one), labels: NO_LABELS }))
+
+function ofProblem(one: SeenProblem): Pick<Signal, 'key' | 'value' | 'sinceMs' | 'subject' | 'text'> {
+  const title = messageOf({ text: one.title, code: one.titleCode, params: one.titleParams })
+  const text = say('alert.problem', { title, text: messageOf(one) })
+  return { key: one.id, value: 1, sinceMs: one.sinceMs, subject: encode(title), text: encode(text) }
+}

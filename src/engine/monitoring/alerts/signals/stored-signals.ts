@@ -1,11 +1,13 @@
 import { timeOfJobId } from '../../../../shared/ids.ts'
 import type { AlertRule, ProjectName, Waiting } from '../../../../shared/contract/index.ts'
+import type { AlertWatch } from '../../../../shared/alert-watches.ts'
+import { encode, type Message, say, waitingMessage } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { NodeId } from '../../../../shared/contract/index.ts'
 import { parseLane } from '../../../model/lane.ts'
-import type { QueueHead, StoredErrorGroup, StoredJob } from '../../../model/records.ts'
+import { type QueueHead, type StoredErrorGroup, type StoredJob, whyFailed } from '../../../model/records.ts'
 import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../../storage/store.ts'
-import { type Signal, NO_LABELS } from '../signal.ts'
+import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
 export const RUNS_READ = 20
 /** Waits in further lanes are not known and count as over. */
@@ -40,7 +42,7 @@ export const spiderSignals = async (store: JobReader, spider: OneSpider, nodes: 
 export type RunRow = Pick<
   StoredJob,
   | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')
-  | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason')
+  | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams')
 >
 
 /** `runs`: of one spider, newest first. Pure. */
@@ -50,36 +52,24 @@ export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signa
   const { project, spider, id, nodeId, outcome, items, errors, endedAtMs, queuedAtMs } = newest
   const firstGood = runs.findIndex((run) => run.outcome === 'succeeded')
   const inARow = firstGood === -1 ? runs.length : firstGood
-  const subject = `${project}/${spider}`
   const labels = { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: nodeOf(nodeId as NodeId)?.tags ?? [] }
-  const of = { key: subject, sinceMs: endedAtMs ?? queuedAtMs, subject, labels }
-  const why = newest.killingLine ?? newest.reason ?? 'for an unknown reason'
-  const times = inARow > 1 ? ` ${inARow === RUNS_READ ? 'at least ' : ''}${inARow} times in a row` : ''
-  const signals: Signal[] = [
-    {
-      ...{ ...of, watch: 'spider_fails', value: inARow },
-      text:
-        inARow === 0
-          ? `${subject} succeeded`
-          : `${subject} ${outcome === 'lost' ? 'was lost' : 'failed'}${times}: ${why}`
-    }
-  ]
+  const signals: Signal[] = []
+  const add = (watch: AlertWatch, value: number, text: Message) =>
+    signals.push({
+      ...{ watch, key: `${project}/${spider}`, value, sinceMs: endedAtMs ?? queuedAtMs },
+      ...{ subject: spiderSubject({ project, spider }), text: encode(text), labels }
+    })
+  const isLost = outcome === 'lost'
+  const bad = { project, spider, isLost, times: inARow, hasMore: inARow === RUNS_READ, why: whyFailed(newest) }
+  add(
+    'spider_fails',
+    inARow,
+    inARow === 0 ? say('alert.spider_succeeded', { project, spider }) : say('alert.spider_fails', bad)
+  )
   // What a lost run did is unknown.
-  if (outcome === 'lost') return signals
-  if (items !== null)
-    signals.push({
-      ...of,
-      watch: 'spider_items',
-      value: items,
-      text: `${subject} scraped ${items.toLocaleString('en-US')} ${items === 1 ? 'item' : 'items'}`
-    })
-  if (errors !== null)
-    signals.push({
-      ...of,
-      watch: 'spider_errors',
-      value: errors,
-      text: `${subject} logged ${errors.toLocaleString('en-US')} ${errors === 1 ? 'error' : 'errors'}`
-    })
+  if (isLost) return signals
+  if (items !== null) add('spider_items', items, say('alert.spider_items', { project, spider, items }))
+  if (errors !== null) add('spider_errors', errors, say('alert.spider_errors', { project, spider, errors }))
   return signals
 }
 
@@ -98,27 +88,15 @@ export async function waitingSignals(
   return lanes.flatMap(({ lane }, at): Signal[] => {
     const head = heads[at]![0]
     if (head === undefined) return []
-    const {
-      project,
-      spider,
-      placement: { nodeId }
-    } = parseLane(lane)
+    const { project, spider, placement } = parseLane(lane)
+    const { nodeId } = placement
     return [
       {
-        ...{
-          watch: 'job_waits_long',
-          key: lane,
-          value: 1,
-          sinceMs: timeOfJobId(head.id),
-          subject: `${project}/${spider}`
-        },
-        text: `${project}/${spider} waits: ${waitingOf(lane).text}`,
+        ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(head.id) },
+        subject: spiderSubject({ project, spider }),
+        text: encode(say('alert.job_waits_long', { project, spider, waiting: waitingMessage(waitingOf(lane)) })),
         labels: {
-          ...NO_LABELS,
-          project,
-          spider,
-          jobId: head.id,
-          nodeId,
+          ...{ ...NO_LABELS, project, spider, jobId: head.id, nodeId },
           nodeTags: (nodeId && nodes.nodeOf(nodeId)?.tags) || []
         }
       }
@@ -145,8 +123,8 @@ export function errorSignalOf(group: StoredErrorGroup): Signal {
   const { id, project, title, culprit, jobCount, reopenedAtMs } = group
   return {
     ...{ watch: 'error_appears', key: String(id), value: jobCount, sinceMs: bornMs(group) },
-    subject: `${project}: ${title}`,
-    text: `${reopenedAtMs === null ? 'New error' : 'A resolved error is back'} in ${project}: ${title} (${culprit})`,
+    subject: encode(say('alert_subject.error', { project, title })),
+    text: encode(say('alert.error_appears', { project, title, culprit, isBack: reopenedAtMs !== null })),
     labels: { ...NO_LABELS, project, errorGroupId: id }
   }
 }
@@ -164,13 +142,15 @@ export async function overdueSignals(
   const byAge = wanted.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
   const spiders = new Map(byAge.map((rule) => [`${rule.project}/${rule.spider}`, rule]))
   const signals: Signal[] = []
-  for (const [subject, { project, spider, createdAtMs }] of spiders) {
-    const [run] = await store.listSuccessfulRuns(project!, spider!, { upTo: null, limit: 1 })
-    const sinceMs = run?.endedAtMs ?? createdAtMs
+  for (const [key, rule] of spiders) {
+    const of = { project: rule.project!, spider: rule.spider! }
+    const [run] = await store.listSuccessfulRuns(of.project, of.spider, { upTo: null, limit: 1 })
+    const sinceMs = run?.endedAtMs ?? rule.createdAtMs
     signals.push({
-      ...{ watch: 'spider_overdue', key: subject, value: Math.floor((nowMs - sinceMs) / HOUR_MS), sinceMs, subject },
-      text: `${subject} has not succeeded${run === undefined ? ' yet' : ' lately'}`,
-      labels: { ...NO_LABELS, project: project!, spider: spider!, jobId: run?.jobId ?? null }
+      ...{ watch: 'spider_overdue', key, value: Math.floor((nowMs - sinceMs) / HOUR_MS), sinceMs },
+      subject: spiderSubject(of),
+      text: encode(say('alert.spider_overdue', { ...of, hasSucceeded: run !== undefined })),
+      labels: { ...NO_LABELS, ...of, jobId: run?.jobId ?? null }
     })
   }
   return signals

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { deliveryOf, someNews } from '../../../testing/alert-news.ts'
 import { aChannel, openBox, openChannels, openChannelServer } from '../../../testing/channel-server.ts'
+import { plain } from '../../../../shared/texts/message.ts'
 import { newsIn } from './message.ts'
 import { titleOf } from './words.ts'
 
@@ -62,5 +63,5 @@ test('a secret that was sealed with another key, and a body that is none, are to
 })
 
 test('a long title is cut between characters: half a one is no text, and strict receivers refuse all of the JSON', () => {
-  expect(titleOf([{ text: '🕷'.repeat(150) }]).isWellFormed()).toBe(true)
+  expect(titleOf(1, plain('🕷'.repeat(150))).title.isWellFormed()).toBe(true)
 })

@@ -1,4 +1,5 @@
 import type { AlertId, AlertNews } from '../../../../shared/contract/index.ts'
+import { messageOf } from '../../../../shared/texts/message.ts'
 import { titleOf, worstOf } from './words.ts'
 
 /** When each of these alerts ended; those that still fire are missing. */
@@ -18,7 +19,7 @@ export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): Al
   const resolved = [...over, ...news.resolved]
   const shown = firing.length > 0 ? firing : resolved
   // Which alerts beyond the listed ones are over is unknown.
-  const title = news.moreFiring > 0 ? news.title : titleOf(shown)
+  const title = news.moreFiring > 0 ? {} : titleOf(shown.length, messageOf(shown[0]!))
   const kind = firing.length > 0 ? news.kind : 'news'
-  return { ...news, kind, title, severity: worstOf(shown), firing, resolved }
+  return { ...news, kind, ...title, severity: worstOf(shown), firing, resolved }
 }

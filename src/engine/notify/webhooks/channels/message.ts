@@ -6,6 +6,7 @@ import type {
   AlertTarget,
   AlertTargetKind
 } from '../../../../shared/contract/index.ts'
+import { say, written, writtenAs } from '../../../../shared/texts/message.ts'
 import type { StoredWebhook } from '../../../model/records.ts'
 import type { SendResult } from '../plan-try.ts'
 
@@ -42,13 +43,14 @@ export function newsIn(body: string): AlertNews {
 /** An example for testing a channel. */
 export function exampleNews(nowMs: number): AlertNews {
   const id = 'test'.padEnd(32, '0')
-  const text = 'This is a test message of Scrapdeck. Nothing is wrong.'
+  const text = say('alert.test')
   return {
     ...{ kind: 'test', ruleId: id as AlertRuleId, ruleName: 'Test of a channel', owner: '', severity: 'info' },
-    ...{ title: text, groupId: id, resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
+    ...{ ...writtenAs('title', text), groupId: id, resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
     firing: [
       {
-        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', subject: 'Scrapdeck', text, value: 1 },
+        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', value: 1 },
+        ...{ ...writtenAs('subject', say('alert_subject.test')), ...written(text) },
         labels: {
           ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null },
           nodeTags: []

@@ -1,4 +1,5 @@
 import type { AlertNews, AlertReport, AlertView, ProjectName } from '../../../../shared/contract/index.ts'
+import { messageOf } from '../../../../shared/texts/message.ts'
 import { titleOf, worstOf } from './words.ts'
 
 type ChannelProjects = { projects?: readonly ProjectName[] | undefined }
@@ -29,7 +30,7 @@ export function seenNews(news: AlertNews, isSeen: (alert: AlertView) => boolean)
   if (firing.length + resolved.length === 0) return null
   const shown = firing.length > 0 ? firing : resolved
   return {
-    ...{ ...news, title: titleOf(shown), severity: worstOf(shown) },
+    ...{ ...news, ...titleOf(shown.length, messageOf(shown[0]!)), severity: worstOf(shown) },
     ...{ firing, resolved, moreFiring: 0, moreResolved: 0 }
   }
 }

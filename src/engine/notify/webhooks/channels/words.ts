@@ -1,5 +1,6 @@
 import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../../shared/contract/index.ts'
 import { mendOf, rankOf } from '../../../../shared/alert-watches.ts'
+import { type Message, say, writtenAs } from '../../../../shared/texts/message.ts'
 import { formatWait } from '../../../../shared/time.ts'
 import { showUnseen } from '../../../../shared/unseen.ts'
 
@@ -59,10 +60,10 @@ export function cut(text: string, most: number): string {
 /** The subject of an alert: never empty, which most services refuse. */
 export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
 
-/** A one-line summary of these alerts. */
-export function titleOf(alerts: readonly Pick<AlertView, 'text'>[]): string {
-  const [first] = alerts
-  return cut(alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`, TITLE_MAX)
+/** The title of a message about so many alerts, in one line. */
+export function titleOf(alerts: number, first: Message): Pick<AlertNews, 'title' | 'titleCode' | 'titleParams'> {
+  const said = writtenAs('title', alerts === 1 ? first : say('alert.several', { alerts, first }))
+  return { ...said, title: cut(said.title, TITLE_MAX) }
 }
 
 /** `alerts`: not empty. */

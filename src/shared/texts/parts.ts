@@ -1,0 +1,18 @@
+/** A parameter that is a message of its own (`retry.in_time` within `timeline.and_next`), rendered before. */
+export type Words = string & { readonly isRendered: true }
+
+export interface AtNode {
+  node: string
+}
+
+export const countOf = (value: number): string => value.toLocaleString('en-US')
+
+/** `1,201 runs`, `1 run` */
+export const several = (value: number, one: string): string => `${countOf(value)} ${value === 1 ? one : `${one}s`}`
+
+/** Words from outside, before a full stop or a semicolon of ours. */
+export const withoutStop = (text: string): string => text.replace(/\.$/, '')
+
+const GB = 1_000_000_000
+
+export const gigabytes = (bytes: number): string => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`
