@@ -10,7 +10,7 @@ export function setLanguage(chosen: Language): void {
   language = chosen
 }
 
-/** The texts of one area of the UI in the chosen language. `english` has them all, with the types of their parameters. */
+/** The texts of one area of the UI in the chosen language. `english` has them all, and the types of parameters. */
 export const area = <T extends object>(name: string, english: T): T => ({ ...english, ...language[name] })
 
 /** A sentence with elements in it, in the order of its language: rich`Sent to ${<b>eu-1</b>} as ${name}.` */
