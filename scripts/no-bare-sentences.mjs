@@ -3,13 +3,16 @@
  * looks like one: it begins with a capitalized word, or has two words in a row. Its option is the message.
  */
 const TEXT = /^[^\w]*[A-Z][a-z]+(?:[\s.,:;…?!’)]|$)|[A-Za-z’]{2,}[.,:;]? [A-Za-z’]{2,}/
-const WORDS_IN_TEMPLATE = /[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/
+const WORDS_IN_TEMPLATE = /\b[A-Za-z]{2,}[.,:;]?\s|\s[a-z]{2,}/
 /** Values of `KeyboardEvent.key`, and names of HTTP. */
 const NO_TEXTS =
-  /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod)$/
+  /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod|content-type: [\w/]+)$/
 /** Attributes whose values nobody reads. */
 const NO_TEXT_ATTRIBUTES =
-  /^(?:class\w*|style|styles|key|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
+  /^(?:class\w*|style|styles|fontFamily|width|key|queryKey|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
+/** Selectors, and messages for developers. */
+const NO_TEXT_CALLS = /^(?:closest|matches|querySelector|querySelectorAll)$/
+const LOGS = /^(?:console|logger)$/
 
 /** @typedef {{ type: string, parent: Node, [name: string]: any }} Node */
 
@@ -31,13 +34,21 @@ function isRead(node) {
     case 'MemberExpression':
       return parent.property !== node
     case 'Property':
-      return parent.key !== node
+      return parent.key !== node && !String(parent.key.value).startsWith('--') && !isUnreadAttribute(parent)
+    case 'CallExpression':
+      return !isForDevelopers(parent.callee)
     // What only a developer reads.
     case 'NewExpression':
       return !/^(?:Type|Range)?Error$/.test(parent.callee.name)
     default:
       return !isUnreadAttribute(parent)
   }
+}
+
+/** @param {Node} callee @returns {boolean} */
+function isForDevelopers({ object, property }) {
+  if (object === undefined) return false
+  return NO_TEXT_CALLS.test(property.name) || LOGS.test(object.name ?? object.property?.name)
 }
 
 /** @param {Node} node @returns {boolean} */

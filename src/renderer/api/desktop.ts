@@ -2,7 +2,6 @@ import { LOCAL_ENGINE } from '../../shared/wire.ts'
 import { useRemoteEngines } from '../state/remote-engines.ts'
 import { sleep } from './sleep.ts'
 import { type DesktopClient, engineOfPage } from './wire.ts'
-import { texts } from '../../shared/texts/ui/shared.ts'
 
 let desktop: DesktopClient | null = null
 
@@ -26,7 +25,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
         useRemoteEngines.setState({ engines, appVersion, current })
       }
     } catch (error) {
-      console.warn(texts.theListOfEnginesWasInterrupted, error)
+      console.warn('The list of engines was interrupted', error)
     }
     await sleep(AGAIN_MS, new AbortController().signal)
   }

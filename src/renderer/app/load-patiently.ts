@@ -1,4 +1,3 @@
-import { texts } from '../../shared/texts/ui/app.ts'
 type Load<Module> = () => Promise<Module>
 
 const loads: Load<unknown>[] = []
@@ -13,7 +12,7 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
       try {
         return await load()
       } catch (error) {
-        console.warn(texts.aPartOfTheAppCould, error)
+        console.warn('A part of the app could not be loaded. Retrying', error)
         await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
       }
     }

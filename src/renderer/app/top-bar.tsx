@@ -112,7 +112,7 @@ const PAUSED_LOOK = {
   '--button-bg': 'var(--wait-soft)',
   '--button-hover': 'var(--wait-soft)',
   '--button-color': 'var(--wait)',
-  '--button-bd': texts.n1pxSolidVarWait
+  '--button-bd': '1px solid var(--wait)'
 }
 
 function PauseSwitch() {

@@ -122,12 +122,15 @@ export function listenForKeys(): () => void {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest(texts.inputNotTypeCheckboxTextarea) !== null
+  return (
+    target instanceof Element &&
+    target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
+  )
 }
 
 /** A focused button or link keeps its own Enter. */
 const keepsEnter = ({ key, target }: KeyboardEvent) =>
-  key === 'Enter' && target instanceof Element && target.closest(texts.aButtonSummary) !== null
+  key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null
 
 function runBinding(event: KeyboardEvent): void {
   const mod = event.ctrlKey || event.metaKey

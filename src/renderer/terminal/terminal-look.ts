@@ -1,6 +1,5 @@
 import { type IUnicodeVersionProvider, Terminal } from '@xterm/xterm'
 import { cellsOf } from './cells.ts'
-import { texts } from '../../shared/texts/ui/terminal.ts'
 
 /** A terminal that only displays: no input, no cursor, no links. */
 export function createTerminal(): Terminal {
@@ -11,7 +10,7 @@ export function createTerminal(): Terminal {
     disableStdin: true,
     cursorInactiveStyle: 'none',
     cursorStyle: 'bar',
-    fontFamily: texts.uiMonospaceJetbrainsMonoSf,
+    fontFamily: "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
     fontSize: 12,
     lineHeight: 1.4,
     // Only the visible rows are ever in it (log-screen.ts).

@@ -2,7 +2,6 @@ import { Modal, type ModalProps } from '@mantine/core'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
 import classes from './dialog.module.css'
 import { Kbd, modKey } from './kbd.tsx'
-import { texts } from '../../shared/texts/ui/shared.ts'
 
 /**
  * The one dialog. Its first field has the focus, even if it appears later; the focus never falls out of it; and
@@ -24,8 +23,8 @@ function pressMainButton(event: KeyboardEvent<HTMLElement>): void {
   dialog?.querySelector<HTMLButtonElement>(`.${classes.foot} button[data-variant=filled]:not(:disabled)`)?.click()
 }
 
-const FIELDS = ['input', 'textarea', 'select'].map((tag) => texts.notDisabledTypeHiddenTabindex(tag))
-const BUTTONS = ['button', '[href]'].map((tag) => texts.notDisabledTabindex1ClassModal(tag))
+const FIELDS = ['input', 'textarea', 'select'].map((tag) => `${tag}:not(:disabled, [type=hidden], [tabindex="-1"])`)
+const BUTTONS = ['button', '[href]'].map((tag) => `${tag}:not(:disabled, [tabindex="-1"], [class*=Modal-close])`)
 
 const firstIn = (place: Element) =>
   place.querySelector<HTMLElement>(FIELDS.join()) ?? place.querySelector<HTMLElement>(BUTTONS.join())

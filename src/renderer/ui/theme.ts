@@ -39,14 +39,14 @@ const dark: MantineColorsTuple = [
   '#0a0d11'
 ]
 
-const TEXT_INPUTS = ['TextInput', 'PasswordInput', 'NumberInput', texts.autocomplete, 'TagsInput', texts.textarea]
+const SMALL = { defaultProps: { size: 'xs' } }
 
 /** Mantine, calmer and denser. Its colours come from theme.css. */
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 6, dark: 4 },
   colors: { indigo, dark },
-  fontFamily: texts.interSystemUiAppleSystemSegoe,
+  fontFamily: "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
   fontFamilyMonospace: 'var(--mono)',
   fontSizes: { xs: '12px', sm: '13px', md: '13px', lg: '15px', xl: '17px' },
   lineHeights: { xs: '1.4', sm: '1.45', md: '1.45', lg: '1.5', xl: '1.5' },
@@ -98,11 +98,16 @@ export const theme = createTheme({
         description: { '--input-description-size': '12px' }
       })
     }),
-    ...Object.fromEntries(
-      [...TEXT_INPUTS, 'NativeSelect', texts.checkbox].map((name) => [name, { defaultProps: { size: 'xs' } }])
-    ),
+    TextInput: SMALL,
+    PasswordInput: SMALL,
+    NumberInput: SMALL,
+    Autocomplete: SMALL,
+    TagsInput: SMALL,
+    Textarea: SMALL,
+    NativeSelect: SMALL,
+    Checkbox: SMALL,
+    MultiSelect: SMALL,
     Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
-    MultiSelect: { defaultProps: { size: 'xs' } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
     Switch: { defaultProps: { size: 'xs', withThumbIndicator: false } },
     Progress: { defaultProps: { size: 6 } }
@@ -119,7 +124,7 @@ const variables = {
   // Mantine's own reds are too pale to read on our surfaces.
   '--mantine-color-red-6': 'var(--bad)',
   '--mantine-color-red-filled': 'var(--bad)',
-  '--mantine-color-red-filled-hover': texts.colorMixInSrgbVarBad,
+  '--mantine-color-red-filled-hover': 'color-mix(in srgb, var(--bad) 88%, var(--text))',
   '--mantine-color-red-light': 'var(--bad-soft)',
   '--mantine-color-red-light-hover': 'var(--bad-soft)',
   '--mantine-color-red-light-color': 'var(--bad)',

@@ -2,7 +2,6 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useApi } from '../api/api.tsx'
 import { useConnection } from '../state/connection.ts'
 import { hasBrowserSession } from '../api/browser-session.ts'
-import { texts } from '../../shared/texts/ui/shared.ts'
 
 export interface EnginesInUse {
   /** The name of the engine that answers this page; null: it does not say. */
@@ -23,7 +22,7 @@ export function useEnginesInUse(): EnginesInUse | null {
   const { data: list } = useQuery(query.engines.list.queryOptions({ enabled: isLive, staleTime: 0 }))
   const isShared = list?.shared === true
   const { data: own } = useQuery({
-    queryKey: [texts.engineInUse, liveSinceMs],
+    queryKey: ['engine in use', liveSinceMs],
     queryFn: askEngineInUse,
     enabled: isShared && isLive,
     placeholderData: keepPreviousData

@@ -13,7 +13,6 @@ import type { Connection } from '../../state/connection.ts'
 import type { Api } from '../api.tsx'
 import { sleep } from '../sleep.ts'
 import { newestOfEach, queryUpdates } from './live-updates.ts'
-import { texts } from '../../../shared/texts/ui/shared.ts'
 
 interface FollowChangesOptions {
   api: Api
@@ -83,7 +82,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
       } catch (error) {
         // The reaction to any failure is the same: report it and reconnect.
         if (abort.signal.aborted) return
-        console.warn(texts.theStreamOfChangesWasInterrupted, error)
+        console.warn('The stream of changes was interrupted', error)
       }
       if (abort.signal.aborted) return
       onConnection('reconnecting')

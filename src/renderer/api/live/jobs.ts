@@ -3,7 +3,6 @@ import type { Api } from '../api.tsx'
 import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, refetchIf } from './query-updates.ts'
 import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
-import { texts } from '../../../shared/texts/ui/shared.ts'
 
 /** How many rows the first page of an infinite list may grow to. */
 const LIST_ROWS_MAX = 2000
@@ -18,8 +17,8 @@ type ByLane = ReadonlyMap<string, Waiting>
 export const jobs: NounUpdates<'jobs'> = {
   thingOf(change) {
     if (change.kind === 'jobs') return 'all'
-    if (change.kind === 'waiting') return texts.lane(change.lane)
-    if (change.kind === 'job_progress') return texts.progressOf(change.id)
+    if (change.kind === 'waiting') return `lane ${change.lane}`
+    if (change.kind === 'job_progress') return `progress ${change.id}`
     return change.kind === 'job' ? change.job.id : change.id
   },
   updates(changes, query) {

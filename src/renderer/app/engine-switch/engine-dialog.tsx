@@ -306,7 +306,7 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
         ) : (
           <>
             No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}
-            <code>{texts.opensslX509NooutFingerprint}</code>
+            <code>{'openssl x509 -noout -fingerprint -sha256 -in cert.pem'}</code>
           </>
         )}
       </span>

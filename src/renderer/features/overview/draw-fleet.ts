@@ -92,7 +92,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
   const middle = y + ROW_PX / 2
   const trouble = isTroubled(node)
   drawDot(context, x + 4, middle, node, paint)
-  context.font = texts.n12px(paint.font)
+  context.font = `12px ${paint.font}`
   context.fillStyle = paint.dim
   context.textAlign = 'left'
   context.fillText(fit(context, node.name, layout.cellsX - 26), x + 18, middle + 0.5)
@@ -111,7 +111,7 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
       context.fillRect(cell.x + 1, cell.y + cell.height / 2, cell.width - 2, cell.height / 2 - 1)
     } else fill(context, cell, paint.run)
   }
-  context.font = texts.n115px(paint.font)
+  context.font = `11.5px ${paint.font}`
   context.fillStyle = trouble ? paint.bad : paint.faint
   context.textAlign = 'right'
   context.fillText(stateWord(node), x + layout.columnPx, middle + 0.5)

@@ -46,7 +46,14 @@ const said = (body: object) => Object.fromEntries(Object.entries(body).filter(([
 
 function postCommand(path: string, body: object, door: Door): string {
   const json = JSON.stringify(said(body), null, 2)
-  return curl(path, [texts.headerContentTypeApplication, texts.dataRaw(quoteForShell(json))], door)
+  return curl(
+    path,
+    [
+      ['--header', 'content-type: application/json'],
+      ['--data-raw', json]
+    ],
+    door
+  )
 }
 
 function isNothing(value: unknown): boolean {
@@ -63,13 +70,14 @@ function scheduleCommand(spider: string, run: RunInput, door: Door): string {
     ...Object.entries(run.settings ?? {}).map((pair) => ['setting', pair.join('=')]),
     ...Object.entries(run.args ?? {})
   ]
-  const data = fields.map((pair) => texts.dataUrlencode(quoteForShell(pair.join('='))))
+  const data = fields.map((pair) => ['--data-urlencode', pair.join('=')])
   return curl('/schedule.json', data, door)
 }
 
-function curl(path: string, options: readonly string[], { address, username }: Door): string {
-  const url = quoteForShell(`${address.replace(/\/$/, '')}${path}`)
-  return [texts.curlUser(quoteForShell(username), url), ...options.map((option) => `  ${option}`)].join(' \\\n')
+function curl(path: string, options: readonly string[][], { address, username }: Door): string {
+  const start = ['curl', '--user', username, `${address.replace(/\/$/, '')}${path}`]
+  const lines = [start, ...options].map((words) => words.map(quoteForShell).join(' '))
+  return lines.join(' \\\n  ')
 }
 
 /** For POSIX shells: unquoted if nothing in it is special to them. */

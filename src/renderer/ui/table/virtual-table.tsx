@@ -306,7 +306,7 @@ const RowView = memo(function RowView(props: RowViewProps) {
       draggable={props.draggable || undefined}
       style={{ gridTemplateColumns: tracks, transform: `translateY(${topPx}px)` }}
       onClick={(event) => {
-        if (!(event.target as Element).closest(texts.aButtonInputLabel)) act.current(index, 'open', false)
+        if (!(event.target as Element).closest('a, button, input, label')) act.current(index, 'open', false)
       }}
     >
       {marked !== null && (

@@ -55,7 +55,6 @@ export const texts = area('app', {
   theCertificateIsNotTrusted: 'The certificate is not trusted yet',
   trustTheNewOneOnlyIf:
     'Trust the new one only if you know that it was replaced. Otherwise the connection may be intercepted.',
-  opensslX509NooutFingerprint: 'openssl x509 -noout -fingerprint -sha256 -in cert.pem',
   issuedByValidUntil: (subject: string, issuer: string, validUntilMs: string) =>
     `${subject}, issued by ${issuer}, valid until ${validUntilMs}`,
   trustedUntilNow: 'Trusted until now:',
@@ -86,7 +85,6 @@ export const texts = area('app', {
   shift: (key: string) => `Shift ${key}`,
   esc: 'Esc',
   space: 'Space',
-  aPartOfTheAppCould: 'A part of the app could not be loaded. Retrying',
   searchOrRunACommand2: 'Search or run a command…',
   goTo: 'Go to',
   doIt: 'Do',
@@ -173,7 +171,6 @@ export const texts = area('app', {
   leads: (leader: string) => `${leader} leads`,
   oneOfSeveralEngines: 'one of several engines',
   whichLeads: ', which leads',
-  n1pxSolidVarWait: '1px solid var(--wait)',
   resumeSendingQueuedJobsToNodes: 'Resume sending queued jobs to nodes',
   stopSendingJobsToNodesRunning: 'Stop sending jobs to nodes. Running jobs continue.',
   pausedResume: 'Paused · Resume',

@@ -3,10 +3,11 @@ import path from 'node:path'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { createElement } from 'react'
 import { afterEach, expect, test } from 'vitest'
-import { area, rich, setLanguage } from './area.ts'
+import { area, setLanguage } from './area.ts'
+import { rich } from './rich.ts'
 
 const ROOT = path.join(import.meta.dirname, '../../../..')
-const AREAS = fs.readdirSync(import.meta.dirname).filter((file) => !file.startsWith('area'))
+const AREAS = fs.readdirSync(import.meta.dirname).filter((file) => !/^(?:area|rich)\./.test(file))
 
 afterEach(() => setLanguage({}))
 

@@ -1,5 +1,3 @@
-import { createElement, Fragment, type ReactNode } from 'react'
-
 /** The texts of one language by area, `{ jobs: {…} }`. What it leaves out stays English. */
 export type Language = Readonly<Record<string, object>>
 
@@ -12,7 +10,3 @@ export function setLanguage(chosen: Language): void {
 
 /** The texts of one area of the UI in the chosen language. `english` has them all, and the types of parameters. */
 export const area = <T extends object>(name: string, english: T): T => ({ ...english, ...language[name] })
-
-/** A sentence with elements in it, in the order of its language: rich`Sent to ${<b>eu-1</b>} as ${name}.` */
-export const rich = (words: TemplateStringsArray, ...pieces: readonly ReactNode[]): ReactNode =>
-  createElement(Fragment, null, ...words.flatMap((word, index) => [word, pieces[index]]))

@@ -2,8 +2,6 @@ import { plural } from '../../numbers.ts'
 import { area } from './area.ts'
 
 export const texts = area('overview', {
-  n12px: (font: string) => `12px ${font}`,
-  n115px: (font: string) => `11.5px ${font}`,
   notScrapyd: 'not Scrapyd',
   ms: (latencyMs: number) => `${latencyMs} ms`,
   begin: 'Begin',

@@ -74,9 +74,5 @@ export const texts = area('run', {
   anExpiryTime: 'an expiry time',
   anIdempotencyKey: 'an idempotency key',
   environmentVariables2: 'environment variables',
-  leftOutDefaults: 'left-out defaults',
-  headerContentTypeApplication: "--header 'content-type: application/json'",
-  dataRaw: (json: string) => `--data-raw ${json}`,
-  dataUrlencode: (quoteForShell: string) => `--data-urlencode ${quoteForShell}`,
-  curlUser: (username: string, url: string) => `curl --user ${username} ${url}`
+  leftOutDefaults: 'left-out defaults'
 })

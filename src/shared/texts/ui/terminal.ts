@@ -74,7 +74,5 @@ export const texts = area('terminal', {
   copyTheSelectionOrAllLines: 'Copy the selection, or all lines shown',
   copyTheLogs: 'Copy the logs',
   lineFromLogs: (lineCount: number, count: number) => `${plural(lineCount, 'line')} from ${count} logs`,
-  live2: (liveCount: number) => `● ${liveCount} live`,
-  uiMonospaceJetbrainsMonoSf:
-    "ui-monospace, 'JetBrains Mono', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+  live2: (liveCount: number) => `● ${liveCount} live`
 })
