@@ -10,49 +10,47 @@ export interface CountersSeen {
   finished: number
 }
 
-/** What polling a node has shown about its slots. Pass it back in with each poll. */
+/** What polling a node has shown about its slots. */
 export interface SlotsBelief {
-  /** The most jobs that were seen running at once. */
   mostRan: number
-  /** The number of jobs that ran while others waited and nothing moved: all its slots. null: never seen full. */
+  /** How many jobs ran while others waited and nothing changed. null: the node was never seen full. */
   limit: number | null
-  /** The newest proof: when, how many waited, for how long, and how many times in a row it proved the same limit. */
+  /** The newest proof of the limit; `times` counts proofs of the same limit in a row. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** Since when and for how many polls nothing has moved, while jobs waited or as many ran as its limit allows. */
+  /** Nothing has moved since then, while jobs waited or the node was at its limit. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
 export const NOTHING_LEARNED: SlotsBelief = { mostRan: 0, limit: null, proof: null, still: null }
 
 export interface Capacity {
-  /** Those that it is known to have. */
   slots: number
-  /** One more job is sent to find out whether it has another slot. */
+  /** Send one more job to find out whether the node has another slot. */
   isTrying: boolean
   source: 'set' | 'learned' | 'default'
-  /** How we know, in words. */
+  /** The evidence, as a sentence. */
   text: string
 }
 
 const MIN_LOOKS = 3
 /** Two of Scrapyd's 5 s poll intervals: a free slot would have been filled by then. */
 const MIN_SPAN_MS = 10_000
-// A node that used to run more is more likely stuck than smaller now, so a lower limit takes longer to prove.
+// A node that used to run more is more likely stuck than smaller, so a lower limit takes longer to prove.
 const SHRUNK_SPAN_MS = 10 * 60_000
-// A proved limit is tested again after this time, doubled each time that it is proved again.
+// A proven limit is tested again after this time, which doubles with each new proof.
 const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
 /**
- * Learns from one more poll. Scrapyd does not report how many jobs it runs at once, so only what was seen counts:
+ * Learns from one poll. Scrapyd does not report how many jobs it can run at once, so the number is inferred:
  *
- *   nothing has run there yet                         ->  one slot, as every node has
- *   N ran at once                                     ->  N slots, and one more job is offered (planCapacity)
- *   it waits, and nothing changes for more than 10 s  ->  N is the limit
- *   as many as the limit run, none waits, for 10 s    ->  one more is offered again, because limits can be raised:
- *                                                         15 min after the limit was proved, then 30, … a day
+ *   nothing has run yet                                  ->  one slot
+ *   N ran at once                                        ->  N slots, and one more job is offered (planCapacity)
+ *   jobs wait and nothing changes for more than 10 s     ->  N is the limit
+ *   the limit is in use and no job waits, for 10 s       ->  one more is offered again, because limits can be raised:
+ *                                                            15 min after the proof, then 30, … up to a day
  *
- * So a number that is too low always grows, at the cost of one job that waits in the node's own queue.
+ * A number that is too low always grows. The cost is one job that waits in the node's own queue.
  */
 export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): SlotsBelief {
   const { atMs, running, pending, finished } = seen
@@ -78,7 +76,7 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
     : { sinceMs: atMs, looks: 1, running, finished, isWaiting }
   const spanMs = running < mostRan ? SHRUNK_SPAN_MS : MIN_SPAN_MS
   if (!isWaiting || !isLongEnough(next, atMs, spanMs)) return { mostRan, limit, proof, still: next }
-  // The same situation, continued, is not a new proof.
+  // The same situation, still going on, is not a new proof.
   const isNews = limit !== running || proof === null || proof.atMs < next.sinceMs
   if (!isNews) return { mostRan, limit, proof, still: next }
   const times = limit === running && proof !== null ? proof.times + 1 : 1
@@ -86,13 +84,10 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   return { mostRan: running, limit: running, proof: found, still: next }
 }
 
-/**
- * How many jobs a node runs at once: set, else as it reports, else as many as it has shown; and whether another is to
- * be tried.
- */
+/** The configured number of slots, else the reported one, else the number that was observed. */
 export function planCapacity(evidence: {
   setSlots: number | null
-  /** What the node itself reports, and from what source. */
+  /** From the node itself, with the source as text. */
   reported?: DaemonStatus['slots']
   belief: SlotsBelief
   nowMs: number

@@ -1,20 +1,19 @@
 /**
- * The clock of a node relative to ours, which is taken as true time. Both values are narrowed by intersection: the
- * offset from HTTP's Date header, and the time zone from jobs that started between two polls, because Scrapyd writes
- * naive local times. Pure.
+ * The clock of a node relative to ours, which we take as true. Both values narrow by intersection: the offset from
+ * HTTP's Date header, the time zone from jobs that started between two polls (Scrapyd writes naive local times). Pure.
  */
 export interface ClockEstimate {
-  /** The node's clock minus ours lies in this range; null: it sent no Date. */
+  /** Bounds of the node's clock minus ours. null: the node sent no Date header. */
   offset: { lowMs: number; highMs: number; atMs: number } | null
-  /** What is shown. Changes only if it is off by more than people would notice. */
+  /** The displayed offset. It changes only when the difference is noticeable. */
   shownMs: number | null
-  /** Its local time minus UTC; null: no job's start has been seen yet. */
+  /** The node's local time minus UTC. null: no job start was seen yet. */
   zoneMinutes: number | null
 }
 
 export const UNKNOWN_CLOCK: ClockEstimate = { offset: null, shownMs: null, zoneMinutes: null }
 
-/** Of what runs on this machine and writes its local time. The zone is that of `nowMs`, as clocks change in a year. */
+/** The clock of programs on this machine that write local time. Zones shift with daylight saving, hence `nowMs`. */
 export function ownClock(nowMs: number): ClockEstimate {
   return {
     offset: { lowMs: 0, highMs: 0, atMs: nowMs },
@@ -23,27 +22,27 @@ export function ownClock(nowMs: number): ClockEstimate {
   }
 }
 
-// Date is truncated to whole seconds, and servers cache it some milliseconds longer.
+// Date has a resolution of one second, and servers cache it for some milliseconds more.
 const DATE_RESOLUTION_MS = 1_020
-// Twice the drift of a bad quartz. The known range widens by it, so that a drifting clock is followed.
+// Twice the drift of a bad quartz. The range widens by it, so that it follows a drifting clock.
 const DRIFT_PER_MS = 0.000_2
 const SHOWN_STEP_MS = 50
-// Every time zone since 1972 is a multiple of this.
+// All time zones since 1972 are multiples of this.
 const ZONE_STEP_MINUTES = 15
 const ZONE_MAX_MINUTES = 14 * 60
-// Tolerance, because job times differ slightly from when we see the job (Scrapyd's poller, the network).
+// Job times differ slightly from when we see the job (Scrapyd's poller, the network).
 const ZONE_SLACK_MS = 60_000
 
 /**
- * Applies one response's Date, with when it was requested and received by our clock. If it contradicts the range so
- * far, one of the clocks was set: from then on only the newest response counts.
+ * Applies the Date of one response. If it contradicts the range so far, one of the clocks was set, and only the new
+ * response counts from then on.
  */
 export function refineByDate(
   before: ClockEstimate,
   seen: { dateMs: number | null; askedAtMs: number; arrivedAtMs: number }
 ): ClockEstimate {
   const { dateMs, askedAtMs, arrivedAtMs } = seen
-  // Our own clock was set back during the request, so this proves nothing.
+  // Our own clock was set back during the request.
   if (dateMs === null || arrivedAtMs < askedAtMs) return before
   const now = { lowMs: dateMs - arrivedAtMs, highMs: dateMs + DATE_RESOLUTION_MS - askedAtMs, atMs: arrivedAtMs }
   const believed = before.offset
@@ -54,7 +53,7 @@ export function refineByDate(
   return withOffset(before, lowMs <= highMs ? { lowMs, highMs, atMs: arrivedAtMs } : now)
 }
 
-/** Applies a job's start time as the node wrote it. The start happened between two moments of our clock. */
+/** Applies a job's start time as the node wrote it. The job started between two moments of our clock. */
 export function refineByStart(
   before: ClockEstimate,
   seen: { nodeText: string | null; afterMs: number; beforeMs: number }
@@ -69,12 +68,12 @@ export function refineByStart(
   const last = Math.floor(highestMs / stepMs)
   // `+ 0` turns -0 into 0.
   const zoneMinutes = first * ZONE_STEP_MINUTES + 0
-  // No zone or several zones fit: this proves nothing.
+  // No zone fits, or several do.
   if (first !== last || Math.abs(zoneMinutes) > ZONE_MAX_MINUTES) return before
   return before.zoneMinutes === zoneMinutes ? before : { ...before, zoneMinutes }
 }
 
-/** A time that the node wrote, by our clock; null: not a time, or not enough is known of the node's clock. */
+/** Converts a time that the node wrote to our clock. null: not a time, or the node's clock is not known well enough. */
 export function trueTime(nodeText: string | null, estimate: ClockEstimate): number | null {
   const localMs = parseLocalTime(nodeText)
   if (localMs === null || estimate.offset === null || estimate.zoneMinutes === null) return null
@@ -82,8 +81,8 @@ export function trueTime(nodeText: string | null, estimate: ClockEstimate): numb
 }
 
 /**
- * The true time of an event between two moments of our clock: the node's own time if it fits, otherwise the later
- * moment, at which we saw it.
+ * When an event between two moments of our clock happened: the node's own time if it is plausible, otherwise the later
+ * moment, at which we saw the event.
  */
 export function trueTimeBetween(
   nodeText: string | null,

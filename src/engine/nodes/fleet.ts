@@ -20,7 +20,7 @@ import {
 import { type Observation, Observer } from './observer.ts'
 import { withoutCredentials } from './scrapyd/proxy.ts'
 
-/** What polling a node has shown so far. Kept only in memory, because it goes out of date quickly. */
+/** What polling a node has shown. Kept only in memory, because it goes out of date quickly. */
 export interface NodeStatus {
   health: NodeHealth
   problem: string | null
@@ -28,42 +28,38 @@ export interface NodeStatus {
   running: number | null
   pending: number | null
   finished: number | null
-  /** How many attempts of ours held a slot there when these counters arrived. The rest is not ours. */
+  /** Slots that our attempts held when these counters arrived. The node's other jobs are external. */
   oursWhenCounted: number
   external: { pending: SeenJob[]; running: SeenJob[] }
-  /** What its newest inventory lists beyond the limits (list-limits.ts), worded to follow "it lists"; null: nothing. */
+  /** What the newest inventory lists beyond the limits (list-limits.ts), phrased to follow "it lists". */
   excess: string | null
   latencyMs: number | null
   lastSeenAtMs: number | null
-  /**
-   * Wall clock of the first failed poll since the last good one; null while it responds (401 counts as a response), or
-   * before the first.
-   */
+  /** Wall clock. The first failed poll since the last good one; a 401 counts as a response. null: it responds. */
   unreachableSinceMs: number | null
-  /** Wall clock, since when its health is anything but up; null: it is up, or has not been asked yet. */
+  /** Wall clock. Since when its health is not `up`. null: it is up, or was not polled yet. */
   notUpSinceMs: number | null
   clockOffsetMs: number | null
-  /** What is known of its clock and time zone. trueTime converts its times to ours. */
+  /** For trueTime, which converts the node's times to ours. */
   clockEstimate: ClockEstimate
   capacity: Capacity
-  /** How many slots it says it has; null: it does not say. */
+  /** The slots that it reports. null: it reports none. */
   slotsTold: NonNullable<DaemonStatus['slots']> | null
   slotsBelief: SlotsBelief
 }
 
-/** A node of the fleet while the engine runs. */
 export interface FleetNode {
   stored: StoredNode
   client: NodeClient
   observer: Observer
   status: NodeStatus
-  /** Its own setting, without credentials; `direct`; null: from the environment. */
+  /** Without credentials, or `direct`. null: the proxy of the environment. */
   proxyUrl: string | null
-  /** Ends the watch of its connection to an SSH host. */
+  /** Stops watching its SSH tunnel. */
   unwatchTunnel?: () => void
-  /** Monotonic; when clients were last notified of it. */
+  /** Monotonic. When clients last received its status. */
   publishedAtMs: number
-  /** Wall clock when the newest lists arrived, and the jobids running then; null: no lists yet. */
+  /** Wall clock. When the newest lists arrived, and which jobids were running. null: no lists yet. */
   snapshotAtMs: number | null
   runsSeen: ReadonlySet<string>
 }
@@ -73,45 +69,43 @@ export interface FleetOptions {
   random: Random
   logger: Logger
   createClient: (node: StoredNode) => Promise<NodeClient>
-  /** The node's own setting, decrypted from its row. */
+  /** The decrypted proxy of the node itself. */
   proxyUrlOf?: (node: StoredNode) => Promise<string | null>
 }
 
-/** Follows what runs on the nodes: decides how closely each is polled, and processes its lists. */
+/** Decides how closely each node is polled, and processes its lists. */
 export interface FleetFollower {
   isBusy(nodeId: NodeId): boolean
-  /** How many slots our attempts hold there. */
   slotsUsedOn(nodeId: NodeId): number
   wantsSnapshot(nodeId: NodeId): boolean
-  /** The next poll of the node waits for this. */
+  /** The observer polls the node again only after this. */
   applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void>
 }
 
 export interface FleetEvents {
-  /** Something that clients see has changed. `healthWas`: its health before, if that changed. */
+  /** Clients see a difference. `healthWas`: the health before, if that changed. */
   changed: [node: FleetNode, healthWas: NodeHealth | undefined]
-  /** It has answered or was reconfigured, even if clients see no difference. */
+  /** It responded or was reconfigured, even if clients see no difference. */
   observed: [node: FleetNode]
 }
 
-// One failed poll can be a lost packet. After two in a row the node counts as down.
+// One failed poll can be a lost packet.
 const FAILURES_UNTIL_DOWN = 2
-// If only the time of a response is new, clients are notified this rarely.
+// Clients receive the time of the last response this rarely if nothing else changed.
 const PUBLISH_ANYWAY_MS = 60_000
 
-// When an engine starts, all its nodes arrive at once: 5,000 are all polled within three seconds.
+// At startup all nodes are added at once. With these figures, 5,000 nodes are polled within three seconds.
 const ARRIVALS_WINDOW_MS = 5_000
 const ARRIVALS_AT_ONCE = 100
 const ARRIVAL_EVERY_MS = 0.5
 
 /**
- * Nodes that have not answered and are asked at once: thousands of addresses where nothing answers must not take all
- * descriptors. New ones do not wait for those that failed before. A node that failed only once waits for neither: its
- * jobs go on, and their ends would be seen late.
+ * Parallel requests to nodes that have not responded yet: thousands of dead addresses must not use up all descriptors.
+ * New nodes do not wait for nodes that failed before. A node that failed only once waits for neither, because its jobs
+ * go on and we would notice their ends late.
  */
 const ASKED_AT_ONCE = 256
 
-/** The nodes, each with its client and observer. */
 export class Fleet {
   readonly #nodes = new Map<string, FleetNode>()
   readonly #options: FleetOptions
@@ -139,13 +133,13 @@ export class Fleet {
     return this.#nodes.get(id)
   }
 
-  /** Nodes that respond and take jobs. */
+  /** Nodes that respond and accept jobs. */
   activeIds(): NodeId[] {
     const active = this.list().filter(({ stored, status }) => stored.mode === 'active' && status.health === 'up')
     return active.map(({ stored }) => stored.id)
   }
 
-  /** Adds a node and starts polling it. Replaces a node with the same id (its settings changed). */
+  /** Adds a node and starts polling it, or replaces the node with this id. */
   async add(stored: StoredNode): Promise<FleetNode> {
     const { clock, random, logger } = this.#options
     const client = await this.#options.createClient(stored)
@@ -154,7 +148,7 @@ export class Fleet {
     await previous?.observer.stop()
     previous?.unwatchTunnel?.()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
-    // A new address may be another machine, so nothing seen at the old one applies.
+    // A new address may be another machine: forget what the old one showed.
     const before = previous?.stored.url === stored.url ? previous.status : null
     const slotsBelief = before?.slotsBelief ?? NOTHING_LEARNED
     const node: FleetNode = {
@@ -191,7 +185,7 @@ export class Fleet {
     return node
   }
 
-  /** Applies settings that need no new connection (name, tags, mode, version). */
+  /** Applies settings that need no new connection: name, tags, mode, version. */
   update(stored: StoredNode): void {
     const node = this.#nodes.get(stored.id)
     if (node === undefined) return
@@ -211,7 +205,6 @@ export class Fleet {
     await node.client.close()
   }
 
-  /** What its newest lists show that is not ours. */
   setExternal(node: FleetNode, external: NodeStatus['external']): void {
     node.status = { ...node.status, external }
   }
@@ -220,7 +213,7 @@ export class Fleet {
     if (node.status.excess !== excess) this.#update(node, { excess })
   }
 
-  /** A dispatcher request found the node unreachable: it gets no more jobs until it answers a poll. */
+  /** A request of the dispatcher failed: the node gets no more jobs until it responds to a poll. */
   reportUnreachable(id: NodeId, error: NodeError): void {
     const node = this.#nodes.get(id)
     if (node === undefined) return
@@ -234,8 +227,8 @@ export class Fleet {
   }
 
   /**
-   * Runs thousands of times per second in a large fleet, so clients are notified only if what they see has changed.
-   * Latency and response time are published with other changes, or after a while.
+   * Runs thousands of times per second in a large fleet, so clients are notified only of what they can see. Latency and
+   * response time are published with other changes, or after PUBLISH_ANYWAY_MS.
    */
   #recordAnswer(node: FleetNode, { status: seen, latencyMs }: Observation): void {
     const { clock } = this.#options
@@ -247,7 +240,7 @@ export class Fleet {
     if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsTold = seen.slots ?? null
-    // Fewer than before: it has restarted, perhaps with another max_proc.
+    // A lower count means a restart, perhaps with another max_proc.
     const known = finished < (status.finished ?? 0) ? NOTHING_LEARNED : status.slotsBelief
     status.slotsBelief = learnFromCounters(known, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
@@ -291,11 +284,11 @@ export class Fleet {
     node.snapshotAtMs = clock.nowMs()
   }
 
-  /** Runs that are new since the last poll started in between: the node's start times for them show its time zone. */
+  /** New runs started since the last poll, so their start times show the node's time zone. */
   #learnClock(node: FleetNode, snapshot: Snapshot): void {
     const { status, snapshotAtMs, runsSeen } = node
     node.runsSeen = new Set(snapshot.running.map(({ jobid }) => jobid))
-    // A run here may end before it was seen running: only its own times say that it ran.
+    // A local run may end before it was ever seen running, so its own times are used.
     if (node.client.traits.runsHere) status.clockEstimate = ownClock(this.#options.clock.nowMs())
     if (snapshotAtMs === null || node.client.traits.runsHere) return
     const beforeMs = this.#options.clock.nowMs()
@@ -328,7 +321,7 @@ export class Fleet {
     this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
   }
 
-  /** All nodes behind an SSH host are asked as soon as it is connected. */
+  /** Polls all nodes behind an SSH host as soon as it is connected. */
   #followTunnel(node: FleetNode): void {
     if (node.client.tunnel?.status().state === 'up') node.observer.poke()
     this.#publish(node)
@@ -353,7 +346,7 @@ export class Fleet {
     return hasAnswered && failures < FAILURES_UNTIL_DOWN ? this.#failedOnceInTurn : this.#failedInTurn
   }
 
-  /** The first nodes to arrive are polled at once. The more there are, the longer the last ones wait. */
+  /** Polls the first nodes to arrive at once. The more there are, the longer the last ones wait. */
   #firstLookAfterMs(): number {
     const nowMs = this.#options.clock.monotonicMs()
     if (nowMs - this.#arrivals.sinceMs > ARRIVALS_WINDOW_MS) this.#arrivals = { sinceMs: nowMs, count: 0 }
@@ -361,7 +354,6 @@ export class Fleet {
     return Math.max(0, this.#arrivals.count - ARRIVALS_AT_ONCE) * ARRIVAL_EVERY_MS
   }
 
-  /** Returns whether the node's slots changed. */
   #planSlots(node: FleetNode): boolean {
     const { capacity, slotsBelief, slotsTold } = node.status
     const next = capacityOf(node, { belief: slotsBelief, slotsTold }, this.#options.clock.monotonicMs())
@@ -402,7 +394,7 @@ function capacityOf(
     const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
     return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
-  // There is nothing to learn about our own computer.
+  // The slots of this computer need not be learned.
   return {
     slots: availableParallelism(),
     isTrying: false,

@@ -20,17 +20,17 @@ export interface InventoriesParts {
 
 const READ_AT_ONCE = 32
 
-/** What nodes say they have. Read when a node comes back, and on request. */
+/** Reads the projects, versions and spiders of nodes when they come back, and on request. */
 export class Inventories {
-  /** `recorded`: the projects room has a node's inventory. `available`: a node may newly accept eggs. */
+  /** `recorded`: an inventory was stored. `available`: a node may newly accept eggs. */
   readonly events = new EventEmitter<{ recorded: []; available: [] }>()
   readonly #parts: InventoriesParts
   readonly #modes = new Map<string, NodeMode>()
-  /** Finished jobs that each node reported. Fewer than before means a restart, perhaps of a different installation. */
+  /** Finished jobs per node. A lower count means a restart, perhaps of another installation. */
   readonly #finished = new Map<string, number>()
-  // When an engine starts, all nodes come up at once: their responses would fill the memory and delay jobs.
+  // At startup all nodes come up at once: their responses would fill the memory and delay jobs.
   readonly #inTurn = pLimit(READ_AT_ONCE)
-  /** By node: the reading in progress, and the one that follows it. */
+  /** By node: the read in progress, and the one that follows it. */
   readonly #reading = new Map<NodeId, Promise<void>>()
   readonly #waiting = new Map<NodeId, Promise<void>>()
   #isStopped = false
@@ -39,7 +39,6 @@ export class Inventories {
     this.#parts = parts
   }
 
-  /** Reads the inventory of a node that came back, because something else may be installed there now. */
   followNode(node: FleetNode, healthWas?: NodeHealth): void {
     const { id, mode } = node.stored
     const isOtherMode = this.#modes.get(id) !== mode
@@ -52,7 +51,7 @@ export class Inventories {
     else if (isOtherMode || cameUp) this.events.emit('available')
   }
 
-  /** Never rejects. Readings of one node follow each other; those that wait are one. */
+  /** Never rejects. Reads of one node run one after the other; callers that wait share the next one. */
   read({ stored: { id } }: FleetNode): Promise<void> {
     const waiting = this.#waiting.get(id)
     if (waiting !== undefined) return waiting
@@ -61,7 +60,7 @@ export class Inventories {
       this.#inTurn(async () => {
         this.#waiting.delete(id)
         this.#reading.set(id, turn)
-        // By now it may be reached differently.
+        // The node may have been replaced meanwhile.
         const node = this.#parts.fleet.get(id)
         if (node !== undefined) await this.#readNow(node)
         if (this.#reading.get(id) === turn) this.#reading.delete(id)
@@ -86,20 +85,20 @@ export class Inventories {
       if (error instanceof NodeError) {
         const text = 'the inventory of a node could not be read; retrying when it is back'
         logger.warn({ node: node.stored.name, error: error.message }, text)
-        // What it returned before it failed is recorded.
+        // The part that arrived before the failure is recorded.
         this.events.emit('recorded')
       } else logger.error({ error, node: node.stored.name }, 'recording the inventory of a node failed')
     }
   }
 
-  /** Reads projects, versions, and the newest versions' spiders, which blocks Scrapyd until it has cached them. */
+  /** Reads projects, versions, and the spiders of the newest versions. That blocks Scrapyd until it has cached them. */
   async #readFrom(node: FleetNode, eggTarget: EggTarget): Promise<void> {
     const { stored, client, observer } = node
     const { fleet, projects, recordScrapydVersion, clock, logger } = this.#parts
     const quota = new InventoryQuota()
     const askedAtMs = clock.nowMs()
     const names = quota.take('projects', await eggTarget.listProjects(), (name) => problemOfPathPart(name) === null)
-    // First, so that what is new finds the room of what is gone, even if the node fails half-way.
+    // Recorded first, so that new names get the room of removed ones even if the node fails half-way.
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
       // Removing a node waits for its open requests, not for its whole inventory.
@@ -117,7 +116,7 @@ export class Inventories {
           const listed = await observer.duringLongCall(client.listSpiders(project, newest))
           spiders = quota.take('spiders', listed, (name) => problemOfSpiderName(name) === null)
         } catch (error) {
-          // The version cannot be imported there. That is not a failure of the inventory.
+          // The version cannot be imported there: not a failure of the inventory.
           if (!(error instanceof NodeError) || error.kind !== 'refused') throw error
           const facts = { node: stored.name, project, version: newest, error: error.message }
           logger.info(facts, 'a version on a node does not list its spiders')
@@ -126,7 +125,7 @@ export class Inventories {
       quota.exceed(await projects.recordSeenOnNode(stored.id, project, versions, spiders, askedAtMs))
     }
     fleet.setExcess(node, quota.problem())
-    // Found by discovery, or unreachable when it was added: its version has not been probed yet.
+    // Nodes that were discovered, or unreachable when they were added, have not been probed yet.
     const version = stored.scrapydVersion === null ? await eggTarget.probeVersion?.() : undefined
     if (version !== undefined) await recordScrapydVersion(stored, version)
   }

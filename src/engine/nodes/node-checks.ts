@@ -4,7 +4,7 @@ import { problemOfFolderName } from '../projects/names.ts'
 import type { ScheduleRequest } from './node-client.ts'
 import type { NodeTraits } from './node-traits.ts'
 
-/** Linux starts no process with an argument or a variable of 128 KiB, and none with some megabytes of them. */
+/** Linux starts no process with an argument or variable of 128 KiB or more, or with some megabytes in total. */
 export const ONE_MAX_BYTES = 131_000
 const ALL_MAX_BYTES = 1_000_000
 
@@ -12,8 +12,8 @@ type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
   Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
 
 /**
- * Why no node of this kind can ever start such a run, as a sentence; null: it can. The only place that says what nodes
- * accept. `traits` null: what no node of any kind accepts.
+ * Why no node of this kind can ever start such a run, as a sentence. The only place that says what nodes accept.
+ * `traits` null: what no node of any kind accepts.
  */
 export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
   for (const noun of ['project', 'spider', 'jobid'] as const) {
@@ -39,7 +39,7 @@ export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand
   return reserved === undefined ? null : `Scrapyd uses the argument name ${reserved} itself. Rename the argument.`
 }
 
-/** Nodes store a version under a name without special characters (shared/ids.ts), so it may be the name of a branch. */
+/** Nodes store versions under a sanitised name (shared/ids.ts), so a version may be the name of a branch. */
 export function isVersion(version: string): boolean {
   return version !== '' && !version.includes('\0') && version.isWellFormed()
 }

@@ -14,10 +14,10 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
   refused: 'NODE_REFUSED'
 }
 
-/** A node's failure as clients see it; other errors unchanged. The message already names node, cause and next step. */
+/** A NodeError as clients see it; other errors unchanged. The message already names node, cause and next step. */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof NodeError)) return error
-  // What Scrapdeck itself refused before it asked the node keeps its code.
+  // What Scrapdeck refused before it contacted the node keeps its code.
   const code = error.cause instanceof ScrapdeckError ? error.cause.code : CODES[error.kind]
   return new ScrapdeckError(code, error.message, { cause: error })
 }

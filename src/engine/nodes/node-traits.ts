@@ -1,24 +1,23 @@
-/** What follows from where a node is, by effect. Callers check these traits instead of the kind of node. */
+/** How kinds of nodes differ. Callers check these traits instead of the kind. */
 export interface NodeTraits {
-  /** Requests end with the engine and are not limited in number, and lists are current. */
+  /** It runs in this process: any number of requests, and its lists are always current. */
   answersAtOnce: boolean
-  /** It never becomes unreachable or stuck independently of the engine, so its runs are never given up or withdrawn. */
+  /** It cannot become unreachable or stuck on its own, so its runs are never given up or withdrawn. */
   isNeverAway: boolean
-  /** It remembers every job it received: one that it does not know never arrived. */
+  /** It remembers every job it received: a job that it does not know never arrived. */
   remembersAll: boolean
-  /** It enforces run limits itself. Otherwise the wall time is enforced from here (limit-enforcer.ts). */
+  /** It enforces run limits itself. Otherwise limit-enforcer.ts enforces the wall time. */
   holdsLimits: boolean
-  /** The logs of its runs stay in place, so they need no copy in the archive. */
+  /** Logs stay on the node, so the archive needs no copy. */
   keepsLogs: boolean
-  /** It does not expose the secret values of a run to other users. */
+  /** Other users cannot see the secret values of a run. */
   hidesSecrets: boolean
-  /** It can set environment variables for a run. */
   setsEnvironment: boolean
-  /** Settings and arguments are on the command line of its runs, which limits them; otherwise in a file. */
+  /** Settings and arguments are on the command line, which limits their size. Otherwise they are in a file. */
   startsByCommand: boolean
-  /** It fetches the egg of each run from us when the run starts. */
+  /** Its runs fetch their eggs from us. */
   fetchesEggs: boolean
-  /** Why it would list a job of ours twice. */
+  /** The likely reason if it lists a job twice. */
   listedTwiceBecause: string
   /** It is this computer, with our clock and CPUs. */
   runsHere: boolean
@@ -38,7 +37,7 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   runsHere: false
 }
 
-/** Its journal remembers all, unless it is younger than a run (pulling-node.ts). */
+/** Its journal remembers all jobs, unless it is younger than the run (pulling-node.ts). */
 export const PULLING_TRAITS: NodeTraits = { ...SCRAPYD_TRAITS, setsEnvironment: true }
 
 export const LOCAL_TRAITS: NodeTraits = {
@@ -55,7 +54,7 @@ export const LOCAL_TRAITS: NodeTraits = {
   runsHere: true
 }
 
-/** The name of a Job in Kubernetes is derived from the jobid: a Job that is not there never arrived, or was deleted. */
+/** The name of a Kubernetes Job derives from the jobid: a Job that is missing never arrived, or was deleted. */
 export const KUBERNETES_TRAITS: NodeTraits = {
   ...SCRAPYD_TRAITS,
   remembersAll: true,
@@ -65,12 +64,12 @@ export const KUBERNETES_TRAITS: NodeTraits = {
   listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }
 
-/** A local node, but of a process that may be away, and on another machine: what it keeps is copied. */
+/** A local node on another machine, whose process may be away. Its logs are copied. */
 export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,
   isNeverAway: false,
-  // Another machine may have got the name of its engine.
+  // The engine's name may have moved to another machine.
   remembersAll: false,
   keepsLogs: false,
   runsHere: false

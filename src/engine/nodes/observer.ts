@@ -25,23 +25,23 @@ export interface ObserverOptions {
   onStatus: (observation: Observation) => void
   /** The next poll begins only after this has resolved, so that snapshots are reconciled in order. */
   onSnapshot: (snapshot: Snapshot) => Promise<void>
-  /** `failures` counts the polls in a row that failed. */
+  /** `failures`: failed polls in a row. */
   onFailure: (error: NodeError, failures: number) => void
 }
 
 export const BUSY_INTERVAL_MS = 1_000
 export const IDLE_INTERVAL_MS = 5_000
 const DOWN_INTERVAL_MAX_MS = 15_000
-// Counters can stay the same while jobs change (one ends as another starts, `finished` is capped): poll anyway.
+// Counters can stay the same while jobs change (one ends as another starts; `finished` is capped).
 const SNAPSHOT_MAX_AGE_BUSY_MS = 5_000
 const SNAPSHOT_MAX_AGE_IDLE_MS = 60_000
 
-// Node keeps one timer list per duration: a few durations are cheap, thousands are not.
+// Node.js keeps one list of timers per duration: a few durations are cheap, thousands are not.
 const TIMER_STEP_MS = 20
 
 /**
- * Polls one node: `daemonstatus.json` at each interval, the job lists only if its counters changed, something is
- * unresolved or the last lists are old. Intervals vary by 10 %, so that a thousand observers do not poll at once.
+ * Polls one node: `daemonstatus.json` at each interval, the job lists only if the counters changed, something is
+ * unresolved or the last lists are old. Intervals vary by 10 %, so that a thousand observers do not poll together.
  */
 export class Observer {
   readonly #options: ObserverOptions
@@ -53,7 +53,7 @@ export class Observer {
   #hasAnswered = false
   #longCalls = 0
   #lastCounters = ''
-  /** When the node's last answer arrived, or failed to. The interval runs from then, not from when it is written. */
+  /** When the last response arrived or failed. The interval starts here, not when the response has been written. */
   #heardAtMs = 0
   #lastSnapshotAtMs = Number.NEGATIVE_INFINITY
 
@@ -63,13 +63,13 @@ export class Observer {
     this.#finished = this.#run()
   }
 
-  /** Polls now instead of at the next interval. Several pokes before that poll count as one. */
+  /** Polls now. Several pokes before that poll count as one. */
   poke(): void {
     this.#poked = true
     this.#wakeUp?.()
   }
 
-  /** While a long-blocking call runs on the node, a timeout of a poll says nothing about the node's health. */
+  /** While a long call blocks the node, a poll that times out says nothing about its health. */
   async duringLongCall<T>(call: Promise<T>): Promise<T> {
     this.#longCalls += 1
     try {
@@ -102,7 +102,7 @@ export class Observer {
         if (!(error instanceof NodeError)) logger.error({ error }, 'polling a node failed unexpectedly')
         if (this.#failures > 0) onFailure(failure, this.#failures)
       }
-      // A stop during the poll has nothing to wake up, so it must not wait for the interval.
+      // A stop during the poll found no timer to cancel, so do not start one.
       if (!this.#poked && !signal.aborted) await this.#waitForNext(this.#untilNextMs())
     }
   }
@@ -135,7 +135,7 @@ export class Observer {
     return { status, latencyMs: clock.monotonicMs() - askedAtMs }
   }
 
-  /** A node that does not answer may hold its connection for seconds. `stop` does not wait for its turn. */
+  /** A node that does not respond may hold its connection for seconds. `stop` does not wait for it. */
   async #askInTurn(): Promise<Observation> {
     const { inTurn = (ask) => ask() } = this.#options
     const { signal } = this.#stopping
@@ -153,7 +153,7 @@ export class Observer {
     }
   }
 
-  /** Our own failure while applying a response (a full disk) must not count against the node. */
+  /** Our own failure to apply a response (such as a full disk) must not count against the node. */
   async #isApplied(snapshot: Snapshot): Promise<boolean> {
     const { onSnapshot, logger } = this.#options
     try {

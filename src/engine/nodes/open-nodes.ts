@@ -24,11 +24,10 @@ import { PullingNodes } from './pulling/pulling-nodes.ts'
 import { SshTunnels } from './ssh/ssh-tunnels.ts'
 
 export interface NodesOptions extends LocalNodeSettings {
-  /** Connects to the SSH hosts of nodes. Default: the ssh in PATH. */
   sshProgram?: string
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
-  /** Directories with files of credentials that addresses of clusters may name. */
+  /** Directories with credential files that addresses of clusters may name. */
   clusterCredentialDirectories?: readonly string[]
 }
 
@@ -37,20 +36,20 @@ interface NodesParts extends Tools, Pick<NodeClientParts, 'liveOn' | 'connect' |
   secretBox: SecretBox
   projects: Projects
   layout: LocalLayout
-  /** Whether this is the jobid of a live attempt. */
+  /** Whether a live attempt has this jobid. */
   isLive: (jobid: string) => boolean
   cancelWaitsMs: CancelWaitsMs
-  /** null: this engine is alone. */
+  /** null: this is the only engine. */
   leadership: Leadership | null
   /** null: the engine has none. undefined: opened here. */
   localNode: LocalNode | null | undefined
-  /** What no address may name as a credential: these files and directories hold the secrets of all users. */
+  /** Files and directories with the secrets of all users. No address may name them as a credential. */
   secretFiles: readonly string[]
 }
 
 export type Nodes = Awaited<ReturnType<typeof openNodes>>
 
-/** The fleet, without nodes yet, and how each kind of node is reached. */
+/** Opens the fleet, still empty, and the access to each kind of node. */
 export async function openNodes(opened: AsyncDisposableStack, options: NodesOptions, parts: NodesParts) {
   const { store, secretBox, projects, layout, isLive, leadership, clock, random, logger } = parts
   const { liveOn, connect, createOwn } = parts
@@ -99,15 +98,15 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
       const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes }, credentialFiles)
       return probeCluster({ address: resolved, files: credentialFiles, connect, clock, logger })
     },
-    /** Where a run of the local node writes its items; null: not into files. */
+    /** Where a run of the local node writes its items. null: not to files. */
     localItemsOf: (run: Pick<Attempt, 'project' | 'spider' | 'jobid'>) =>
       itemsFileOf(layout.written.itemsDirectory, run)
   }
 }
 
 /**
- * In a cluster, the engine whose data directory has the runs and logs of the local node from the time when the store
- * belonged to a single engine (copy-store): the first leader. null: there was none.
+ * In a cluster: the engine whose data directory has the local node's runs and logs from before the store was shared
+ * (copy-store). That is the first leader. null: there was no local node.
  */
 async function findFormerLocalEngine({ name }: Leadership, store: Store): Promise<string | null> {
   if (!(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
@@ -122,7 +121,6 @@ function eggNodesOf(fleet: Fleet): EggNodes {
     fetchesEggs: (id) =>
       fleet.get(id)?.stored.kind === 'pulling' || (fleet.get(id)?.client.traits.fetchesEggs ?? false),
     importErrorOf,
-    // Nodes that respond now.
     nodes() {
       const up = fleet.list().filter(({ status }) => status.health === 'up')
       return up.map(({ stored: { id, name, mode }, client }) => ({ id, name, isActive: mode === 'active', client }))
@@ -136,12 +134,11 @@ interface DiscoveryParts extends Tools, Pick<InventoriesParts, 'projects' | 'rec
   store: Store
   secretBox: SecretBox
   fleet: Fleet
-  /** The fleet, as discovery changes it. */
   discovered: DiscoveredFleet
   resolver: NameResolver | undefined
 }
 
-/** What finds out by itself: which nodes there are, and what they have. */
+/** What discovers nodes, and what they have. */
 export function openDiscovery(
   opened: AsyncDisposableStack,
   { discovery: configured = [] }: NodesOptions,

@@ -23,16 +23,16 @@ import { readNodeFile, watchNodeFile } from './node-file.ts'
 import { type KnownNode, NODES_MAX, planDiscovery, type Vanished } from './plan-discovery.ts'
 import { readDns } from './read-dns.ts'
 
-/** A source from the configuration file, with its password as written there. */
+/** From the configuration file, where the password is plain text. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
-/** What discovery needs from the fleet. Nodes that were removed in the meantime are ignored. */
+/** The part of the fleet that discovery uses. Nodes that were removed meanwhile are ignored. */
 export interface DiscoveredFleet {
   list(): KnownNode[]
-  /** Ignores nodes that are in the fleet already. */
+  /** Skips nodes that are already in the fleet. */
   add(nodes: (FoundNode & { sourceId: SourceId })[]): Promise<void>
   setMode(nodeId: NodeId, mode: NodeMode): Promise<void>
-  /** Detaches nodes whose source is not listed: they belong to no source from then on. */
+  /** Detaches the nodes of all other sources. */
   releaseAllBut(sourceIds: readonly string[]): Promise<void>
 }
 
@@ -47,14 +47,14 @@ export interface DiscoveryOptions {
   logger: Logger
 }
 
-/** Waits this long after a change, because writers of a file often make several changes in a row. */
+/** Writers often make several changes in a row. */
 const FILE_SETTLES_MS = 300
-/** Keeps sources that were set up together from refreshing together forever. */
+/** Keeps sources that were created together from refreshing together forever. */
 const JITTER_SHARE = 0.1
 const PROBLEMS_SHOWN = 3
 
 interface Source {
-  /** As stored; 0: not stored. */
+  /** Of the stored row; 0: not stored. */
   revision: number
   settings: SourceSettings
   sealedPassword: SealedText | null
@@ -63,9 +63,9 @@ interface Source {
   isFromConfiguration: boolean
   refreshedAtMs: number | null
   problem: string | null
-  /** What was not added of what it lists, because there are too many nodes; null: nothing. */
+  /** How much of its list was not added because there are too many nodes. */
   excess: string | null
-  /** The last good result; null: none since startup. */
+  /** The last good result. null: none since startup. */
   found: readonly FoundNode[] | null
   isPartial: boolean
   timer: Timer | null
@@ -75,12 +75,11 @@ interface Source {
 }
 
 /**
- * Keeps the fleet in sync with its sources. Each source is read at its interval, a file also when it changes. After
+ * Keeps the fleet in sync with its sources. Each source is read at its interval, and a file also when it changes. After
  * each read, the results of all sources are planned (plan-discovery.ts) and applied, one plan at a time. A source that
- * fails keeps its last result; only its problem changes.
+ * fails keeps its last result.
  */
 export class Discovery {
-  /** `changed`: the state of a source has changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: DiscoveryOptions
   readonly #sources = new Map<SourceId, Source>()
@@ -93,7 +92,7 @@ export class Discovery {
     this.#options = options
   }
 
-  /** Loads the sources and starts reading them. Resolves before the first results. */
+  /** Resolves before the first results. */
   async start(): Promise<void> {
     const { store, configured, fleet, logger } = this.#options
     const vanished = await store.listVanishedNodes()
@@ -124,7 +123,7 @@ export class Discovery {
     return this.#describe(this.#require(id))
   }
 
-  /** `password` undefined: unchanged, if the source itself is unchanged. Rejects with BAD_INPUT (checkSource). */
+  /** `password` undefined: keep it, provided the source itself stays the same. Rejects with BAD_INPUT (checkSource). */
   async put(settings: SourceSettings, password: string | null | undefined): Promise<SourceState> {
     checkSource(settings)
     const before = this.#sources.get(settings.id)
@@ -159,7 +158,7 @@ export class Discovery {
 
   async refresh(id: SourceId): Promise<SourceState> {
     const source = this.#require(id)
-    // A refresh that is already running may have read before the caller's change.
+    // A refresh in progress may have started before the caller's change.
     await source.refreshing
     await this.#refresh(source)
     return this.#describe(source)
@@ -204,7 +203,7 @@ export class Discovery {
     if (this.#isStopped || source.fileTimer !== null) return
     source.fileTimer = this.#options.clock.setTimer(FILE_SETTLES_MS, () => {
       source.fileTimer = null
-      // A refresh that is already running may have missed the change, so another one follows it.
+      // A refresh in progress may have missed the change.
       void (source.refreshing ?? Promise.resolve()).then(() => this.#refresh(source))
     })
   }
@@ -270,7 +269,7 @@ export class Discovery {
       logger.info({ nodes: plan.add.length }, 'discovery added nodes')
     }
     if (plan.vanish.length === 0 && plan.comeBack.length === 0) return
-    // Recorded before and after it is done, so that after a crash the next engine knows what is left to do.
+    // Recorded before and after, so that the next engine can finish after a crash.
     await this.#markVanished(
       plan.vanish.map(({ nodeId, cordon }) => {
         const sinceMs = this.#vanished.get(nodeId)?.sinceMs ?? clock.nowMs()

@@ -6,7 +6,7 @@ export interface ServiceRecord {
   port: number
 }
 
-/** Queries DNS. Every method rejects if there is no answer, with the code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …). */
+/** Queries DNS. Rejects with a code of node:dns (`ENOTFOUND`, `ETIMEOUT`, …) if there is no answer. */
 export interface NameResolver {
   addresses(hostname: string, record: 'A' | 'AAAA'): Promise<string[]>
   services(hostname: string): Promise<ServiceRecord[]>
@@ -17,7 +17,6 @@ const TIME_LIMIT_MS = 10_000
 
 export interface NameResolverOptions {
   clock: Clock
-  /** Default: this machine's servers. */
   servers?: string[]
   timeLimitMs?: number
 }
@@ -29,7 +28,7 @@ export function createNameResolver({ clock, servers, timeLimitMs = TIME_LIMIT_MS
     services: (hostname) => ask((resolver) => resolver.resolveSrv(hostname))
   }
 
-  /** One resolver per query, so that cancelling one does not cancel another. */
+  /** One resolver per query: cancelling a resolver cancels all of its queries. */
   async function ask<T>(question: (resolver: Resolver) => Promise<T>): Promise<T> {
     const resolver = new Resolver({ timeout: Math.ceil(timeLimitMs / 4), tries: 2 })
     if (servers !== undefined) resolver.setServers(servers)

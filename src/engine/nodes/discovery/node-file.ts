@@ -16,8 +16,8 @@ const FAILURES: Record<string, string> = {
 }
 
 /**
- * Reads a node file once it has not changed for a second: half a file would name half the nodes. Rejects with
- * BAD_INPUT, with the reason, if it cannot be read or keeps changing.
+ * Reads a node file once it has not changed for a second, because half a file would name half the nodes. Rejects with
+ * BAD_INPUT and the reason.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {
   for (let look = 0; look < LOOKS_MAX; look++) {
@@ -50,8 +50,8 @@ async function readAtRest(path: string, clock: Clock): Promise<string | null> {
 }
 
 /**
- * Calls `onChange` when the file's directory changes: only there is a replaced file or link (Kubernetes' ConfigMaps)
- * visible. Best effort; null if it cannot be watched, and then the refresh interval finds the change.
+ * Watches the file's directory: only there is the replacement of a file or link visible (Kubernetes' ConfigMaps). Best
+ * effort; null: it cannot be watched, and the refresh interval finds the change.
  */
 export function watchNodeFile(path: string, onChange: () => void): { close(): void } | null {
   try {

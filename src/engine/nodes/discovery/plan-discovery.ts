@@ -2,12 +2,11 @@ import type { NodeId, NodeMode, SourceId } from '../../../shared/contract/index.
 import type { VanishedNode } from '../../model/records.ts'
 import type { FoundNode } from './found-node.ts'
 
-/** The last good result of a source. */
 export interface SourceAnswer {
   sourceId: SourceId
   /** null: no result yet. */
   nodes: readonly FoundNode[] | null
-  /** It may have named nodes that could not be read, so none of its nodes count as vanished. */
+  /** Some entries could not be read, so none of its nodes count as vanished. */
   isPartial: boolean
 }
 
@@ -19,34 +18,32 @@ export interface KnownNode {
 }
 
 /**
- * A node that its source no longer lists. `cordoning`: decided, perhaps not done yet; `cordoned`: by us, for this
- * reason; `left`: the operator had cordoned it already.
+ * A node that its source no longer lists. `cordoning`: decided, perhaps not done yet. `cordoned`: by us, for this
+ * reason. `left`: the operator had cordoned it before.
  */
 export type Vanished = Omit<VanishedNode, 'nodeId'>
 
-/** Nodes in the fleet beyond which discovery adds none: far more than real fleets have, little enough to poll. */
+/** Discovery adds no nodes beyond these numbers: far more than real fleets have, and still cheap to poll. */
 export const NODES_MAX = {
-  /** Of one source, those it no longer lists included. */
+  /** Includes nodes that the source no longer lists. */
   ofSource: 2_000,
-  /** With those added by hand and by other sources. */
   inAll: 5_000
 } as const
 
 export interface DiscoveryPlan {
-  /** Nodes to add, with the source that owns them from now on. */
+  /** Each node with the source that owns it from now on. */
   add: { sourceId: SourceId; node: FoundNode }[]
-  /** How many nodes of a source are not added, because it or the fleet has as many as it may. */
+  /** Nodes per source that exceed NODES_MAX. */
   leftOut: Map<SourceId, number>
-  /** No longer listed; `cordon`: stop sending jobs to it. */
+  /** No longer listed. `cordon`: send no more jobs. */
   vanish: { nodeId: NodeId; cordon: boolean }[]
-  /** Listed again; `activate`: it was cordoned only because it had vanished. */
+  /** Listed again. `activate`: it was cordoned only because it had vanished. */
   comeBack: { nodeId: NodeId; activate: boolean }[]
 }
 
 /**
- * What the results of all sources require. Pure. A node belongs to the source that found it first, or to none if it was
- * added by hand. It vanishes only if no source names it and the result of its own source is complete. What is beyond
- * NODES_MAX is left out.
+ * Plans the changes that the results of all sources require. Pure. A node belongs to the source that found it first, or
+ * to none if it was added by hand. It vanishes only if no source names it and the result of its own source is complete.
  */
 export function planDiscovery(input: {
   answers: readonly SourceAnswer[]

@@ -6,7 +6,7 @@ import type { NameResolver } from './name-resolver.ts'
 
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** What the codes of node:dns mean for the operator. */
+/** For operators: the codes of node:dns. */
 const FAILURES: Record<string, string> = {
   ENOTFOUND:
     'the name does not exist (NXDOMAIN). Check it; in Kubernetes use the full name, such as scrapyd.default.svc.cluster.local',
@@ -19,7 +19,7 @@ const FAILURES: Record<string, string> = {
   EBADNAME: 'this is not a valid name. Correct it'
 }
 
-/** Every address of a name. Rejects with BAD_INPUT, with the reason, if there is no answer. */
+/** All addresses of a name. Rejects with BAD_INPUT and the reason if there is no answer. */
 export async function readDns(source: DnsSource, resolver: NameResolver): Promise<Answer> {
   const { hostname, record } = source
   let hosts: Host[]
@@ -36,7 +36,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []
   for (const { host, port, name } of hosts) {
-    // DNS records are written by others, so only a plain host is accepted, no other part of a URL.
+    // Others write DNS records, so only a plain host is accepted, no other part of a URL.
     if (!isHost(host.toLowerCase())) {
       problems.push('one of its records has no host')
       continue
@@ -64,7 +64,7 @@ function serviceHost({ name, port }: { name: string; port: number }): Host {
   return { host, port, name: host.split('.')[0]! }
 }
 
-/** `scrapyd.default.svc…` at 10.0.0.5 is named scrapyd-10-0-0-5. */
+/** `scrapyd.default.svc…` at 10.0.0.5 becomes scrapyd-10-0-0-5. */
 function addressHost(hostname: string, address: string, port: number): Host {
   const isSix = address.includes(':')
   const name = `${hostname.split('.')[0]}-${address.replace(/[.:]+/g, '-').replace(/^-|-$/g, '')}`

@@ -26,16 +26,13 @@ export interface ApiAnswer {
 
 const TIMEOUT_MS = 10_000
 const ANSWER_MAX_BYTES = 8_000_000
-/** Objects of one page: few enough that parsing them keeps the event loop free. */
+/** Small enough that parsing a page does not block the event loop. */
 const PAGE = 100
-/** Twice as many as full ones are: a page may be empty, but one that always has a next is no end of a list. */
+/** Pages may be empty, so twice the necessary number. A server whose pages never end is refused. */
 const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
-/**
- * The few requests that we send to the API server of a cluster. Failures are NodeErrors; an answer with a status that
- * the caller expects is a value.
- */
+/** The requests that we send to a cluster's API server. Failures are NodeErrors; an expected status is a value. */
 export class KubernetesApi {
   readonly #connection: Connection
   readonly #token: () => Promise<string | null>
@@ -51,7 +48,7 @@ export class KubernetesApi {
 
   fail: Connection['fail'] = (...parts) => this.#connection.fail(...parts)
 
-  /** Any answer of the API itself; throws for what is none: no connection, a proxy's page, a token that is refused. */
+  /** Rejects if the API itself did not respond: no connection, the page of a proxy, a rejected token. */
   async ask(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const collected = collectBody(request.limitBytes ?? ANSWER_MAX_BYTES)
     const head = await this.send(request, collected.receive, signal)
@@ -59,7 +56,7 @@ export class KubernetesApi {
     return { status: head.status, head, value: this.#parse(head, text, request.path) }
   }
 
-  /** Throws also for every status but 2xx. */
+  /** Rejects for every status but 2xx. */
   async get(request: ApiRequest, signal?: AbortSignal): Promise<ApiAnswer> {
     const answer = await this.ask(request, signal)
     if (answer.status >= 300) throw this.errorOf(answer, request)
@@ -82,8 +79,8 @@ export class KubernetesApi {
   }
 
   /**
-   * All objects of a kind with our label, in pages of one moment. If that moment has become too old between two pages
-   * (410), the list begins again. Throws if there are more than we read.
+   * All objects of a kind with our label, in pages of one consistent snapshot. Starts again if the snapshot expires
+   * between two pages (410). Rejects if there are more objects than we read.
    */
   async list<T>(
     path: string,
@@ -126,7 +123,7 @@ export class KubernetesApi {
     }
   }
 
-  /** What an answer other than 2xx means, in a sentence that says what to do. */
+  /** What a status other than 2xx means, and what to do about it. */
   errorOf({ status, value, head }: ApiAnswer, { method = 'GET', path }: ApiRequest): NodeError {
     const parsed = ApiStatus.safeParse(value)
     const { message = '', reason = '' } = parsed.success ? parsed.data : {}
@@ -144,7 +141,7 @@ export class KubernetesApi {
       const target = showUnseen(String(head.headers.location ?? 'nowhere').slice(0, 200))
       return this.fail('http', `redirects to ${target}. Is there a login page in front of it?`, 'no')
     }
-    // Its own Status proves that nothing was created; a page of a proxy proves nothing.
+    // The API's own Status proves that nothing was created. A proxy's page proves nothing.
     const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
     const isRefusal = status === 422 || (status === 400 && parsed.success)
     const text = `answered ${path} with ${status}${reason ? ` ${reason}` : ''}${words ? `: ${words}` : ''}`
@@ -158,7 +155,7 @@ export class KubernetesApi {
     if (head.status === 401 || head.status === 407) return null
     const type = String(head.headers['content-type'] ?? '')
     if (!/^application\/json\b/.test(type)) {
-      // A proxy or a load balancer answers for a server that is not there.
+      // A proxy or load balancer responded for a server that is away.
       if (head.status >= 300) return null
       throw this.#notKubernetes(path)
     }
@@ -177,7 +174,7 @@ export class KubernetesApi {
 
 const LISTS_BEGUN_MAX = 3
 
-/** Reads a file of credentials. Throws NodeError; nothing of the content is in it. */
+/** Reads a credential file. Rejects with a NodeError that quotes nothing of its content. */
 export async function readCredential(
   fail: Connection['fail'],
   files: Pick<CredentialFiles, 'read'>,

@@ -5,7 +5,6 @@ import { clusterUrlOf, parseClusterUrl } from './cluster-url.ts'
 import { type CredentialFiles, SERVICE_ACCOUNT } from './credential-files.ts'
 import { readKubeconfig } from './kubeconfig.ts'
 
-/** An address that names a namespace of a cluster. */
 export interface ClusterAddress {
   url: string
   kubernetes: KubernetesSettings
@@ -14,9 +13,8 @@ export interface ClusterAddress {
 const IN_CLUSTER = 'https://kubernetes.default.svc'
 
 /**
- * The address as it is stored: `in-cluster` and `kubeconfig` are replaced by what they stand for, and what the operator
- * gave beside them has precedence. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID, and with
- * CREDENTIAL_FILE_NOT_ALLOWED for a file that it must not name.
+ * Expands `in-cluster` and `kubeconfig` to the address that is stored. Fields that the operator filled in take
+ * precedence. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID or CREDENTIAL_FILE_NOT_ALLOWED.
  */
 export async function resolveClusterAddress<Address extends Partial<NodeAddress>>(
   address: Address & { url: string; kubernetes: KubernetesSettings },

@@ -2,21 +2,21 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { isLoopbackUrl, parseNodeUrl } from '../scrapyd/node-url.ts'
 
 export interface ClusterUrl {
-  /** Of the API server, with a trailing slash. */
+  /** The API server, with a trailing slash. */
   server: string
   namespace: string
 }
 
 const PATH = /^(.*\/)api\/v1\/namespaces\/([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)\/$/
 
-/** The address under which a namespace of a cluster is stored: that of its API. */
+/** The stored address of a namespace: its URL in the API. */
 export function clusterUrlOf(server: string, namespace: string): string {
   return `${server.replace(/\/$/, '')}/api/v1/namespaces/${namespace}/`
 }
 
 /**
- * Parses the stored or entered address of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Plain HTTP is
- * refused except on this machine: it would show the token, which can start any code, to the network.
+ * Parses the address of a namespace. Idempotent for `url`. Throws NODE_URL_INVALID. Plain HTTP is accepted only on this
+ * machine: it would show the network a token that can start any code.
  */
 export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()

@@ -7,7 +7,7 @@ import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 import type { Tools } from '../../runtime/tools.ts'
 import type { SettingStore } from '../../storage/store.ts'
 
-/** What a link stands for: the egg of one run, whatever else its holder may want. */
+/** A link gives access to the egg of one run. */
 export interface LinkedEgg {
   project: ProjectName
   version: VersionName
@@ -15,17 +15,17 @@ export interface LinkedEgg {
   jobid: string
 }
 
-/** A pod may wait for room for hours. A link also ends with its run, so it mostly lives much shorter. */
+/** A pod may wait for room for hours. Most links end earlier, with their run. */
 const VALID_MS = 24 * 60 * 60_000
 const LONGEST_TOKEN = 4_000
 const KEY_BYTES = 32
 
-/** Signs and reads the tokens with which pods fetch their egg; they need no other credentials. */
+/** Signs and verifies the tokens with which pods fetch their egg. Pods need no other credentials. */
 export class EggLinks {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'nowMs'>
 
-  /** `key`: hex; the same after a restart, and on every engine of a store. */
+  /** Hex. The same after a restart and on every engine of a store. */
   constructor({ key, clock }: { key: string; clock: Pick<Clock, 'nowMs'> }) {
     this.#key = Buffer.from(key, 'hex')
     this.#clock = clock
@@ -60,7 +60,7 @@ interface StoredLinksParts extends Tools {
   eggToSend: (project: ProjectName, version: VersionName) => EggToSend
 }
 
-/** The links of this store. Their key is created for the first link, and stored sealed. */
+/** Creates the key with the first link and stores it encrypted. */
 export class StoredEggLinks {
   readonly #parts: StoredLinksParts
   #opened: Promise<EggLinks> | null = null
@@ -79,7 +79,7 @@ export class StoredEggLinks {
     ))
   }
 
-  /** The egg behind a link. Rejects with EGG_LINK_INVALID: not ours, expired, or of a run that has ended. */
+  /** Rejects with EGG_LINK_INVALID: not ours, expired, or the run has ended. */
   async openEgg(token: string): Promise<EggToSend> {
     const linked = (await this.load()).read(token)
     if (linked === null || !this.#parts.isLive(linked.jobid)) {

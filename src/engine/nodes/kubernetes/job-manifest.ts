@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { KubernetesSettings, PodSettings } from '../../../shared/contract/index.ts'
 import type { ScheduleRequest } from '../node-client.ts'
 
-/** Which Jobs and pods are this node's. An id of a node is unique among all Scrapdecks. */
+/** Marks this node's Jobs and pods. Node ids are unique among all Scrapdecks. */
 export const NODE_LABEL = 'scrapdeck.dev/node'
-/** The project, spider and jobid of a run: any text, so no labels. */
+/** The project, spider and jobid of a run. Not labels, because they can be any text. */
 export const RUN_ANNOTATION = 'scrapdeck.dev/run'
-/** Keeps an ended pod, and with it its log, until the log is archived, even if the Job is deleted. */
+/** Keeps an ended pod and its log until the log is archived, even if the Job is deleted. */
 export const FINALIZER = 'scrapdeck.dev/archive'
 export const MAIN_CONTAINER = 'spider'
 export const INIT_CONTAINER = 'egg'
@@ -22,8 +22,8 @@ export interface ManifestParts {
 }
 
 /**
- * The name of the Job of a run: always the same for the same run, so a second request for it cannot start a second
- * one. Names of Jobs are shorter than jobids, so the hash distinguishes, and the rest is for readers.
+ * The name of a run's Job. The same run always gets the same name, so a repeated request cannot start it twice. Job
+ * names are shorter than jobids: the hash makes them unique, the rest is for readers.
  */
 export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 'jobid'>): string {
   const hash = createHash('sha256').update(`${project}\n${jobid}`).digest('hex').slice(0, 20)
@@ -35,12 +35,12 @@ export function jobNameOf({ project, jobid }: Pick<ScheduleRequest, 'project' | 
   return readable === '' ? `run-${hash}` : `run-${readable}-${hash}`
 }
 
-/** The settings of a project's pods: its own over those of all. */
+/** A project's own settings over those of all pods. */
 export function podSettingsOf({ pod, projects }: KubernetesSettings, project: string): PodSettings {
   return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
 }
 
-/** The Job of a run, and the Secret with its secret values; null: it has none. `longestBytes`: of their variables. */
+/** `longestBytes`: the size of the longest variable. `secret` null: the run has no secret values. */
 export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Manifest | null; longestBytes: number } {
   const { nodeId, settings, request, egg } = parts
   const { project, spider, jobid, version } = request
@@ -131,7 +131,6 @@ export interface Manifest {
 
 type Values = Pick<ScheduleRequest, 'settings' | 'args'> & { env: Record<string, string> }
 
-/** Separates secret values from others. */
 function split(request: ScheduleRequest): { plain: Values; secrets: Values | null } {
   const { settings, secretNames, jobid, version, isVersionAsked } = request
   const args = { _job: jobid, ...request.args, ...(isVersionAsked ? { _version: version } : {}) }
@@ -147,17 +146,17 @@ function split(request: ScheduleRequest): { plain: Values; secrets: Values | nul
   return { plain: part(false), secrets: hasSecrets ? secrets : null }
 }
 
-/** Kubernetes replaces `$(NAME)` in values of variables; `$$` stands for `$`. */
+/** In variables, Kubernetes replaces `$(NAME)`; `$$` stands for `$`. */
 function withoutReferences(text: string): string {
   return text.replaceAll('$', '$$$$')
 }
 
 /**
- * The two Python programs in a pod. They are in each Job, which every list repeats: as short as they can be. The image
- * brings Python 3.8 or later and Scrapy.
+ * The two Python programs of a pod. Each Job contains them and every list repeats them, so they are as short as
+ * possible. The image provides Python 3.8 or later and Scrapy.
  */
 
-/** The init step: fetches the egg, checks it, and tries again for some minutes while the engine does not respond. */
+/** Init container: fetches and checks the egg. Retries for some minutes while the engine does not respond. */
 const FETCH_EGG = `import hashlib,os,sys,time,urllib.error,urllib.request
 path=os.path.join(os.environ["SCRAPDECK_DIRECTORY"],"project.egg")
 problem=None
@@ -182,7 +181,7 @@ for wait in (1,2,4,8,15,30,30,30,30,0):
 sys.exit("The egg cannot be fetched from Scrapdeck: %s"%problem)
 `
 
-/** The main step: runs the spider of the project with its log on the standard error, values of secrets hidden. */
+/** Main container: runs the spider, logs to stderr and masks secret values. */
 const RUN_SPIDER = `import json,os,sys
 run=json.loads(os.environ.pop("SCRAPDECK_RUN"))
 hidden=json.loads(os.environ.pop("SCRAPDECK_SECRETS","{}"))

@@ -3,18 +3,18 @@ import type { KubernetesApi } from './api.ts'
 
 const WATCH_SECONDS = 300
 const AGAIN_MS = 2_000
-/** One event is far smaller. What is longer is not kept. */
+/** Far more than one event has. A longer line ends the watch. */
 const LINE_MAX = 4_000_000
 
 /**
- * Watches the pods of a node, only to hear early that a list is due: nothing is read from the events, and a watch that
+ * Watches the pods of a node only to learn early that a new list is due. Nothing is read from the events: a watch that
  * hangs, misses events or ends with 410 costs no more than the usual wait for the next list.
  */
 export async function watchPods(options: {
   api: KubernetesApi
   path: string
   labelSelector: string
-  /** Where the newest list ended; null: there is none yet. */
+  /** Of the newest list. null: there is none yet. */
   resourceVersion: () => string | null
   onEvent: () => void
   clock: Clock
@@ -39,14 +39,13 @@ export async function watchPods(options: {
           signal
         )
       } catch {
-        // The lists tell whether the cluster responds, and begin the next watch where they are.
+        // The lists show whether the cluster responds, and the next watch starts from them.
       }
     }
     await sleep(clock, AGAIN_MS, signal).catch(() => {})
   }
 }
 
-/** Splits a stream into lines and reports those that are changes. */
 export class EventLines {
   readonly #onEvent: () => void
   #begin = ''
@@ -56,7 +55,7 @@ export class EventLines {
     this.#onEvent = onEvent
   }
 
-  /** False: the watch has ended with an error (410), or sends no events. */
+  /** False: the watch ended with an error (410), or this is no stream of events. */
   add(piece: Buffer): boolean {
     for (let from = 0; from < piece.length; ) {
       const newline = piece.indexOf(10, from)
@@ -65,7 +64,7 @@ export class EventLines {
       this.#length += to - from
       if (this.#length > LINE_MAX) return false
       if (newline === -1) return true
-      // An event begins with its type.
+      // Each event begins with its type.
       const [, type] = /^\{"type":"([A-Z]+)"/.exec(this.#begin) ?? []
       this.#begin = ''
       this.#length = 0

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** What a node needs of a kubeconfig. PEM as text. */
+/** The part of a kubeconfig that a node needs. */
 export interface ClusterAccess {
   server: string
   namespace: string
@@ -16,8 +16,7 @@ export interface ClusterAccess {
 
 /**
  * The address and credentials of one context of a kubeconfig. Throws NODE_CONNECTION_INVALID with the reason, also for
- * what Scrapdeck does not do: run programs for credentials, skip the verification of certificates, or read client
- * certificates from files.
+ * features that Scrapdeck refuses: programs that supply credentials, unverified certificates, certificate files.
  */
 export function readKubeconfig(text: string, contextName: string | null): ClusterAccess {
   const config = parse(text)
@@ -68,7 +67,7 @@ function parse(text: string): Fields {
     if (document.errors.length > 0) throw document.errors[0]!
     value = document.toJS({ maxAliasCount: 0 })
   } catch (error) {
-    // The message of the parser quotes lines, which may be secret.
+    // The parser's message quotes lines, which may be secret.
     throw invalid('The kubeconfig is not valid YAML', error)
   }
   if (!isFields(value)) throw invalid('The kubeconfig is not valid: it has no fields')
@@ -98,7 +97,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  // A cause may quote the file: its name is enough.
+  // A cause may quote the file, so keep only its name.
   const kind = cause instanceof Error ? cause.name : undefined
   return new ScrapdeckError('NODE_CONNECTION_INVALID', `${problem}.`, kind === undefined ? {} : { cause: kind })
 }

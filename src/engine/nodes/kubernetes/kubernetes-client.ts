@@ -33,11 +33,11 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   settings: KubernetesSettings
   /** Reads the files that the settings name. */
   files: Pick<CredentialFiles, 'read'>
-  /** null: the token file, or a client certificate. */
+  /** null: a token file or a client certificate is used. */
   token: string | null
-  /** What a pod needs to fetch the egg; null: we have none. Absent: pods fetch none (a probe). */
+  /** What a pod needs to fetch the egg. null: we have no egg. Absent: pods fetch none (a probe). */
   eggOf?: (run: Pick<ScheduleRequest, 'project' | 'version' | 'jobid'>) => { path: string; sha256: string } | null
-  /** For copies of logs; only this client's, which removes it. */
+  /** For copies of logs. Used only by this client, which removes it. */
   directory: string
   clock: Clock
   logger: Logger
@@ -45,17 +45,17 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
 }
 
 const API_SERVER = 'its API server'
-/** A list is this old at most when something is reported; a watch that sees events makes it younger. */
+/** The maximum age of a list that is reported; longer while a watch sees events. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
-/** However many events a watch has. */
+/** The shortest time between lists, however many events arrive. */
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
-/** An ended run stays this long, visible to users of the cluster. */
+/** Ended runs stay visible to users of the cluster for this long. */
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
-/** Jobs without a pod whose events are read, at most, and how often. */
+/** Per list: Jobs without a pod whose events are read. */
 const EVENTS_READ_MAX = 20
 const EVENTS_EVERY_MS = 15_000
 const TOKEN_EVERY_MS = 30_000
@@ -68,8 +68,8 @@ interface Listed {
 }
 
 /**
- * One namespace of a Kubernetes cluster as a node: each run is a Job whose name is derived from its jobid. So a POST is
- * repeated until its outcome is known, and a Job that exists already is the one that was asked for.
+ * One namespace of a Kubernetes cluster as a node. Each run is a Job whose name derives from its jobid, so a POST can
+ * be repeated until its outcome is known: a Job that already exists is the one that was asked for.
  */
 export class KubernetesClient implements NodeClient {
   readonly traits = KUBERNETES_TRAITS
@@ -86,9 +86,9 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** By the name of the Job: since when the lists show a run as ended, and whether it is still needed. */
+  /** By Job name: since when the lists show the run as ended, and whether it is still needed. */
   readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
-  /** Why a Job has no pod, from its events, and when they were read. */
+  /** By Job name: why it has no pod, according to its events. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
   #listed: Listed | null = null
   #listing: Promise<Listed> | null = null
@@ -99,7 +99,6 @@ export class KubernetesClient implements NodeClient {
   #serverVersion: string | null = null
   #watching: Promise<void> | null = null
 
-  /** Reads the CA file. Rejects with a NodeError if that is not possible. */
   static async open(options: KubernetesClientOptions): Promise<KubernetesClient> {
     const { caFile } = options.settings
     if (caFile === null) return new KubernetesClient(options)
@@ -212,8 +211,8 @@ export class KubernetesClient implements NodeClient {
   }
 
   /**
-   * Repeats the POST while its outcome is unknown: the name makes that harmless. What was never sent is not repeated,
-   * so a cluster that is down does not block its callers.
+   * Repeats the POST while its outcome is unknown; the name makes that harmless. A request that was never sent is not
+   * repeated, so that a cluster that is down does not block callers.
    */
   async #create(path: string, manifest: Manifest, signal?: AbortSignal): Promise<'created' | 'exists'> {
     const request: ApiRequest = { method: 'POST', path, query: { fieldValidation: 'Strict' }, body: manifest }
@@ -241,17 +240,17 @@ export class KubernetesClient implements NodeClient {
     }
   }
 
-  /** A refusal after a request whose outcome is unknown: the earlier one may have arrived. */
+  /** Handles a refusal after a request with an unknown outcome: the earlier request may have arrived. */
   async #settled(failure: NodeError, path: string, manifest: Manifest): Promise<NodeError> {
     const found = await this.#api.ask({ path: `${path}/${manifest.metadata.name}` }).catch(() => null)
     return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
   }
 
-  /** A Job of this name exists: ours, unless one was created by hand. */
+  /** Checks that the existing Job is ours and was not created by hand. */
   async #checkOurs(name: string, request: ScheduleRequest, signal?: AbortSignal): Promise<void> {
     const path = `${this.#jobs}/${name}`
     const answer = await this.#api.ask({ path }, signal)
-    // It was there a moment ago: it has run, and was deleted.
+    // The Job existed a moment ago: it has run and was deleted.
     if (answer.status === 404) return
     if (answer.status >= 300) throw withDelivery(this.#api.errorOf(answer, { path }), 'unknown')
     const parsed = JobObject.safeParse(answer.value)
@@ -272,7 +271,7 @@ export class KubernetesClient implements NodeClient {
     if (run === undefined || run.state === 'ended' || run.state === 'gone') return { wasState: null }
     if (run.hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, abort)
     const isKill = signal === 'KILL' || signal === 9
-    // The pods go with the Job, after its grace time. The second request for them is the short one.
+    // The pods go with the Job, after its grace period. A second cancellation gives them a short one.
     const grace = isKill ? { gracePeriodSeconds: 1 } : run.hasJob ? {} : { gracePeriodSeconds: 10 }
     for (const pod of run.pods) {
       if (pod.phase === 'ended') continue
@@ -312,7 +311,7 @@ export class KubernetesClient implements NodeClient {
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
     const jobName = jobNameOf(run as Pick<ScheduleRequest, 'project' | 'jobid'>)
     let found = this.#listed?.runs.get(jobName)
-    // The log of a run that the last list did not have decides whether it ever arrived.
+    // The log decides whether a run that the last list did not show ever arrived.
     if (found === undefined || found.pods.length === 0) found = (await this.#list(0, signal)).runs.get(jobName)
     const pod = found?.pods[0]
     if (pod === undefined || !pod.hasStarted) return null
@@ -325,12 +324,11 @@ export class KubernetesClient implements NodeClient {
     return log
   }
 
-  /** Pods keep no items: a project sends them where they are to be. */
+  /** Pods keep no items: projects send them elsewhere. */
   async readItems(): Promise<null> {
     return null
   }
 
-  /** The version of the API server. */
   async probeVersion(signal?: AbortSignal): Promise<string> {
     if (this.#serverVersion !== null) return this.#serverVersion
     const { value } = await this.#api.get({ path: 'version' }, signal)
@@ -338,7 +336,7 @@ export class KubernetesClient implements NodeClient {
     return (this.#serverVersion = typeof gitVersion === 'string' ? gitVersion.slice(0, 40) : 'unknown')
   }
 
-  /** Whether every right is there that a run needs. Throws a NodeError that names the first one that is missing. */
+  /** Rejects with a NodeError that names the first missing right. */
   async checkRights(signal?: AbortSignal): Promise<void> {
     await this.probeVersion(signal)
     for (const [group, resource, verb, subresource] of RIGHTS) {
@@ -369,7 +367,7 @@ export class KubernetesClient implements NodeClient {
     await Promise.allSettled(this.#deleting.values())
   }
 
-  /** The newest list if it is young enough, else a new one, which all share who called before it began. */
+  /** Returns the newest list if it is young enough. Otherwise callers share the next one. */
   async #list(ageMs: number, signal?: AbortSignal): Promise<Listed> {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#listed !== null && nowMs - this.#listed.begunAtMs < ageMs) return this.#listed
@@ -408,7 +406,7 @@ export class KubernetesClient implements NodeClient {
     return listed
   }
 
-  /** A Job without a pod says why only in its events: a quota is exceeded, a service account is missing. */
+  /** Only the events of a Job say why it has no pod: an exceeded quota, a missing service account. */
   async #readEvents(runs: ReadonlyMap<string, ClusterRun>, signal?: AbortSignal): Promise<void> {
     const nowMs = this.#options.clock.monotonicMs()
     for (const name of this.#events.keys()) if (runs.get(name)?.state !== 'pending') this.#events.delete(name)
@@ -423,7 +421,7 @@ export class KubernetesClient implements NodeClient {
       if (createdAt !== null && this.#options.clock.nowMs() - Date.parse(createdAt) < 1_500) continue
       const fieldSelector = `involvedObject.kind=Job,involvedObject.name=${jobName},type=Warning`
       const answer = await this.#api.ask({ path: `${this.#core}events`, query: { fieldSelector, limit: '50' } }, signal)
-      // Reading events is a right that a run does not need.
+      // Runs do not need the right to read events.
       this.#events.set(jobName, { text: answer.status < 300 ? newestEvent(answer) : null, atMs: nowMs })
     }
   }
@@ -455,7 +453,7 @@ export class KubernetesClient implements NodeClient {
 
   async #deleteRun({ jobName, hasJob, pods, hasSecret }: ClusterRun): Promise<void> {
     const { signal } = this.#closing
-    // First the Job, whose pods have ended: without its finalizer, a pod would take the place of the one before.
+    // Delete the Job first: it would replace a pod that has lost its finalizer.
     if (hasJob) await this.#delete(`${this.#jobs}/${jobName}`, { propagationPolicy: 'Background' }, signal)
     for (const pod of pods) {
       await this.#delete(`${this.#core}pods/${pod.name}`, {}, signal)
@@ -467,7 +465,9 @@ export class KubernetesClient implements NodeClient {
     this.#isStale = true
   }
 
-  /** Only ours: Kubernetes has its own. A change in between makes the test fail, and the next list tries again. */
+  /**
+   * Removes only our finalizer: Kubernetes has its own. A concurrent change fails the `test`; the next list retries.
+   */
   async #removeFinalizer({ name, finalizers }: RunPod, signal?: AbortSignal): Promise<void> {
     const at = finalizers.indexOf(FINALIZER)
     if (at === -1) return
@@ -486,7 +486,6 @@ export class KubernetesClient implements NodeClient {
     if (answer.status >= 300 && answer.status !== 404) throw this.#api.errorOf(answer, request)
   }
 
-  /** What is not there any more is deleted. */
   async #delete(path: string, body: Record<string, unknown>, signal?: AbortSignal): Promise<void> {
     const request: ApiRequest = { method: 'DELETE', path, body }
     const answer = await this.#api.ask(request, signal)

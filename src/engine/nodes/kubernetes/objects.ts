@@ -39,14 +39,14 @@ const Metadata = z.object({
   ownerReferences: z.array(z.object({ kind: z.string(), name: z.string() })).nullish()
 })
 
-/** The part of a Job that we read. */
+/** The fields that we read. */
 export const JobObject = z.object({
   metadata: Metadata,
   status: z.object({ conditions: z.array(Condition).nullish() }).nullish()
 })
 export type JobObject = z.infer<typeof JobObject>
 
-/** The part of a pod that we read. */
+/** The fields that we read. */
 export const PodObject = z.object({
   metadata: Metadata,
   spec: z.object({ nodeName: z.string().nullish() }).nullish(),
@@ -64,13 +64,12 @@ export const PodObject = z.object({
 export type PodObject = z.infer<typeof PodObject>
 export type ContainerStatus = z.infer<typeof ContainerStatus>
 
-/** One page of a list. `remaining` items follow if there is a `continue`. */
 export const ListPage = z.object({
   metadata: z.object({ resourceVersion: z.string().max(100), continue: z.string().max(10_000).optional() }),
   items: z.array(z.unknown()).nullish()
 })
 
-/** `Status`, with which the API answers failures. */
+/** The API's own description of a failure. */
 export const ApiStatus = z.object({
   kind: z.literal('Status'),
   message: Text.optional(),
@@ -94,14 +93,14 @@ const RunNote = z.object({
 })
 export type RunNote = z.infer<typeof RunNote>
 
-/** Which run an object belongs to; null: none of ours. */
+/** The run that an object belongs to. null: not one of ours. */
 export function runOf({ metadata }: { metadata: z.infer<typeof Metadata> }): RunNote | null {
   const text = metadata.annotations?.[RUN_ANNOTATION]
   if (text === undefined) return null
   try {
     return RunNote.parse(JSON.parse(text))
   } catch {
-    // The annotation was edited. The run then counts as missing, and is investigated.
+    // The annotation was edited. The run then counts as missing and is investigated.
     return null
   }
 }

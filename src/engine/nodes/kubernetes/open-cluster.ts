@@ -3,7 +3,7 @@ import { type NodeClient, NodeError, type ScheduleRequest } from '../node-client
 import { KUBERNETES_TRAITS } from '../node-traits.ts'
 import { KubernetesClient, type KubernetesClientOptions } from './kubernetes-client.ts'
 
-/** The client of a cluster. One whose CA file cannot be read is contacted as soon as it can. */
+/** Opens a cluster. If its CA file cannot be read, the cluster is contacted as soon as it can. */
 export async function openCluster(options: KubernetesClientOptions): Promise<NodeClient> {
   try {
     return await KubernetesClient.open(options)
@@ -15,8 +15,8 @@ export async function openCluster(options: KubernetesClientOptions): Promise<Nod
 }
 
 /**
- * Nothing is sent without the CA of the cluster: its token would go to any server that has a certificate from some
- * authority that this machine trusts. Each request tries the file again, which may be mounted later.
+ * Sends nothing without the cluster's CA: the token would go to any server with a certificate that this machine trusts.
+ * Each request tries to read the file again, which may be mounted later.
  */
 class UnopenedCluster implements NodeClient {
   readonly traits = KUBERNETES_TRAITS

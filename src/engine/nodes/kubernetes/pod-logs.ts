@@ -5,9 +5,8 @@ import type { LogRange } from '../node-client.ts'
 import type { KubernetesApi } from './api.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 
-/** Whose log it is, at this moment. */
 export interface LoggedPod {
-  /** The name of the Job: names the file. */
+  /** The copy's file has this name. */
   jobName: string
   pod: string
   uid: string
@@ -20,26 +19,26 @@ interface Copy {
   path: string
   uid: string
   sizeBytes: number
-  /** Where in the copy the log begins that the API returns: not at 0 once it was rotated. */
+  /** Where the API's log starts in the copy. Not 0 once the log was rotated. */
   beginsAt: number
-  /** The first bytes from there: tells whether the log that the API returns still begins as it did. */
+  /** The first bytes from there show whether the API's log still starts the same way. */
   head: Buffer
-  /** The pod has ended, and this is all. */
+  /** The pod has ended and its log is complete. */
   isComplete: boolean
   following: { stop: AbortController; done: Promise<void> } | null
   completing: Promise<void> | null
   lastReadMs: number
   lastByteMs: number
   writing: Promise<void>
-  /** Bytes that are not written yet. */
+  /** Not written to the file yet. */
   queuedBytes: number
 }
 
-/** Streams held open at once: each is a connection. */
+/** Open streams. Each needs a connection. */
 const FOLLOWED_MAX = 200
-/** A log unread for this long gives up its stream when streams run short. */
+/** A log that was not read for this long gives up its stream when streams run short. */
 const UNREAD_MS = 30_000
-/** A stream whose connection died says nothing, as does a run without news: it is opened again now and then. */
+/** A dead connection looks like a run without news, so streams are opened again after this time. */
 const SILENT_MS = 120_000
 const FETCH_LIMIT_MS = 10 * 60_000
 const QUEUED_MAX_BYTES = 16_000_000
@@ -48,8 +47,8 @@ const COPIES_MAX = 2_000
 const ROTATED = '\n[scrapdeck] The kubelet rotated this log: lines may be missing here, or repeated.\n'
 
 /**
- * Copies of the logs of pods, as files: the API returns a log only from its beginning, but readers want ranges. While
- * the log of a running pod has readers, a stream follows it; when it has ended, what is missing is fetched once.
+ * Copies of pod logs as files. The API returns a log only from its start, but readers want ranges. A stream follows the
+ * log of a running pod while it has readers. After the end, the missing part is fetched once.
  */
 export class PodLogs {
   readonly #api: KubernetesApi
@@ -63,9 +62,9 @@ export class PodLogs {
 
   constructor(options: {
     api: KubernetesApi
-    /** Streams must not take the connections of other requests. */
+    /** Streams must not use up the connections of other requests. */
     openConnection: () => { api: KubernetesApi; connection: Pick<Connection, 'close'> }
-    /** Only for this object, which removes it at the end. */
+    /** Used only by this object, which removes it. */
     directory: string
     namespacePath: string
     clock: Clock
@@ -270,7 +269,7 @@ export class PodLogs {
       copy.sizeBytes += bytes.length
       copy.queuedBytes -= bytes.length
     })
-    // Those who wait for the writes get the error; the copy is dropped.
+    // Those who wait for the writes get the error. The copy is dropped.
     copy.writing.catch(() => this.#copies.delete(copy.jobName))
   }
 }
@@ -283,7 +282,7 @@ function parsed(pieces: Buffer[]): unknown {
   try {
     return JSON.parse(Buffer.concat(pieces).toString('utf8'))
   } catch {
-    // Not an answer of the API: its status says enough.
+    // Not a response of the API: the status says enough.
     return null
   }
 }

@@ -2,11 +2,10 @@ import type { SeenExit, SeenJob } from '../node-client.ts'
 import { INIT_CONTAINER, jobNameOf, MAIN_CONTAINER } from './job-manifest.ts'
 import { type ContainerStatus, type JobObject, type PodObject, type RunNote, runOf } from './objects.ts'
 
-/** One pod of a run, as far as it matters. */
 export interface RunPod {
   name: string
   uid: string
-  /** Its log is this container's. */
+  /** The container whose log is read. */
   container: string
   phase: 'pending' | 'running' | 'ended'
   isBeingDeleted: boolean
@@ -15,16 +14,15 @@ export interface RunPod {
   startedAt: string | null
   endedAt: string | null
   exit: SeenExit | null
-  /** Why it has not started. */
   waiting: string | null
 }
 
-/** A run as its Job and pods show it. */
+/** What the Job and pods of a run show. */
 export interface ClusterRun extends RunNote {
   jobName: string
   hasJob: boolean
   state: 'pending' | 'running' | 'ended' | 'gone'
-  /** Oldest first. More than one: Kubernetes started the run twice. */
+  /** Oldest first. Two mean that Kubernetes started the run twice. */
   pods: RunPod[]
   waiting: string | null
   exit: SeenExit | null
@@ -32,7 +30,7 @@ export interface ClusterRun extends RunNote {
 }
 
 /**
- * Joins Jobs and pods by run. Either may be missing: a Job has no pod yet, or was deleted by a user while the
+ * Joins Jobs and pods by run. Either may be missing: the Job has no pod yet, or a user deleted the Job while the
  * finalizer keeps its pod.
  *
  *   Job, no pod, not failed             pending; the condition or event of the Job says why
@@ -113,7 +111,7 @@ function toPod({ metadata, status }: PodObject): RunPod {
 
 function phaseOf(phase: string | null): RunPod['phase'] {
   if (phase === 'Succeeded' || phase === 'Failed') return 'ended'
-  // Unknown: its node does not respond, and it may be running.
+  // Unknown: its Kubernetes node does not respond, and it may be running.
   return phase === 'Running' || phase === 'Unknown' ? 'running' : 'pending'
 }
 
@@ -124,7 +122,7 @@ function exitOf(
   podReason: string | null
 ): SeenExit {
   if (ended === undefined) return { ...NO_EXIT, limit: podReason === null ? null : `Kubernetes (${podReason})` }
-  // A shell and the runtimes report a signal as 128 plus its number.
+  // Shells and runtimes report a signal as 128 plus its number.
   const number = ended.signal || (ended.exitCode > 128 && ended.exitCode < 160 ? ended.exitCode - 128 : 0)
   const limit =
     ended.reason === 'OOMKilled' ? 'memory limit of its pod' : podReason === null ? null : `Kubernetes (${podReason})`
@@ -157,7 +155,7 @@ function worded(reason: string | null | undefined, message: string | null | unde
   return [reason ?? '', text].filter((part) => part !== '').join(': ') || 'no reason given'
 }
 
-/** Each started pod is listed: two of one run are flagged like a job that a Scrapyd lists twice. */
+/** Lists every started pod: two of one run are reported like a job that a Scrapyd lists twice. */
 export function toSeenJobs(run: ClusterRun): { list: 'pending' | 'running' | 'finished'; job: SeenJob }[] {
   const { project, spider, jobid } = run
   const none = { project, spider, jobid, pid: null, startTime: null, endTime: null, exit: null }
@@ -177,7 +175,7 @@ function naive(time: string | null): string | null {
   return time === null ? null : time.replace('T', ' ').replace(/(\.\d+)?Z$/, '')
 }
 
-/** How many pods a ResourceQuota allows; null: it limits nothing that says so. */
+/** How many pods a ResourceQuota allows. null: it has no relevant limit. */
 export function slotsOfQuota(
   hard: Record<string, string>,
   { cpu, memory }: { cpu?: string | undefined; memory?: string | undefined }
@@ -195,7 +193,7 @@ export function slotsOfQuota(
     if (one === null || one === 0) continue
     for (const name of names) {
       const whole = quantity(hard[name])
-      // A quotient of decimal quantities may be a hair below a whole number.
+      // The quotient of decimal quantities may be slightly below a whole number.
       if (whole !== null) bounds.push({ count: Math.floor(whole / one + 1e-9), by: name })
     }
   }
@@ -219,7 +217,7 @@ const UNITS: Record<string, number> = {
   Ei: 2 ** 60
 }
 
-/** A quantity of Kubernetes as a number; null: none. */
+/** Parses a quantity of Kubernetes. */
 function quantity(text: string | undefined): number | null {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(m|k|Ki|[MGTPE]i?)?$/.exec(text ?? '') ?? []
   return digits === undefined ? null : Number(digits) * UNITS[unit ?? '']!
