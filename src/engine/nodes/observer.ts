@@ -1,4 +1,4 @@
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, unlessAborted } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import { NodeError, type DaemonStatus, type NodeClient, type Snapshot } from './node-client.ts'
@@ -136,21 +136,14 @@ export class Observer {
   }
 
   /** A node that does not respond may hold its connection for seconds. `stop` does not wait for it. */
-  async #askInTurn(): Promise<Observation> {
+  #askInTurn(): Promise<Observation> {
     const { inTurn = (ask) => ask() } = this.#options
     const { signal } = this.#stopping
-    const stopped = Promise.withResolvers<never>()
-    const onStop = () => stopped.reject(signal.reason)
-    signal.addEventListener('abort', onStop)
-    try {
-      const turn = inTurn(async () => {
-        signal.throwIfAborted()
-        return this.#ask()
-      }, this.#failures)
-      return await Promise.race([turn, stopped.promise])
-    } finally {
-      signal.removeEventListener('abort', onStop)
-    }
+    const turn = inTurn(async () => {
+      signal.throwIfAborted()
+      return this.#ask()
+    }, this.#failures)
+    return unlessAborted(signal, turn)
   }
 
   /** Our own failure to apply a response (such as a full disk) must not count against the node. */

@@ -1,6 +1,6 @@
 import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, within } from '../runtime/clock.ts'
 import type { StoredVersion } from '../model/records.ts'
 import type { Distribution, EggReceiver } from './distribution.ts'
 import type { Projects } from './projects.ts'
@@ -52,19 +52,9 @@ export class SpiderLookup {
     if (stored.spiders !== null) return stored.spiders
     const key = JSON.stringify([project, stored.version, stored.sha256])
     const search = this.#searches.run(key, () => this.#search(stored))
-    return this.#withinLimit(search, stored)
-  }
-
-  async #withinLimit(search: Promise<string[]>, stored: StoredVersion): Promise<string[]> {
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = this.#options.clock.setTimer(WAIT_MS, () =>
-      reject(unknown(stored, `no node answered within ${WAIT_MS / 1000} seconds`))
-    )
-    try {
-      return await Promise.race([search, late])
-    } finally {
-      timer.cancel()
-    }
+    return within(this.#options.clock, WAIT_MS, search, () => {
+      throw unknown(stored, `no node answered within ${WAIT_MS / 1000} seconds`)
+    })
   }
 
   async #search(stored: StoredVersion): Promise<string[]> {

@@ -27,7 +27,7 @@ test('a bounded set holds the values that were added last', () => {
       let model: number[] = []
       for (const value of values) {
         set.add(value)
-        if (!model.includes(value)) model = [...model, value].slice(-max)
+        model = [...model.filter((other) => other !== value), value].slice(-max)
         expect([...set]).toEqual(model)
       }
     })

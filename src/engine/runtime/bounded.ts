@@ -15,7 +15,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
   }
 }
 
-/** A set that keeps the `max` values that were added last. */
+/** A set that keeps the `max` values that were added last. Adding a value again makes it the newest. */
 export class BoundedSet<T> extends Set<T> {
   readonly max: number
 
@@ -25,6 +25,7 @@ export class BoundedSet<T> extends Set<T> {
   }
 
   override add(value: T): this {
+    this.delete(value)
     super.add(value)
     if (this.size > this.max) this.delete(this.values().next().value!)
     return this

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFakeClock } from '../testing/fake-clock.ts'
-import { Alarm, sleep, systemClock } from './clock.ts'
+import { Alarm, sleep, systemClock, unlessAborted, within } from './clock.ts'
 
 test('a sleep ends when its time has come', async () => {
   const clock = createFakeClock()
@@ -22,6 +22,37 @@ test('an aborted sleep ends at once and leaves no timer', async () => {
   await sleeping
   await sleep(clock, 100, controller.signal)
   expect(clock.timerCount()).toBe(0)
+})
+
+test('work that ends within its limit keeps its result, and leaves no timer', async () => {
+  const clock = createFakeClock()
+  expect(await within(clock, 100, Promise.resolve('done'), () => 'late')).toBe('done')
+  await expect(within(clock, 100, Promise.reject(new Error('no')), () => 'late')).rejects.toThrow('no')
+  expect(clock.timerCount()).toBe(0)
+})
+
+test('work that takes longer settles as the limit says, and may fail later unnoticed', async () => {
+  const clock = createFakeClock()
+  const work = Promise.withResolvers<string>()
+  const first = within(clock, 100, work.promise, () => 'late')
+  const second = within(clock, 100, work.promise, () => {
+    throw new Error('too late')
+  })
+  second.catch(() => {})
+  await clock.advanceBy(100)
+  expect(await first).toBe('late')
+  await expect(second).rejects.toThrow('too late')
+  work.reject(new Error('failed later'))
+})
+
+test('work ends with the reason of an abort, before or during it, else with its own result', async () => {
+  const never = new Promise<void>(() => {})
+  const controller = new AbortController()
+  const waiting = unlessAborted(controller.signal, never)
+  expect(await unlessAborted(controller.signal, Promise.resolve(1))).toBe(1)
+  controller.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  await expect(unlessAborted(controller.signal, never)).rejects.toThrow('enough')
 })
 
 function anAlarm() {

@@ -95,6 +95,35 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+/** Settles as `promise` does, or after `limitMs` with what `late` returns or throws. */
+export async function within<T, Late = never>(
+  clock: Clock,
+  limitMs: number,
+  promise: Promise<T>,
+  late: () => Late
+): Promise<T | Late> {
+  const limit = Promise.withResolvers<void>()
+  const timer = clock.setTimer(limitMs, limit.resolve)
+  try {
+    return await Promise.race([promise, limit.promise.then(late)])
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** Settles as `promise` does, or rejects with the reason of `signal`. */
+export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => aborted.reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort)
+  try {
+    return await Promise.race([promise, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
 // Node fires a timer of more than 2^31 - 1 ms (25 days) at once, so longer waits are split.
 const LONGEST_STEP_MS = 2 ** 31 - 1
 

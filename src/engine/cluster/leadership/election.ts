@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import { type Clock, type Timer, within } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { EngineSelf, Lease, LeaseTable, SeenLease } from '../../storage/lease-table.ts'
 import { HANDOVER_MS, LEASE_MS, nextStep } from './next-step.ts'
@@ -283,17 +283,11 @@ export class Election {
   }
 
   /** A late answer counts as none: TCP would wait for a quarter of an hour. */
-  async #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = this.#options.clock.setTimer(ANSWER_MS, () => {
-      reject(new Error(`the database did not answer within ${ANSWER_MS} ms`))
+  #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    return within(this.#options.clock, ANSWER_MS, answer, () => {
       this.#table.reset()
+      throw new Error(`the database did not answer within ${ANSWER_MS} ms`)
     })
-    try {
-      return await Promise.race([answer, late])
-    } finally {
-      timer.cancel()
-    }
   }
 
   /** Nothing is certain while the database does not answer. Its next answer shows the leader. */

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { SharedBlobs } from '../../storage/blobs/shared-blobs.ts'
 import type { Leadership } from '../../cluster/leadership/leadership.ts'
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import { type Clock, type Timer, within } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { howLow } from './storage-problems.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
@@ -80,10 +80,8 @@ export class BlobWatch {
   async #findProblem(): Promise<string | null> {
     const { blobs, clock } = this.#parts
     if (blobs === null) return null
-    const { promise: isLate, resolve } = Promise.withResolvers<'late'>()
-    const timer = clock.setTimer(LIMIT_MS, () => resolve('late'))
-    const found = await Promise.race([this.#checking.run(() => blobs.check()), isLate])
-    timer.cancel()
+    const checking = this.#checking.run(() => blobs.check())
+    const found = await within(clock, LIMIT_MS, checking, () => 'late' as const)
     if (found === 'late') return `The blobs at ${blobs.name} do not respond`
     return blobs.state().problem?.message ?? null
   }

@@ -37,41 +37,41 @@ import { clearListings, listSpiders } from './pythons/spider-listing.ts'
 import { WarmPool, type WarmStarts } from './warm/warm-pool.ts'
 
 export interface LocalNodeOptions {
-  /** The data directory. logs/, items/, runs/, work/ and python/ are created in it. */
+  /** logs/, items/, runs/, work/ and python/ are created in it. */
   directory: string
   resourcesDirectory: string
-  /** Maximum spiders at once; read at each start, because the operator may change it. */
+  /** The most spiders at once. Read at each start, because the operator may change it. */
   slots: () => number
   pythonPath?: string
   warmStarts?: WarmStarts
-  /** The directory of Scrapdeck's own data; default: this one. */
+  /** Default: `directory`. */
   dataDirectory?: string
-  /** Default: spiders run as we do. */
+  /** Default: no isolation. */
   keepApart?: KeepApart
-  /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
+  /** Projects that can run, and their Pythons. Default: the main Python for all. */
   projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
-  /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
+  /** Where a project's code is. null: we have none. The projects wing stores eggs. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
-  /** Where runs write their files. What is not given is in the data directory, and there is no JOBDIR. */
+  /** Where runs write files. Default: in the data directory, without JOBDIR. */
   directories?: Partial<RunDirectories>
   /** Removes old files at each start; null: never. */
   oldFiles?: Pick<Pruner, 'prune'> | null
-  /** Delays between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
+  /** Delays between INT, the second INT, KILL and the second KILL for a run that hit a limit. */
   limitWaitsMs?: CancelWaitsMs
   clock: Clock
   logger: Logger
 }
 
 const FINISHED_KEPT = 1000
-/** How long stopAll waits for spiders before it kills them. No second INT while the user quits. */
+/** How long stopAll waits before it kills spiders. No second INT while the user quits. */
 const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
 
 interface LocalNodeEvents {
-  /** A job started or ended, so no poll is needed. */
+  /** A job started or ended. */
   runs: []
-  /** The state of `python` or `environments` has changed. */
+  /** `python` or `environments` changed. */
   pythons: []
-  /** There are new samples: every 2 s while something runs. */
+  /** New samples, every 2 s while something runs. */
   usage: []
 }
 
@@ -88,15 +88,13 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
 }
 
 /**
- * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine. After a restart
- * (even after kill -9) `open` finds them again by their run directories: still running, ended with their exit status,
- * or accepted and not yet started (then it starts them). A jobid is accepted only once while its run is remembered (the
- * newest 1,000 ended runs): a second schedule with it is refused. In a snapshot, an `exit` with code and signal both
- * null means that the end of the run was not seen: the machine went down, or its supervisor was killed.
+ * The node inside the engine: its spiders are child processes that outlive the engine. After a restart, even after kill
+ * -9, `open` finds them by their run directories: running, ended, or accepted and not started, which it starts. A jobid
+ * is accepted once while its run is remembered (the newest 1,000 ended runs). In a snapshot, an `exit` with neither
+ * code nor signal means that nobody saw the run end: the machine went down, or its supervisor was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS
-  /** Every egg of the projects room is available here immediately. */
   readonly eggTarget = null
   readonly events: EventEmitter<LocalNodeEvents>
   readonly python: PythonEnvironment
@@ -113,7 +111,7 @@ export class LocalNode implements NodeClient {
     this.usage = parts.watch
   }
 
-  /** Opens the local node of a data directory that no other engine uses. Continues the runs of earlier engines. */
+  /** No other engine may use the data directory. */
   static async open(options: LocalNodeOptions): Promise<LocalNode> {
     const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
     // Logs and items are private to this user, even in a data directory that others may read.
@@ -131,7 +129,7 @@ export class LocalNode implements NodeClient {
       ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
     })
     const events = new EventEmitter<LocalNodeEvents>()
-    // The parts call back before all of them are created.
+    // The parts call back before all of them exist.
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
@@ -191,14 +189,16 @@ export class LocalNode implements NodeClient {
     })
     events.on('runs', () => watch.wake()).on('runs', () => pool.slotsChanged())
     events.on('pythons', () => list.fillSlots())
-    // Catches up on what the parts reported before the listeners were set.
+    // Catch up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
     const parts = { ...shared, source, directories, pool, apart, python, environments, watch, events }
     return new LocalNode({ ...parts, runs: list })
   }
 
-  /** Why spiders run with the rights of Scrapdeck, although they should not if possible; null: they do not. */
+  /**
+   * Why spiders run with Scrapdeck's rights although isolation was preferred. null: they are isolated as configured.
+   */
   get notApart(): string | null {
     const { apart } = this.#parts
     return apart.problem === null ? apart.renounced : null
@@ -209,22 +209,20 @@ export class LocalNode implements NodeClient {
     return found.path === null ? found.waiting : null
   }
 
-  /** The spiders of an egg, by importing it in its own process. Throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
+  /** Imports the egg in its own process. Rejects with EGG_IMPORT_FAILED or PYTHON_MISSING. */
   listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
     return this.#listSpidersIn(project, { egg }, signal)
   }
 
-  /** Jobs running now, which quitting must ask about. */
+  /** Quitting the app must ask about these jobs. */
   runningCount(): number {
     return liveRuns(this.#parts.runs).length
   }
 
-  /** Of the runs that are live, started or starting. */
   liveDirectories(): string[] {
     return liveRuns(this.#parts.runs).map(({ directory }) => directory)
   }
 
-  /** Whether it still remembers this run. */
   isKnown(jobid: string): boolean {
     return this.#parts.runs.isKnown(jobid)
   }
@@ -270,7 +268,7 @@ export class LocalNode implements NodeClient {
     try {
       isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() }, source)
     } catch (error) {
-      // After such an error, only the next snapshot shows what was written.
+      // The next snapshot shows what was written.
       const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
       throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
     }
@@ -285,7 +283,7 @@ export class LocalNode implements NodeClient {
   }): Promise<{ wasState: 'pending' | 'running' | null }> {
     this.#refuseWhenClosed()
     const { runs, watch } = this.#parts
-    // Other signals do not end a run by themselves, so its limits still apply.
+    // Other signals do not end a run, so its limits still apply.
     if (ENDING_SIGNALS.has(request.signal)) watch.forgetLimits(request.jobid)
     return { wasState: await runs.cancel(request.project, request.jobid, request.signal) }
   }
@@ -378,13 +376,13 @@ const COLD_APART: StartMode = {
   text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
 }
 
-/** Started runs, whether or not their processes have been seen. */
+/** Started runs, including those without a known process. */
 function liveRuns(runs: RunList): Run[] {
   const { pending, running } = runs.list()
   return [...pending.filter((run) => run.state === 'starting'), ...running]
 }
 
-/** Null until the Python of every live run is known: an earlier engine may have started some. */
+/** null: an earlier engine started a run whose Python is unknown. */
 function pythonsInUse(runs: RunList): string[] | null {
   const pythons = liveRuns(runs).map((run) => run.python)
   return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
@@ -405,7 +403,6 @@ export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): No
   })
 }
 
-/** A run as Scrapyd would list it, plus how it ended. */
 function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
   return {
     project: run.spec.project,
@@ -423,7 +420,7 @@ function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
 }
 
 type Times = Pick<SeenJob, 'startTime' | 'endTime'>
-/** Each snapshot has up to a thousand ended runs. Formatting their times every time took 9 ms. */
+/** Snapshots contain up to a thousand ended runs. Formatting their times again took 9 ms. */
 const timesOfEnded = new WeakMap<Run, Times>()
 
 function timesOf(run: Run): Times {

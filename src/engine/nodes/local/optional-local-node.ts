@@ -16,40 +16,40 @@ import { absoluteUnlessBare } from './pythons/python-environment.ts'
 import type { RunDirectories } from './runs/launch-plan.ts'
 import { Pruner } from './runs/prune-files.ts'
 
-/** What is configured of the local node. */
 export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> {
   dataDirectory: string
   host: 'desktop' | 'service'
-  /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
+  /** The path of resources/ (python, demo), which differs between a checkout and a packaged app. */
   resourcesDirectory: string
-  /** Concurrent spiders on the local node, overriding earlier settings. Default: CPU count. 0 turns it off. */
+  /** Concurrent spiders, overriding earlier settings. Default: the number of CPUs. 0 turns the local node off. */
   localSlots?: number
-  /** From a configuration file: applied if changed since the last start, so later changes in the UI persist. */
+  /**
+   * From the configuration file. Applied only when it changed since the last start, so that changes in the UI persist.
+   */
   configuredSlots?: number
   /**
-   * The local node's directories in Scrapyd's layout. Default: in the data directory's local/ (jobs: none). null: not
-   * written. `items` may be the URL of a storage that Scrapy supports.
+   * In Scrapyd's layout. Default: in local/ of the data directory (jobs: none). null: not written. `items` may be the
+   * URL of a storage that Scrapy supports.
    */
   directories?: { eggs?: string; logs?: string | null; items?: string | null; jobs?: string | null }
-  /** Logs and item files kept per spider of the local node, in addition to those of live jobs; null: all. */
+  /** Logs and item files kept per spider, in addition to those of live jobs. null: all. */
   jobsToKeep?: number | null
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: LocalNodeOptions['warmStarts']
-  /** Whether the code of projects is isolated from Scrapdeck and from other projects. Default: not isolated. */
+  /** Default: no isolation. */
   keepApart?: LocalNodeOptions['keepApart']
 }
 
-/** The local node's directories, in Scrapyd's layout. */
+/** Directories in Scrapyd's layout. */
 export interface LocalLayout {
-  /** The engine's own, in the data directory. */
+  /** In the data directory. */
   own: string
   eggs: string
-  /** null: logs are not shown. They are still written, because outcomes are judged from them. */
+  /** null: not shown. Logs are still written, because outcomes are judged from them. */
   logs: string | null
   /** null: items are not written, or not to a path. */
   items: string | null
   written: Omit<RunDirectories, 'workDirectory'>
-  /** Those in which old files are deleted. */
   pruned: string[]
 }
 
@@ -65,7 +65,7 @@ export function layOutLocalNode({
   return { own, eggs, logs, items: itemFiles, written, pruned }
 }
 
-/** Rejects with PYTHON_MISSING if a Python is configured and cannot run spiders. */
+/** Rejects with PYTHON_MISSING if the configured Python cannot run spiders. */
 export async function checkNamedPython(
   { pythonPath, resourcesDirectory }: LocalNodeSettings,
   clock = systemClock
@@ -85,11 +85,9 @@ const NO_PYTHON: PythonState = {
 }
 
 interface LocalNodeEvents {
-  /** One of its jobs started or ended. */
   changed: []
-  /** There are new resource usage samples of runs. */
   usage: []
-  /** The state of a Python changed; `isNewReady`: one became usable. */
+  /** `isNewReady`: a Python became usable. */
   pythons: [isNewReady: boolean]
 }
 
@@ -97,18 +95,17 @@ interface Parts extends Tools, Pick<LocalNodeOptions, 'limitWaitsMs'> {
   store: Store
   layout: LocalLayout
   projects: Projects
-  /** Whether the files of this job are exempt from pruning. */
+  /** Files of these jobs are not pruned. */
   isNeeded: (jobid: string) => boolean
   /** null: the engine has none. undefined: opened here. */
   node: LocalNode | null | undefined
 }
 
-/** The engine's local node, or what stands in for it if the engine has none. */
+/** The local node, or its stand-in if the engine has none. */
 export class OptionalLocalNode {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #store: Store
   readonly #row: StoredNode
-  /** The operator's current setting. */
   #slots: number
   #node: LocalNode | null = null
   #readyPythons = new Set<string | null>()
@@ -160,19 +157,19 @@ export class OptionalLocalNode {
     this.#slots = slots
   }
 
-  /** Usage samples of the job's newest run on the local node. Throws JOB_NOT_FOUND. */
+  /** Samples of the job's newest run here. Rejects with JOB_NOT_FOUND. */
   async usageOf(jobId: JobId): Promise<UsageSample[]> {
     await requireJob(this.#store, jobId)
     const attempt = (await this.#store.listAttempts(jobId)).findLast(({ nodeId }) => nodeId === LOCAL_NODE_ID)
     return attempt === undefined ? [] : (this.#node?.usage.usageOf(attempt.jobid) ?? [])
   }
 
-  /** Writes the node's row, which is created at the first start. */
+  /** Creates the row at the first start. */
   async putRow(): Promise<void> {
     if (this.#node !== null) await this.#store.putNode(this.#row)
   }
 
-  /** Starts to emit events, first the current state of the Pythons. */
+  /** Starts to emit events, first for the current state of the Pythons. */
   start(): void {
     this.#node?.events.on('runs', () => this.events.emit('changed'))
     this.#node?.events.on('usage', () => this.events.emit('usage'))
@@ -193,7 +190,7 @@ export class OptionalLocalNode {
   }
 }
 
-/** The slots from the configuration if they changed since the last start, else null: an operator's change persists. */
+/** The configured slots if they changed since the last start, else null: changes in the UI persist. */
 async function applyConfiguredSlots(store: SettingStore, slots: number | undefined): Promise<number | null> {
   const taken = await store.getSetting('local.configuredSlots')
   if (slots === undefined || slots === taken) return null
@@ -203,13 +200,12 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 
 const OF_DESKTOP = 'This computer'
 
-/** The default name. A service is mostly used from another computer, which "This computer" would seem to mean. */
+/** A service is mostly used from another computer, which "This computer" would seem to mean. */
 export function localNodeName(stored: string | undefined, host: LocalNodeSettings['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored
 }
 
-/** The local node's row: created at the first start, its settings kept afterwards. */
 function localNodeRow(
   stored: StoredNode | undefined,
   slots: number | null,

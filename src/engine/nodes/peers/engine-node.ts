@@ -47,20 +47,18 @@ import { dateOf } from '../scrapyd/scrapyd-client.ts'
 import type { EnginePlace } from './engine-nodes.ts'
 
 export interface EngineNodeOptions {
-  /** Of the node, for messages. */
   name: string
-  /** Where its engine is now; null: it has not been heard of for a while. */
+  /** The engine's current address. null: no heartbeat for a while. */
   place: () => EnginePlace | null
-  /** Of the engine that leads, for one that asks its clients for a certificate. */
+  /** Our own certificate, for engines that ask their clients for one. */
   certificate: EngineCertificate | null
-  /** The engine's name, and what shows us to be one. */
   engine: string
   secret: string
-  /** As set by the operator; null: its own. */
+  /** Set by the operator. null: the node's own number. */
   slots: () => number | null
-  /** false: what ran there goes on, and can be read. */
+  /** false: its former runs continue and can be read. */
   takesJobs: boolean
-  /** Whether a run there is this node's: the former local node is in the same directory. */
+  /** Whether a run belongs to this node: the former local node uses the same directory. */
   isListed: (jobid: string) => boolean
   projects: () => readonly ProjectName[]
   pythonOf: (project: ProjectName) => ProjectPython
@@ -79,21 +77,21 @@ const NEWS_APART_MS = 100
 const NEWS_AFTER_FAILURE_MS = 5_000
 const ANSWER_MAX_BYTES = 8_000_000
 const FAILURE_MAX_BYTES = 200_000
-/** Of 4 MB that the other side takes, in which a character may be several bytes. */
+/** A quarter of the 4 MB that the other side accepts: a character may take several bytes. */
 const PYTHONS_MAX_CHARACTERS = 1_000_000
 
 /**
- * The local node of an engine (launcher/hosted), as the engine that leads uses it. Its engine may be another one after
- * each restart, at another address; the node is the same.
+ * The local node of another engine (hosted-node.ts), as the leading engine uses it. After a restart its engine may be
+ * at another address; the node stays the same.
  */
 export class EngineNode implements NodeClient {
   readonly traits = ENGINE_TRAITS
   readonly #options: EngineNodeOptions
   readonly #closing = new AbortController()
-  /** `news`: its requests are held, and must not hold up others. */
+  /** `news`: its long requests must not hold up others. */
   #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
   #notReady = { others: null as string | null, projects: new Map<string, string>() }
-  /** `before`: of all projects, when they were read. */
+  /** `before`: the Pythons of all projects at the last read. */
   #read: {
     before: [ProjectName, ProjectPython][]
     pythons: [ProjectName, ProjectPython][]
@@ -102,7 +100,7 @@ export class EngineNode implements NodeClient {
   #sentTag = ''
   #sent: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
-  /** Of the newest snapshot. */
+  /** From the newest snapshot. */
   #ended: readonly string[] = []
 
   constructor(options: EngineNodeOptions) {
@@ -127,7 +125,7 @@ export class EngineNode implements NodeClient {
     const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#sentTag && { pythons }) }
     const askedAtMs = clock.nowMs()
     const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
-    // It may have restarted: then the next request sends them again.
+    // After a restart, the next request sends them again.
     this.#sentTag = output.hasPythons ? pythonsTag : ''
     this.#sent = new Map(output.hasPythons ? pythons : [])
     this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }
@@ -152,13 +150,13 @@ export class EngineNode implements NodeClient {
   }
 
   release(isNeeded: (jobid: string) => boolean): void {
-    // Both nodes of a former local node are the same process: what one releases the other may need.
+    // The two nodes of a former local node share a process: the other node may need what this one releases.
     if (!this.#options.takesJobs) return
     const jobids = this.#ended.filter((jobid) => !isNeeded(jobid))
     const released = jobids.join('\n')
     if (released === this.#released) return
     this.#released = released
-    // If it is lost, the next snapshot sends it again.
+    // If this is lost, the next snapshot sends it again.
     this.#ask('release', { jobids }, OTHER_MS).catch(() => (this.#released = ''))
   }
 
@@ -228,8 +226,8 @@ export class EngineNode implements NodeClient {
   }
 
   /**
-   * Of the projects whose Python is not the default, as far as a message has room; the others' jobs wait. Their texts
-   * may be long, and are asked for at each poll: only other ones are read.
+   * The projects whose Python is not the default, as far as a message has room; the jobs of other such projects wait.
+   * Cached, because each poll needs this and the texts may be long.
    */
   #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {
     const { projects, pythonOf } = this.#options
@@ -247,7 +245,7 @@ export class EngineNode implements NodeClient {
     return this.#read
   }
 
-  /** Each answer says that something may have changed there. */
+  /** Each response with another number means that something may have changed. */
   async #watch(onChange: () => void): Promise<void> {
     const { signal } = this.#closing
     let changes = 0
@@ -304,7 +302,6 @@ export class EngineNode implements NodeClient {
     throw this.#failureOf(connection, head, failure.body().toString('utf8'), request.path)
   }
 
-  /** To where the engine is now. */
   #connect(use: 'all' | 'news'): Connection {
     const { place: find, certificate: own, connect, name, clock } = this.#options
     const place = find()
@@ -315,7 +312,7 @@ export class EngineNode implements NodeClient {
     if (this.#connections === null || !isDeepStrictEqual(this.#connections.place, place)) {
       void this.#disconnect()
       const url = `${place.address}${HOSTED_PATH}/`
-      // The secret of the engines must not pass through a proxy.
+      // The engines' secret must not pass through a proxy.
       const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
       const tls = { onlyCertificate: place.certificate, own: place.certificate === null ? null : own }
       const open = () => connect({ address: { ...parts, ...tls }, name, clock, program: 'its engine' })

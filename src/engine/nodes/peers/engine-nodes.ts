@@ -5,14 +5,14 @@ import type { Leadership } from '../../cluster/leadership/leadership.ts'
 import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** An engine that starts is a node within this. */
+/** A new engine becomes a node within this time. */
 const LOOK_EVERY_MS = 2_000
 /** Longer than a killed process still seems to live. */
 const NAMESAKES_FOR_MS = 30_000
 
 export interface EnginePlace {
   address: string
-  /** PEM: the only one that is trusted there; null: it speaks plain HTTP, or is too old to say so. */
+  /** PEM: the only trusted certificate. null: it speaks plain HTTP, or its version publishes none. */
   certificate: string | null
 }
 
@@ -23,17 +23,17 @@ export interface EngineNodesParts {
 }
 
 /**
- * Which of several engines have a local node, and where they are. Each is a node of the fleet under the name of its
- * engine, added when its engine first appears, and kept when it is away.
+ * Finds the engines that have a local node, and their addresses. Each becomes a node of the fleet under its engine's
+ * name when the engine first appears, and stays when the engine is away.
  */
 export class EngineNodes {
-  /** Emitted for each engine at each look. */
+  /** Emitted for each engine, every time they are listed. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()
   readonly #parts: EngineNodesParts
   readonly #timers: Timers
-  /** By the name of the engine. */
+  /** By engine name. */
   #places: ReadonlyMap<string, EnginePlace> = new Map()
-  /** Names that several engines have; when that was first seen. */
+  /** Names that several engines share, and since when. */
   #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
 
   constructor(parts: EngineNodesParts) {
@@ -41,12 +41,12 @@ export class EngineNodes {
     this.#timers = new Timers(parts.clock)
   }
 
-  /** Where its engine is; null: it is away, or has no local node any more. */
+  /** null: the engine is away, or has no local node any more. */
   placeOf(engine: string): EnginePlace | null {
     return this.#places.get(engine) ?? null
   }
 
-  /** Whether the node with this address would be added again. */
+  /** Whether a removed node with this address would be added again. */
   isThere(url: string): boolean {
     return [...this.#places.keys()].some((engine) => addressOfEngine(engine) === url)
   }
@@ -63,7 +63,7 @@ export class EngineNodes {
         this.#parts.engines.list(),
         this.#parts.engines.certificates()
       ])
-      // A killed process still seems to live for some seconds: of one name, the newest counts.
+      // A killed process still seems to live for some seconds, so the newest engine of a name counts.
       const living = engines.filter(({ state }) => state !== 'silent')
       const newest = new Map(living.map((one) => [one.name, one]))
       this.#noteShared(living)
@@ -72,7 +72,7 @@ export class EngineNodes {
         there.map(({ id, name, address }) => [name, { address, certificate: certificates.get(id) ?? null }])
       )
     } catch (error) {
-      // Where they were is the best guess: the next look follows.
+      // The last known addresses are the best guess until the next look.
       this.#parts.logger.warn({ error }, 'the engines could not be listed')
     }
   }
@@ -87,7 +87,7 @@ export class EngineNodes {
       })
   }
 
-  /** Emits `found` from now on, first for the last look. */
+  /** Emits `found` from now on, first for the engines that are known. */
   start(): void {
     for (const engine of this.#places.keys()) this.events.emit('found', engine)
     this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))

@@ -14,14 +14,14 @@ const PART = '.part'
 const Index = z.array(EggUpload)
 
 /**
- * The eggs of a hosted local node: which version is which file. A file is in a folder named by its hash, so replacing
- * an egg never changes it under a running spider. All changes are made one after the other.
+ * The eggs of a hosted local node. Files are in folders named by their hash, so replacing an egg never changes it under
+ * a running spider.
  */
 export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
   readonly #mutex = new Mutex()
-  /** Of files that no version has any more: the runs that may still import from them. */
+  /** Files that no version uses any more, and the runs that may still import from them. */
   #usedBy: ReadonlyMap<string, readonly string[]> = new Map()
 
   private constructor(directory: string, eggs: readonly EggUpload[]) {
@@ -40,23 +40,23 @@ export class HostedEggs {
     return [...new Set(this.#eggs.map(({ project }) => project))]
   }
 
-  /** The latest last, as Scrapyd lists them: here, the one that was stored last. */
+  /** The one that was stored last comes last. */
   versions(project: ProjectName): VersionName[] {
     return this.#eggs.filter((egg) => egg.project === project).map(({ version }) => version)
   }
 
-  /** The file; null: there is no such version. */
+  /** null: there is no such version. */
   pathOf(project: ProjectName, version: VersionName): string | null {
     const egg = this.#find(project, version)
     return egg === undefined ? null : placeOfEgg(this.#directory, egg)
   }
 
   /**
-   * Stores an egg if `check`, which is given its file, resolves; else rejects as it does, and what was there stays.
-   * Rejects if the content does not have the hash.
+   * Stores an egg if `check`, which gets the file, resolves. Otherwise it rejects the same way, and the previous egg
+   * stays. Also rejects if the content does not match the hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
-    // Received outside the queue: a slow sender must not block others.
+    // Receive it outside the mutex: a slow sender must not block others.
     const part = join(this.#directory, `${randomUUID()}${PART}`)
     try {
       await receive(part, egg.sha256, content)
@@ -68,7 +68,7 @@ export class HostedEggs {
 
   async #adopt<T>(egg: EggUpload, part: string, check: (path: string) => Promise<T>): Promise<T> {
     const path = placeOfEgg(this.#directory, egg)
-    // Its folder says what is in it, and a spider may have it open.
+    // The folder's name proves its content, and a spider may have the file open.
     if (!(await isThere(path))) {
       await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
       await rename(part, path)
@@ -78,7 +78,7 @@ export class HostedEggs {
     return checked
   }
 
-  /** Resolves to false if there is no such version. */
+  /** False: there is no such version. */
   remove(project: ProjectName, version: VersionName): Promise<boolean> {
     return this.#mutex.run(async () => {
       if (this.#find(project, version) === undefined) return false
@@ -88,8 +88,8 @@ export class HostedEggs {
   }
 
   /**
-   * Removes files that no version has any more, once all runs have ended that were live when that was first seen: a
-   * spider may import from its egg at any time. `live`: those that run now, each by a name that no other has.
+   * Removes files that no version uses, once all runs have ended that were live when the file became unused: a spider
+   * may import from its egg at any time. `live`: unique names of the running runs.
    */
   sweep(live: readonly string[]): Promise<void> {
     return this.#mutex.run(async () => {
@@ -123,7 +123,6 @@ export class HostedEggs {
   }
 }
 
-/** Rejects if the content does not have the hash. */
 async function receive(path: string, sha256: string, content: Readable): Promise<void> {
   const hash = createHash('sha256')
   await using file = await open(path, 'wx', 0o600)
@@ -141,7 +140,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** One that cannot be read is like none: the engine that leads sends what it needs again. */
+/** An unreadable index counts as empty: the leading engine sends the eggs again. */
 async function readIndex(path: string): Promise<EggUpload[]> {
   try {
     return Index.parse(JSON.parse(await readFile(path, 'utf8')))

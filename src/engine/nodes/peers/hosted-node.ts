@@ -21,9 +21,9 @@ import {
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
-/** As in Scrapyd: what is needed for longer is in the archive. */
+/** As in Scrapyd. The archive has what is needed for longer. */
 const FILES_KEPT = 5
-/** A request for news is answered after this, whether or not there are any. */
+/** A request for news is answered after this time even if there are none. */
 const NEWS_LIMIT_MS = 20_000
 const WORDS_MAX = 2_000
 const PYTHONS_FILE = 'hosted-pythons.json'
@@ -41,19 +41,19 @@ export interface HostedNodeOptions
     | 'clock'
     | 'logger'
   > {
-  /** While the operator has set nothing else. */
+  /** Until the operator sets another number. */
   slots: number
-  /** Logs and item files kept for each spider; null: Scrapyd's five. */
+  /** Logs and item files kept per spider. null: five, as in Scrapyd. */
   jobsToKeep: number | null
   directories: { logsDirectory: string; itemsDirectory: string | null; jobsDirectory: string | null }
-  /** Of those, the ones that old files are deleted from. */
+  /** Old files are deleted from these. */
   prunedDirectories: string[]
 }
 
 /**
- * The local node of one engine of a cluster. It lives as long as the process: the leading engine uses it like a
- * Scrapyd, over HTTP (server/nodes/engine-endpoint.ts), even if it is in the same process. It has eggs of its own, like
- * a Scrapyd, and knows nothing of the database.
+ * The local node of one engine of a cluster. It lives as long as the process. The leading engine uses it like a Scrapyd
+ * over HTTP (server/nodes/engine-endpoint.ts), even within the same process. It has its own eggs, like a Scrapyd, and
+ * knows nothing of the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode
@@ -62,7 +62,6 @@ export class HostedNode implements HostedAnswers {
   readonly #clock: Clock
   readonly #pythonsFile: string
   readonly #unlock: () => Promise<void>
-  /** Since it was opened. */
   #changes = 0
   #waiting: (() => void)[] = []
 
@@ -82,7 +81,7 @@ export class HostedNode implements HostedAnswers {
     node.events.on('pythons', () => this.#tellNews())
   }
 
-  /** Continues the runs that an earlier process started. */
+  /** Continues the runs of an earlier process. */
   static async open(options: HostedNodeOptions): Promise<HostedNode> {
     const { directory, prunedDirectories, jobsToKeep, logger } = options
     makePrivateDirectory(directory)
@@ -91,7 +90,7 @@ export class HostedNode implements HostedAnswers {
     stack.defer(unlock)
     const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
     const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
-    // Runs that were accepted before start with the Python that they were meant for.
+    // Runs that were accepted before must start with the Python that they were meant for.
     const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
     const orders: Orders = {
       ...{ ownSlots: options.slots, slots: null, pythonsTag, released: new Set() },
@@ -113,7 +112,7 @@ export class HostedNode implements HostedAnswers {
     return new HostedNode(opened, eggs, orders, { ...options, unlock })
   }
 
-  /** The schemas of what is asked, loaded with the node. */
+  /** The schemas of requests. */
   readonly messages = () => import('./messages.ts')
 
   async status({ slots, pythonsTag, pythons }: HostedInput<'status'>): Promise<HostedOutput<'status'>> {
@@ -158,7 +157,7 @@ export class HostedNode implements HostedAnswers {
     return {}
   }
 
-  /** Resolves once there were other than `changes` changes, after a while, or with `signal`. */
+  /** Resolves when the number of changes differs from `changes`, after a while, or with `signal`. */
   async news({ changes }: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
     if (changes !== this.#changes) return { changes: this.#changes }
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -183,7 +182,7 @@ export class HostedNode implements HostedAnswers {
     return { versions: this.#eggs.versions(project) }
   }
 
-  /** Refuses, and keeps nothing, if the egg cannot be imported. Resolves to the number of its spiders. */
+  /** Rejects, and keeps nothing, if the egg cannot be imported. Resolves with the number of spiders. */
   async addVersion(egg: EggUpload, content: Readable): Promise<{ spiders: number }> {
     const list = (path: string) => this.#node.listSpidersOfEgg(path, egg.project)
     const spiders = await refusing(this.#eggs.put(egg, content, list))
@@ -225,20 +224,20 @@ export class HostedNode implements HostedAnswers {
   }
 }
 
-/** The orders of the leading engine. */
+/** What the leading engine has ordered. */
 interface Orders {
   ownSlots: number
-  /** As set by the operator; null: nothing. */
+  /** Set by the operator. */
   slots: number | null
   pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
-  /** Ended runs that are no longer needed. */
+  /** Ended runs that nobody needs any more. */
   released: ReadonlySet<string>
 }
 
 /**
- * When this directory was first hosted. The files of runs from before are in no archive: they were those of an engine
- * that was alone (copy-store).
+ * When this directory was first hosted. The archive has no files of earlier runs: they belonged to an engine without a
+ * cluster (copy-store).
  */
 async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   try {
@@ -249,7 +248,7 @@ async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   return Number(await readFile(path, 'utf8'))
 }
 
-/** None, if they were never sent, or are damaged: then they are sent again. */
+/** Empty if none were sent or the file is damaged: the leading engine sends them again. */
 async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
   try {
     return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -262,7 +261,7 @@ const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
 
 const sourceOf = (egg: string | null) => (egg === null ? null : { egg })
 
-/** An egg that cannot be imported is refused; everything else stays what it is. */
+/** Reports an egg that cannot be imported as refused. */
 async function refusing<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -279,8 +278,8 @@ const PAUSE_MS = 200
 const Holder = z.object({ pid: z.number().int(), startTime: z.string() })
 
 /**
- * Lets one process at a time host the local node of a directory: two would start its runs twice. One that is killed
- * leaves a stale lock, which is taken over. Rejects with DATA_DIRECTORY_IN_USE. Resolves to the function that unlocks.
+ * Lets one process at a time host the local node of a directory, because two would start its runs twice. Takes over the
+ * stale lock of a killed process. Rejects with DATA_DIRECTORY_IN_USE. Resolves with the function that unlocks.
  */
 export async function lockHosted(directory: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(directory, FILE)
@@ -304,7 +303,7 @@ export async function lockHosted(directory: string, clock: Clock): Promise<() =>
   }
 }
 
-/** null: it is damaged, or was given back. */
+/** null: the file is damaged, or was removed. */
 async function readHolder(path: string): Promise<z.infer<typeof Holder> | null> {
   try {
     return Holder.parse(JSON.parse(await readFile(path, 'utf8')))

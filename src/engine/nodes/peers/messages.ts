@@ -4,8 +4,8 @@ import { ProjectName, VersionName } from '../../../shared/contract/ids.ts'
 import { NodeError } from '../node-client.ts'
 
 /**
- * What the engine that leads asks the local node of each engine. Engines trust each other: these bound what a broken
- * one can do. Both ignore fields that they do not know, because engines of two versions run beside each other.
+ * The requests of the leading engine to the local node of each engine. Engines trust each other: the bounds limit what
+ * a broken one can do. Both sides ignore unknown fields, because engines of two versions may run together.
  */
 export const HOSTED_PATH = '/api/engine/v1'
 
@@ -55,19 +55,18 @@ export type RunFile = z.infer<typeof RunFile>
 export const EggUpload = EggName.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
 export type EggUpload = z.infer<typeof EggUpload>
 
-/** Those that are not the default. Pairs: a project may be called `constructor`. */
+/** Pythons other than the default. Pairs, because a project may be called `constructor`. */
 export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_000)
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
-/** By name: what is sent, and what comes back. */
 export const HOSTED_OPERATIONS = {
-  /** `slots`: as set by the operator; null: its own. `pythons`: absent while it has those of `pythonsTag`. */
+  /** `slots`: set by the operator; null: its own. `pythons`: absent if it has those of `pythonsTag`. */
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({
       ...{ pending: Count, running: Count, finished: Count, nodeName: z.string().max(500).nullable() },
       ...{ slots: Count, hasPythons: z.boolean() },
-      /** Why runs cannot start there now, as NodeClient.whyNotReady; `projects`: those with a Python of their own. */
+      /** As NodeClient.whyNotReady. `projects`: those with their own Python. */
       notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
     })
   },
@@ -88,9 +87,9 @@ export const HOSTED_OPERATIONS = {
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
   },
-  /** The ended runs that are no longer needed: all of them, each time. */
+  /** All ended runs that nobody needs any more, each time. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
-  /** Answers when `changes` is another number there, or after a while. */
+  /** Answered when the number of changes differs from `changes`, or after a while. */
   news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
   spiders: { input: EggName, output: z.object({ spiders: z.array(z.string()).max(10_000) }) },
   projects: { input: Nothing, output: z.object({ projects: z.array(Project).max(2_000) }) },
@@ -102,20 +101,20 @@ export const OPERATION_NAMES = Object.keys(HOSTED_OPERATIONS) as HostedOperation
 export type HostedInput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['input']>
 export type HostedOutput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['output']>
 
-/** `signal`: the answer is no longer awaited. Reject with NodeErrors. */
+/** `signal`: nobody awaits the response any more. Reject with NodeErrors. */
 export type HostedAnswers = {
   [Name in HostedOperation]: (input: HostedInput<Name>, signal: AbortSignal) => Promise<HostedOutput<Name>>
 }
 
 export const EggAnswer = z.object({ spiders: Count })
 
-/** Beside the bytes of a part of a file. */
+/** Describes the bytes of a file's range. */
 export const FILE_RANGE_HEADER = 'x-scrapdeck-range'
 export const FileRange = z.object({ offset: Count, sizeBytes: Count, fileId: z.string().max(200).optional() })
-/** Its status if there is no such file. */
+/** The status if there is no such file. */
 export const NO_FILE = 204
 
-/** A NodeError on its way; the engine that asks adds the name of the node. */
+/** A NodeError in transit. The engine that asked adds the name of the node. */
 export const HostedFailure = z.object({
   failure: z.object({
     kind: z.enum(['refused', 'reset', 'aborted']),
@@ -132,7 +131,7 @@ export const HostedFailure = z.object({
 })
 export type HostedFailure = z.infer<typeof HostedFailure>['failure']
 
-/** null: something else went wrong, which only this engine can explain. */
+/** null: another error, which only this engine can explain. */
 export function failureOf(error: unknown): HostedFailure | null {
   if (!(error instanceof NodeError)) return null
   const { message, delivered, nodeMessage, refusal } = error

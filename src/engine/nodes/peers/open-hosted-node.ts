@@ -5,7 +5,7 @@ import { openDataDirectory } from '../../runtime/private-directory.ts'
 import { checkNamedPython, layOutLocalNode, type LocalNodeSettings } from '../local/optional-local-node.ts'
 import { HostedNode } from './hosted-node.ts'
 
-/** See openHostedNode (../../index.ts). */
+/** Documented at openHostedNode (../../index.ts). */
 export async function openHosted(options: LocalNodeSettings & { logger?: Logger }): Promise<HostedNode | null> {
   if (options.localSlots === 0) return null
   const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, keepApart, logger = silentLogger } = options

@@ -1,14 +1,13 @@
 import type { AttemptState } from '../../../shared/contract/index.ts'
 
-/** What decides about the claim of one run. */
 export interface ClaimFacts {
-  /** It is offered and was not withdrawn. */
+  /** Offered, and not withdrawn. */
   isOffered: boolean
-  /** It was granted before, and its answer may have been lost. */
+  /** Granted before: the response may have been lost. */
   wasGranted: boolean
-  /** It was withdrawn: its job may already be somewhere else. */
+  /** Withdrawn: the job may already be elsewhere. */
   wasWithdrawn: boolean
-  /** What the engine believes of the attempt; null: it is not live. */
+  /** The state of the attempt as the engine believes it. null: not live. */
   belief: AttemptState | null
 }
 
@@ -16,11 +15,11 @@ export interface ClaimFacts {
 export type ClaimVerdict = 'granted' | 'gone' | 'wait'
 
 /**
- * A claim is granted once and for all: asked again, the answer is the same, whichever engine is asked. Pure.
+ * Decides on a claim. The decision is final: every engine gives the same answer again. Pure.
  *
- * An attempt that is `sending` or `uncertain` without an offer is one that an earlier engine sent. It is not granted at
- * once, because the engine may just conclude that it never arrived. The node lists it meanwhile (isHeldByNode), which
- * makes it accepted; or it has ended, and is gone.
+ * If an attempt is `sending` or `uncertain` without an offer, an earlier engine sent it. It is not granted at once,
+ * because this engine may just be concluding that it never arrived. Meanwhile the node lists it (isHeldByNode), which
+ * makes it accepted; or it ends, and is gone.
  */
 export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): ClaimVerdict {
   if (wasWithdrawn) return 'gone'
@@ -30,8 +29,8 @@ export function judgeClaim({ isOffered, wasGranted, wasWithdrawn, belief }: Clai
 }
 
 /**
- * Whether a run that the node claims counts as being there: unless it was taken back, it is on the node's disk, and its
- * claim will be granted. One that is only offered is not there yet.
+ * Whether a claimed run counts as present on the node: it is on the node's disk, and its claim will be granted. A run
+ * that is only offered is not there yet.
  */
 export function isHeldByNode({ isOffered, wasGranted, wasWithdrawn, belief }: ClaimFacts): boolean {
   if (wasWithdrawn || isOffered) return false

@@ -32,12 +32,12 @@ export interface Offer {
 
 export type NumberedCommand = Command & { n: number }
 
-/** Room for a few hundred offers with large arguments in one answer. */
+/** Room for a few hundred offers with large arguments. */
 const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
- * The commands of one session of a node, in order. A command stays until the node has confirmed its number, so one
- * whose answer was lost is sent again; the node skips what it already knows.
+ * The commands of one session of a node, in order. A command stays until the node confirms its number, so it is sent
+ * again if a response is lost. The node skips commands that it knows.
  */
 export class Mailbox {
   #commands: { command: NumberedCommand; characters: number }[] = []
@@ -51,18 +51,17 @@ export class Mailbox {
     return this.#last
   }
 
-  /** The node has received everything up to this number. */
   confirm(acked: number): void {
     const first = this.#commands.findIndex(({ command }) => command.n > acked)
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands whose results are no longer awaited. The node may have them already. */
+  /** Removes commands whose results nobody awaits any more. The node may have them already. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }
 
-  /** As many as fit in one answer. */
+  /** As many as fit in one response. */
   next(): NumberedCommand[] {
     let characters = 0
     const fitting = this.#commands.findIndex((one, index) => {

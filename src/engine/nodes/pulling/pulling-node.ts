@@ -4,6 +4,7 @@ import type { AttemptState, ProjectName, VersionName } from '../../../shared/con
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { EggToSend } from '../../projects/projects.ts'
+import { BoundedSet } from '../../runtime/bounded.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import { LISTED_MAX } from '../list-limits.ts'
 import {
@@ -34,11 +35,10 @@ import {
   type Stamp
 } from './messages.ts'
 
-/** What the engine believes of runs on this node. */
 export interface NodeBelief {
-  /** The state of the live attempt; null: it is none. */
+  /** null: not live. */
   stateOf(run: { project: string; jobid: string }): AttemptState | null
-  /** When the oldest of its live attempts was sent, wall clock; null: none is live. */
+  /** Wall clock. When the oldest live attempt was sent. */
   oldestSentAtMs(): number | null
 }
 
@@ -47,31 +47,30 @@ export interface PullingNodeOptions {
   belief: NodeBelief
   /** null: there is no such egg. */
   eggOf: (project: ProjectName, version: VersionName) => EggToSend | null
-  /** Something happened there that was not asked for. */
+  /** The node reported something without being asked. */
   onNews: () => void
-  /** A session began. */
   onOpened: (message: OpenMessage) => void
-  /** It left the fleet. */
+  /** The node left the fleet. */
   onClosed: () => void
   clock: Clock
 }
 
-/** The node asks again at once; more than this means that it is gone. Its connection is closed when Scrapyd ends. */
+/** A node asks again at once, so a longer silence means that it is gone. Its connection closes when Scrapyd ends. */
 const UNHEARD_MS = 8_000
-/** An open request that is older than this was lost on the way: the node's own limit is shorter. */
+/** An open request that is older was lost in transit: the node's own limit is shorter. */
 const HELD_MS = 45_000
 const REQUEST_MS = 15_000
 const READ_MS = 30_000
 const READS_AT_ONCE = 8
-/** Until a node has fetched and claimed what it is offered; longer while it downloads the egg. */
+/** How long a node may take to fetch and claim an offer; longer while it downloads the egg. */
 const OFFER_MS = 60_000
 const OFFER_WITH_EGG_MS = 15 * 60_000
 const OFFER_CHECK_MS = 2_000
 const UNCONFIRMED_MAX = 10_000
 const HELD_RETRY_SECONDS = 15
-/** Of runs that were granted or withdrawn, the newest are remembered, in case their claim is repeated. */
+/** The newest granted or withdrawn runs are remembered, in case a claim is repeated. */
 const REMEMBERED_MAX = 20_000
-/** How much older the node's journal must be than a run, for the journal to have known it. */
+/** How much older than a run the journal must be to have known it. */
 const JOURNAL_MARGIN_MS = 60_000
 
 interface Session {
@@ -82,7 +81,7 @@ interface Session {
   slots: number
   journalBeganAtMs: number
   mailbox: Mailbox
-  /** The request that waits for commands. */
+  /** The open request for commands. */
   held: { answer: (commands: NumberedCommand[]) => void; timer: Timer; sinceMs: number } | null
   heardAtMs: number
   status: PulledStatus | null
@@ -103,18 +102,18 @@ interface Pending<T> {
 type Asked = Pending<unknown> & { kind: Command['kind'] }
 
 /**
- * A node that cannot be reached, and asks instead (docs/pulling-nodes.md). A request to it is a command in the mailbox
- * of its session, which its next poll fetches. The mailbox is only in memory: what the node has claimed is on its disk,
- * and what it has not claimed has not arrived.
+ * A node that cannot be reached but asks for work (docs/pulling-nodes.md). Requests to it are commands in the mailbox
+ * of its session, which its next poll fetches. The mailbox is only in memory: runs that the node has claimed are on its
+ * disk, and others have not arrived.
  */
 export class PullingNode implements NodeClient {
-  /** It gets our eggs when it needs them. */
+  /** It fetches our eggs when it needs them. */
   readonly eggTarget = null
   readonly #options: PullingNodeOptions
   readonly #offers = new Map<string, PendingOffer>()
-  readonly #granted = new RecentKeys(REMEMBERED_MAX)
-  readonly #withdrawn = new RecentKeys(REMEMBERED_MAX)
-  readonly #superseded = new RecentKeys(100)
+  readonly #granted = new BoundedSet<string>(REMEMBERED_MAX)
+  readonly #withdrawn = new BoundedSet<string>(REMEMBERED_MAX)
+  readonly #superseded = new BoundedSet<string>(100)
   readonly #answers = new Map<number, Asked>()
   readonly #reads = pLimit(READS_AT_ONCE)
   readonly #downloads = new Map<string, number>()
@@ -131,7 +130,7 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** Computed on access only, since each poll reads the traits. */
+  /** A getter, because each poll reads the traits. */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })
@@ -178,7 +177,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Resolves once the node has claimed the run. If it does not, the offer is taken back: nothing was delivered. */
+  /** Resolves once the node has claimed the run. If it does not, the offer is withdrawn and nothing was delivered. */
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
     const session = this.#requireSession()
     const { project, version, jobid, spider, settings, args, env = {}, priority, isVersionAsked } = request
@@ -241,13 +240,13 @@ export class PullingNode implements NodeClient {
     this.#options.onClosed()
   }
 
-  /** Its token is not valid any more, or it does not keep to the protocol: it must open another session. */
+  /** Its token is no longer valid, or it violates the protocol: it must open a new session. */
   disconnect(): void {
     this.#leave(this.#error('reset', 'was disconnected.'))
     this.#session = null
   }
 
-  // What the node sends.
+  // Requests of the node.
 
   open(message: OpenMessage): { epoch: number } {
     const { protocol, session: id, instance, lastEpoch, isTakeover, journalSeconds, hostname, slots } = message
@@ -279,7 +278,7 @@ export class PullingNode implements NodeClient {
     return { epoch: session.epoch }
   }
 
-  /** Resolves with commands as soon as there are any, or without after `waitSeconds`, or when `gone` is aborted. */
+  /** Resolves with commands as soon as there are any, or with none after `waitSeconds` or when `gone` is aborted. */
   async poll(
     stamp: Stamp & { acked: number; waitSeconds: number; status: PulledStatus },
     gone: AbortSignal
@@ -326,7 +325,7 @@ export class PullingNode implements NodeClient {
   refuse(stamp: Stamp & { project: string; jobid: string; reason: RefusalKind; message: string }): void {
     this.#sessionOf(stamp)
     const pending = this.#offers.get(keyOf(stamp))
-    // The egg may have been replaced while it was offered: then another attempt gets the new one.
+    // The egg was replaced while it was offered: another attempt gets the new one.
     if (pending === undefined) return
     this.#withdraw(
       keyOf(stamp),
@@ -369,7 +368,7 @@ export class PullingNode implements NodeClient {
     else pending?.reject(this.#error('not_scrapyd', 'answered something else than it was asked.', 'unknown'))
   }
 
-  /** The egg of a run that is offered to this session, and of no other. */
+  /** Only for runs that are offered to this session. */
   async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
     this.#sessionOf(stamp)
     const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg
@@ -394,7 +393,7 @@ export class PullingNode implements NodeClient {
     }
   }
 
-  /** Nothing uncertain: a claim that comes later is refused. */
+  /** Leaves nothing uncertain: a later claim is refused. */
   #withdraw(key: string, error: NodeError): void {
     const pending = this.#offers.get(key)
     if (pending === undefined) return
@@ -421,7 +420,7 @@ export class PullingNode implements NodeClient {
     return { cancel: () => timer.cancel() }
   }
 
-  /** Ends that are recorded: seen in two listings, and nothing of them is live any more. The node may forget them. */
+  /** The node may forget ends that we have recorded: seen in two listings, and no attempt is live any more. */
   #acknowledge(session: Session, finished: ListedRun[]): void {
     const over = finished.filter((run) => !run.isAcked && this.#options.belief.stateOf(run) === null)
     const runs = over.filter((run) => this.#overOnce.has(keyOf(run)))
@@ -439,7 +438,7 @@ export class PullingNode implements NodeClient {
     let whole: LogRange | null = null
     const pieces: Uint8Array[] = []
     let [offset, left] = [range.offset, range.limitBytes]
-    // A node sends a megabyte at most, so that a cancel does not wait behind a log.
+    // Nodes send at most a megabyte at a time, so that a cancellation does not wait behind a log.
     do {
       const limitBytes = Math.min(left, DATA_BYTES_MAX)
       const ask = { kind: 'read' as const, file, project, spider, jobid, offset, limitBytes }
@@ -450,13 +449,13 @@ export class PullingNode implements NodeClient {
       const end = part.offset + bytes.length
       if (part.offset !== askedFrom || bytes.length > limitBytes || (bytes.length > 0 && end > sizeBytes))
         throw this.#error('not_scrapyd', 'sent another part of a file than was asked for.')
-      // Another file of that name: what was read before is of a run that is gone.
+      // A new file of the same name: the earlier pieces are from another run.
       if (whole !== null && part.fileId !== whole.fileId) break
       whole ??= part
       pieces.push(bytes)
       offset = end
       left -= bytes.length
-      // Less than was asked for is all that there is: one that sends byte by byte is not read on.
+      // A short piece ends the read, so that a node cannot make us read byte by byte.
       if (bytes.length < limitBytes || end >= sizeBytes) break
     } while (left > 0)
     return whole === null ? null : { ...whole, bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) }
@@ -497,7 +496,7 @@ export class PullingNode implements NodeClient {
   #push(session: Session, command: Command): number {
     const n = session.mailbox.push(command)
     session.held?.answer(session.mailbox.next())
-    // It asks and never confirms what it gets: no package of ours does.
+    // No package of ours asks without ever confirming.
     if (session.mailbox.size > UNCONFIRMED_MAX && this.#session === session) this.disconnect()
     return n
   }
@@ -507,7 +506,7 @@ export class PullingNode implements NodeClient {
     session.heardAtMs = this.#options.clock.monotonicMs()
   }
 
-  /** Rejects what waits for answers of a session that is over. Offers stay: the next session gets them. */
+  /** Rejects what waits for responses of a session that is over. Offers stay for the next session. */
   #leave(error: NodeError): void {
     this.#session?.held?.answer([])
     const waiting = [...this.#answers.values(), ...this.#listings]
@@ -574,28 +573,6 @@ interface DataOfFile extends Stamp {
   size: number
   file?: string | undefined
   none?: string | undefined
-}
-
-/** The newest keys of very many. */
-class RecentKeys {
-  readonly #keys = new Set<string>()
-  readonly #max: number
-
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  add(key: string): void {
-    this.#keys.delete(key)
-    this.#keys.add(key)
-    if (this.#keys.size <= this.#max) return
-    const [oldest] = this.#keys
-    this.#keys.delete(oldest!)
-  }
-
-  has(key: string): boolean {
-    return this.#keys.has(key)
-  }
 }
 
 const keyOf = ({ project, jobid }: { project: string; jobid: string }): string => `${project}\n${jobid}`

@@ -5,13 +5,13 @@ import { isTokenOf, nodeOfToken } from './node-token.ts'
 import type { PullingNode } from './pulling-node.ts'
 
 interface PullingNodesEvents {
-  /** Something happened there: ask it at once. */
+  /** The node reported a change: poll it at once. */
   news: [id: NodeId]
-  /** A session began, with this version of Scrapyd. */
+  /** A session began. */
   opened: [id: NodeId, scrapyd: string]
 }
 
-/** The pulling nodes of the fleet by their tokens: what the server's door for them needs. */
+/** The pulling nodes of the fleet by their tokens, for the server's endpoint. */
 export class PullingNodes {
   readonly events = new EventEmitter<PullingNodesEvents>()
   readonly #nodes = new Map<NodeId, PullingNode>()
@@ -21,12 +21,12 @@ export class PullingNodes {
     this.#rowOf = rowOf
   }
 
-  /** It may be renamed at any time. */
+  /** Looked up each time, because nodes can be renamed. */
   nameOf(id: NodeId): string {
     return this.#rowOf(id)?.name ?? id
   }
 
-  /** The schemas of what nodes send; loaded when the first one connects. */
+  /** The schemas of messages. */
   readonly messages = () => import('./messages.ts')
 
   get(id: NodeId): PullingNode | undefined {
@@ -42,7 +42,7 @@ export class PullingNodes {
     if (this.#nodes.get(id) === node) this.#nodes.delete(id)
   }
 
-  /** null: it is no valid token. Cheap, so that anybody may try. */
+  /** null: not a valid token. Cheap, because anyone may try. */
   authenticate(token: string): NodeId | null {
     const id = nodeOfToken(token)
     return id !== null && isTokenOf(this.#rowOf(id)?.tokenHash ?? null, token) ? id : null

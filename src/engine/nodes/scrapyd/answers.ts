@@ -4,10 +4,10 @@ import { LISTED_MAX } from '../list-limits.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { SeenJob } from '../node-client.ts'
 
-// Our own contract requires this: a count that violates it would break every list that includes this node.
+// Our own contract requires this: another number would break every list that includes this node.
 const Count = z.number().int().nonnegative()
 
-/** The success fields that we use of each endpoint. Everything that differs between versions is optional. */
+/** The fields that we use of each successful response. Whatever differs between versions is optional. */
 export const DaemonStatusAnswer = z.object({
   pending: Count,
   running: Count,
@@ -16,7 +16,7 @@ export const DaemonStatusAnswer = z.object({
 })
 export type DaemonStatusAnswer = z.infer<typeof DaemonStatusAnswer>
 
-/** Same as the schema above, hand-written, because it is parsed thousands of times per second. null: another shape. */
+/** The schema above, hand-written because it is parsed thousands of times per second. null: another shape. */
 export function readDaemonStatus(answer: Record<string, unknown>): DaemonStatusAnswer | null {
   const { pending, running, finished, node_name } = answer
   if (!isCount(pending) || !isCount(running) || !isCount(finished)) return null
@@ -50,8 +50,8 @@ export type ListedJob = z.infer<typeof ListedJob>
 export const ListJobsAnswer = listsOf(ListedJob)
 export type ListJobsAnswer = z.infer<typeof ListJobsAnswer>
 /**
- * Same as the schema above, hand-written, because a busy node lists hundreds of jobs every second. Extra fields are
- * allowed. null: another shape, even if only one job has it.
+ * The schema above, hand-written because a busy node lists hundreds of jobs every second. Extra fields are allowed.
+ * null: another shape, even if only one job has it.
  */
 export function readListJobs(answer: Record<string, unknown>): ListJobsAnswer | null {
   const { pending, running, finished } = answer
@@ -89,17 +89,16 @@ function listsOf<T extends z.ZodType>(job: T) {
   return z.object({ pending: z.array(job), running: z.array(job), finished: z.array(job) })
 }
 
-/** Forgotten jobs are kept until there are more of them than listed ones, plus this many. */
+/** Old jobs are dropped once there are more of them than listed ones, plus this many. */
 const FORGOTTEN_KEPT = 100
 
 /**
- * The jobs that one node listed last. A busy node lists hundreds of jobs every second, nearly all as before: these stay
- * the same objects, so that what is kept of each list is only what is new, and memory need not be collected as often.
+ * The jobs that a node listed last. A busy node lists hundreds of jobs every second, nearly all unchanged. Unchanged
+ * jobs stay the same objects, which spares the garbage collector.
  */
 export class SeenJobs {
   #byId = new Map<string, SeenJob>()
 
-  /** What the lists show, in their order. */
   see<List extends string>(lists: Record<List, readonly ListedJob[]>): Record<List, SeenJob[]> {
     let count = 0
     const seen = {} as Record<List, SeenJob[]>

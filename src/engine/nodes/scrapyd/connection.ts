@@ -18,9 +18,9 @@ export interface NodeRequest {
   path: string
   headers?: Record<string, string>
   body?: string | Readable
-  /** For the whole exchange, from this call to the last byte. */
+  /** For the whole exchange. */
   timeoutMs: number
-  /** Called with the response's head. The function it returns is called with each piece of the body. */
+  /** Gets the response's head. The function that it returns gets each piece of the body. */
   receive: (head: AnswerHead) => (piece: Buffer) => 'more' | 'enough' | 'too_large'
 }
 
@@ -31,30 +31,30 @@ export interface AnswerHead {
 
 /** Keep-alive connections to one node. */
 export interface Connection {
-  /** `eu-1 (http://eu-1:6800)`: the node's name in messages. */
+  /** For messages: `eu-1 (http://eu-1:6800)`. */
   readonly label: string
-  /** Resolves for every status, once `receive` has enough or the body has ended. Rejects with NodeError. */
+  /** Resolves for every status, once `receive` has enough or the body ends. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
   fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
-  /** The connection to its SSH host; absent: it is reached without one. */
+  /** Absent: no SSH host is involved. */
   readonly tunnel?: TunnelUse | undefined
   close(): Promise<void>
 }
 
-// Allows polling while a log is read and jobs are sent. More requests would only wait in Scrapyd's single thread.
+// Allows polling while a log is read and jobs are sent. More would only wait in Scrapyd's single thread.
 const CONNECTIONS_MAX = 4
 const DRAINED_MAX_BYTES = 16_384
 
-/** Does not connect; the first request does. Does not follow redirects or decompress bodies. */
+/** The first request connects. Does not follow redirects or decompress bodies. */
 export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
-  /** What listens there, for messages. Default: Scrapyd. */
+  /** The program that listens there, for messages. */
   program?: string
-  /** Provides proxies for nodes without their own setting (chooseProxy). */
+  /** The source of proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
-  /** Needed for addresses behind an SSH host. */
+  /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
 }): Connection {
   const { address, name, clock, program = 'Scrapyd', environment = process.env } = options
@@ -87,7 +87,7 @@ export function createConnection(options: {
     return one
   }
 
-  /** One listener per signal: an observer's signal lives through thousands of requests, and each would add one. */
+  /** One listener per signal: an observer's signal lives through thousands of requests. */
   function onceAborted(signal: AbortSignal, listener: () => void): () => void {
     let listeners = aborts.get(signal)
     if (listeners === undefined) aborts.set(signal, (listeners = listenersOf(signal)))
@@ -98,7 +98,7 @@ export function createConnection(options: {
   function send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead> {
     if (proxyProblem !== null) return Promise.reject(fail('unreachable', proxyProblem, 'no'))
     return new Promise((resolve, reject) => {
-      // undici calls onRequestStart right before it writes the first byte: until then, nothing was delivered.
+      // undici calls onRequestStart right before it writes the first byte. Until then, nothing was delivered.
       let begun = false
       let settled = false
       let abort: ((reason: Error) => void) | null = null
@@ -121,7 +121,7 @@ export function createConnection(options: {
         const waiting = tunnel?.whyWaiting()
         if (!begun && waiting) return giveUp(fail('unreachable', `cannot be reached: ${waiting}`, 'no'))
         const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
-        // A Scrapyd without TLS waits for the end of what it takes for a request.
+        // A Scrapyd without TLS takes our handshake for a request, and waits for its end.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
         const check = hasNoTls
           ? 'whether it uses TLS at all (else: http://), or is stuck'
@@ -156,7 +156,7 @@ export function createConnection(options: {
           const answer = head
           if (verdict === 'enough') settle(() => resolve(answer))
           else giveUp(fail('too_large', `sent too large a response to ${endpoint()}. Is this a Scrapyd?`, 'unknown'))
-          // Reading the little that is left of the response is cheaper than a new connection.
+          // Reading the small rest of the response is cheaper than a new connection.
           if (verdict === 'enough' && sizeOf(answer) - receivedBytes <= DRAINED_MAX_BYTES) return
           controller.abort(new Error('enough was read'))
         },
@@ -203,7 +203,7 @@ export function createConnection(options: {
         // With TLS 1.3 the rejection arrives only after the request was written. The server never read it.
         return fail('unreachable', clientCertificateProblem(code), 'no', error)
       }
-      // With TLS 1.3, servers check a client certificate after our handshake is done, and may just hang up.
+      // With TLS 1.3, servers check a client certificate after our handshake, and may just hang up.
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
@@ -227,12 +227,12 @@ const NO_PROXY = { proxyUrl: null, proxyProblem: null }
 function tunnelTo(ssh: SshHost, tunnels: Pick<SshTunnels, 'use'> | undefined): TunnelUse {
   if (tunnels === undefined) throw new Error(`${nameOfSshHost(ssh)} cannot be used here: SSH is not set up`)
   const tunnel = tunnels.use(ssh)
-  // Adding or editing a node may have corrected the problem.
+  // Adding or editing a node may have solved the problem.
   tunnel.retryNow()
   return tunnel
 }
 
-/** A bad environment variable is reported as a problem of the node on each request, so that the engine can start. */
+/** Reports a bad environment variable as a problem of the node on each request, so that the engine can start. */
 function proxyOf(address: NodeAddressParts, environment: Environment) {
   try {
     return { proxyUrl: chooseProxy(address.proxyUrl ?? null, address.url, environment), proxyProblem: null }
@@ -243,20 +243,19 @@ function proxyOf(address: NodeAddressParts, environment: Environment) {
   }
 }
 
-/** Outside of `send`, because its closure would keep the first request alive as long as the signal. */
+/** Outside `send`: its closure would keep the first request alive as long as the signal. */
 function listenersOf(signal: AbortSignal): Set<() => void> {
   const listeners = new Set<() => void>()
   signal.addEventListener('abort', () => [...listeners].forEach((each) => each()), { once: true })
   return listeners
 }
 
-/** Infinity if the response does not say. */
+/** Infinity: not declared. */
 function sizeOf({ headers }: AnswerHead): number {
   const declared = headers['content-length']
   return declared !== undefined && /^\d{1,15}$/.test(declared) ? Number(declared) : Number.POSITIVE_INFINITY
 }
 
-/** Collects a body of at most `limitBytes`. */
 export function collectBody(limitBytes: number) {
   const pieces: Buffer[] = []
   let sizeBytes = 0
@@ -267,7 +266,6 @@ export function collectBody(limitBytes: number) {
       pieces.push(piece)
       return 'more' as const
     },
-    // Most responses arrive in one piece.
     body: () => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
   }
 }

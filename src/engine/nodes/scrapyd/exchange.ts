@@ -11,7 +11,7 @@ export interface Limit {
   limitBytes: number
 }
 
-/** Validates a response: a zod schema, or a hand-written parser. */
+/** A zod schema, or a hand-written parser. */
 export interface AnswerSchema<T> {
   safeParse(answer: Record<string, unknown>): { success: true; data: T } | { success: false }
 }
@@ -25,7 +25,7 @@ interface JsonRequest<T> extends Limit {
 }
 
 /**
- * One exchange with a JSON endpoint, checked in this order: status code, JSON, `status`, shape (scrapyd-protocol.md,
+ * One exchange with a JSON endpoint. Checks status code, JSON, `status` and shape, in this order (scrapyd-protocol.md,
  * 2.1). `delivered` is `no` only if the node itself refused: 401, 404 and its own errors.
  */
 export async function askJson<T>(
@@ -88,7 +88,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
-/** Nodes list a few values for each job. Short answers come by the thousand per second, and are harmless. */
+/** Nodes list a few values per job. Short responses arrive by the thousand per second and are harmless. */
 const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
 const HARMLESS_CHARACTERS = 10_000
 
@@ -100,7 +100,7 @@ function parseObject(text: string): Record<string, unknown> | null {
       ? (value as Record<string, unknown>)
       : null
   } catch {
-    // Not JSON: the caller reports it with the details of the request.
+    // The caller reports it with the details of the request.
     return null
   }
 }

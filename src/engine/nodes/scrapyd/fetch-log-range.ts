@@ -8,9 +8,8 @@ const PROBE_MAX_BYTES = 65_536
 export type AskLog = (rangeHeader: string, receive: NodeRequest['receive']) => Promise<AnswerHead>
 
 /**
- * Reads one range of a static file over HTTP: 206 from Scrapyd, 416 past its end, or 200 from proxies that ignore
- * Range, where the rest is skipped without buffering it. Null for 404; throws the error of `unexpected` for anything
- * else.
+ * Reads a range of a static file over HTTP: 206 from Scrapyd, 416 past its end, or 200 from proxies that ignore Range,
+ * whose extra bytes are skipped without buffering. null: 404. Throws the error of `unexpected` for anything else.
  */
 export async function fetchLogRange(
   ask: AskLog,
@@ -19,7 +18,7 @@ export async function fetchLogRange(
 ): Promise<LogRange | null> {
   if (wanted.offset >= 0) return readFrom(wanted.offset)
   // Twisted answers `bytes=-N` with status 500 if the file has fewer than N bytes, so the size must be known first.
-  // Read the beginning, which shows the size: most logs are shorter than the requested tail, so this is all of it.
+  // Reading the start shows it. Most logs are shorter than the requested tail, so this is all of it.
   const probeBytes = Math.min(-wanted.offset, wanted.limitBytes, PROBE_MAX_BYTES)
   const tail = createByteWindow(wanted)
   const head = await ask(`bytes=0-${probeBytes - 1}`, (answer) => (piece) => {
@@ -48,7 +47,7 @@ export async function fetchLogRange(
       return (piece) => {
         if ((start.status !== 200 && start.status !== 206) || isPage(start)) return 'enough'
         window.append(piece)
-        // If the length is not given, a whole file must be read to its end to learn its size.
+        // Without a declared length, a whole file must be read to its end to learn its size.
         return window.isFull() && (start.status === 206 || wholeSize !== null) ? 'enough' : 'more'
       }
     })
@@ -67,7 +66,7 @@ export async function fetchLogRange(
   }
 }
 
-/** Scrapyd serves logs and items as text. HTML is a login or error page of a proxy, and says nothing about the run. */
+/** Scrapyd serves logs and items as text. HTML is a login or error page of a proxy. */
 function isPage({ status, headers }: AnswerHead): boolean {
   return (
     (status === 200 || status === 206) && headers['content-type']?.trim().toLowerCase().startsWith('text/html') === true

@@ -3,14 +3,14 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/** Names by which clouds resolve their metadata address. Behind an SSH host, only that host would find out. */
+/** Names of clouds' metadata services. Behind an SSH host, only that host could resolve them. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
 ])
 
 /**
- * A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. Before it
- * may be an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
+ * A normalised address. `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. It may
+ * start with an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
  */
 export interface NodeUrl {
   url: string
@@ -24,8 +24,8 @@ LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
  * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
- * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for its own `url`. Throws
- * NODE_URL_INVALID with the reason.
+ * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for `url`. Throws NODE_URL_INVALID
+ * with the reason.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()
@@ -35,7 +35,7 @@ export function parseNodeUrl(text: string): NodeUrl {
   if (isMetadataAddress(addressIn(overSsh.ssh.host))) {
     throw invalidSsh(`${overSsh.ssh.host} is a link-local or cloud metadata address, where no SSH host can be`)
   }
-  // The metadata service that an SSH host reaches has the credentials of that host, so the same addresses are refused.
+  // Behind an SSH host, the metadata service has that host's credentials, so the same addresses are refused.
   const { url, ...credentials } = parseHttpUrl(overSsh.inner)
   const name = new URL(url).hostname.replace(/\.$/, '')
   if (METADATA_NAMES.has(name)) {
@@ -64,7 +64,7 @@ function parseHttpUrl(trimmed: string): NodeUrl {
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
 }
 
-/** Whether an address stays on the machine that connects to it, so that plain HTTP is safe. Never true for ssh://. */
+/** Whether the connection stays on this machine, so that plain HTTP is safe. Never true for ssh://. */
 export function isLoopbackUrl(url: string): boolean {
   const parsed = new URL(url)
   if (parsed.protocol === 'ssh:') return false
@@ -72,7 +72,7 @@ export function isLoopbackUrl(url: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || listed(LOOPBACK_ADDRESSES, host)
 }
 
-/** What credentials belong to: the host and port that is reached, and the SSH host through which. */
+/** What credentials belong to: host and port, and the SSH host in front. */
 export function originOf(url: string): string | null {
   const { ssh, inner } = splitAddress(url)
   const origin = URL.parse(inner)?.origin ?? null
@@ -102,7 +102,7 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** `ssh` connects to 0xa9fea9fe, 2852039166 and 169.254.43518 as to 169.254.169.254: URLs write them all like that. */
+/** URLs normalise 0xa9fea9fe, 2852039166 and 169.254.43518 to 169.254.169.254, where `ssh` would connect. */
 const addressIn = (host: string): string => (isIP(host) === 6 ? host : (URL.parse(`http://${host}`)?.hostname ?? host))
 
 function decode(part: string): string | null {

@@ -10,10 +10,9 @@ import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
-/** What the address itself tells; the rest comes from the fleet. */
+/** What the address itself shows. The fleet adds the rest. */
 export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
-/** What is known before an address was asked. */
 export function unreachedNode(url: string, warnings: string[]): ProbedNode {
   return {
     ...{ url, warnings, reachable: false, health: 'unknown', problem: null },
@@ -22,7 +21,7 @@ export function unreachedNode(url: string, warnings: string[]): ProbedNode {
   }
 }
 
-/** The certificates and the proxy of an address, as a connection takes them. Throws NODE_CONNECTION_INVALID. */
+/** The certificates and proxy of an address. Throws NODE_CONNECTION_INVALID. */
 export function connectionOf(address: NodeAddress) {
   const connection = {
     caCertificate: address.caCertificate || null,
@@ -35,15 +34,15 @@ export function connectionOf(address: NodeAddress) {
 }
 
 /**
- * Probes an address before anything is saved. A node that is down or wrong is a result, not an error. Only an address
- * that cannot be valid throws (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
+ * Probes an address before anything is saved. A node that is down or wrong is a result. Rejects only for an address
+ * that cannot be valid (NODE_URL_INVALID, NODE_CONNECTION_INVALID).
  */
 export async function probeNode(options: {
   address: NodeAddress
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The transport; the simulation passes its own. */
+  /** The simulation passes its own. */
   connect?: typeof createConnection | undefined
   tunnels?: Pick<SshTunnels, 'use'> | undefined
   signal?: AbortSignal
@@ -63,7 +62,7 @@ export async function probeNode(options: {
   try {
     await connected(client.tunnel, { clock, signal })
     await client.daemonStatus(signal)
-    // Requested twice: the first response includes the time to connect, the second shows the latency of a request.
+    // The first response includes the time to connect. The second shows the latency of a request.
     const begunAtMs = clock.monotonicMs()
     const status = await client.daemonStatus(signal)
     result.latencyMs = Math.round(clock.monotonicMs() - begunAtMs)
@@ -80,7 +79,7 @@ export async function probeNode(options: {
     result.health = healthOf(error)
     result.reachable ||= result.health === 'unauthorized' || result.health === 'invalid'
     result.problem = error.message
-    // It does require one.
+    // The node does require a password.
     if (result.health === 'unauthorized') result.warnings = result.warnings.filter((one) => one !== NO_PASSWORD)
   } finally {
     await client.close()
@@ -88,7 +87,7 @@ export async function probeNode(options: {
   return result
 }
 
-/** A first login to an SSH host may take longer than a request may; the request that follows says what came of it. */
+/** A first SSH login may take longer than a request may. The following request reports its result. */
 async function connected(
   tunnel: TunnelUse | undefined,
   { clock, signal }: { clock: Clock; signal: AbortSignal | undefined }

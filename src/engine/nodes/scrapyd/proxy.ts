@@ -7,7 +7,6 @@ import { isLoopbackUrl } from './node-url.ts'
 /** No proxy, regardless of the environment. */
 export const DIRECT = 'direct'
 
-/** Environment variables, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
@@ -31,7 +30,7 @@ export function parseProxyUrl(text: string): string {
   try {
     decodeURIComponent(`${url.username}:${url.password}`)
   } catch {
-    // Do not quote its credentials.
+    // The message must not quote credentials.
     throw invalid('The user name or password of the proxy contains a % that is not an escape; write it as %25')
   }
   return url.href
@@ -46,7 +45,6 @@ export function refuseProxyOverSsh({ url, proxyUrl }: { url: string; proxyUrl: s
   )
 }
 
-/** A proxy's address as it may be displayed. */
 export function withoutCredentials(proxyUrl: string): string {
   const url = URL.parse(proxyUrl)
   if (url === null) return proxyUrl
@@ -57,8 +55,8 @@ export function withoutCredentials(proxyUrl: string): string {
 
 /**
  * The proxy to a node: its own setting, else HTTP_PROXY, HTTPS_PROXY and NO_PROXY as curl reads them (lower case first;
- * a host in NO_PROXY covers its subdomains, `*` all; networks as 10.0.0.0/8). null: none. The environment never applies
- * to this machine itself: for the proxy, that name would mean its own machine.
+ * a host in NO_PROXY covers its subdomains, `*` all; networks as 10.0.0.0/8). The environment never applies to loopback
+ * addresses: for the proxy, they would mean its own machine.
  */
 export function chooseProxy(setting: string | null, nodeUrl: string, environment: Environment): string | null {
   if (setting === DIRECT) return null

@@ -1,16 +1,16 @@
 import type { RefusalKind } from '../node-client.ts'
 
-// Parameters that a KeyError of ≤1.4 may name as missing; any other name is a project.
+// A KeyError of ≤1.4 names a missing parameter, or else a project.
 const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid'])
 
 /**
  * Classifies a node's error message, for all versions. The only place that depends on the wording (scrapyd-protocol.md,
- * 3.2 and 3.3). `what`: what it refused. `bad_egg`: no node will ever run it. `import_failed`: another node's Python
- * may have what is missing.
+ * 3.2 and 3.3). `what`: the refused endpoint. `bad_egg`: no node will ever run it. `import_failed`: another node's
+ * Python may have what is missing.
  */
 export function classifyRefusal(message: string, what = ''): RefusalKind {
   const text = message.trim()
-  // 1.5+, and our package: Twisted has reaped the process. ≤1.4 shows only the text of the exception, which has none.
+  // 1.5+ and our package: Twisted has reaped the process. ≤1.4 shows only the text of the exception, which is empty.
   if (/^Process(ExitedAlready|LookupError):/.test(text) || (text === '' && what === 'cancel.json'))
     return 'process_ended'
   // 1.5+
@@ -28,18 +28,18 @@ export function classifyRefusal(message: string, what = ''): RefusalKind {
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
   if (text.startsWith('DirectoryTraversalError: ')) return 'unrunnable'
-  // The output of the process that listed the spiders, which may be none: with this prefix from 1.5 on.
+  // The output of the process that listed the spiders, which may be empty. Prefixed from 1.5 on.
   if (text === '' || text.startsWith('RunnerError:') || /^Traceback \(most recent call last\):$/m.test(text))
     return 'import_failed'
   return 'other'
 }
 
-/** Whether a refused addversion has stored nothing, so that nothing needs to be removed. */
+/** Whether a refused addversion stored nothing, so that nothing needs to be removed. */
 export function storedNothing(message: string): boolean {
   return message.startsWith('egg is not a ZIP file') || message.startsWith('DirectoryTraversalError')
 }
 
-/** 1.2 lists jobs only of a named project. */
+/** 1.2 lists jobs only of a given project. */
 export function needsProject(message: string): boolean {
   return message === "'project'"
 }

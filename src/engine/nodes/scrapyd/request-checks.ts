@@ -6,7 +6,7 @@ import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { isVersion, ONE_MAX_BYTES, problemOfRun } from '../node-checks.ts'
 import type { Connection } from './connection.ts'
 
-/** Rejects requests that would harm a Scrapyd. Throws a NodeError of kind `refused`; nothing was sent. */
+/** Rejects requests that would harm a Scrapyd, before anything is sent. Throws a NodeError of kind `refused`. */
 export function createRequestChecks(connection: Connection) {
   return { checkName, checkedVersion, checkSchedule, checkSize }
 
@@ -15,19 +15,18 @@ export function createRequestChecks(connection: Connection) {
     return new NodeError('refused', message, { delivered: 'no', refusal: 'unrunnable' })
   }
 
-  /** Scrapyd takes an empty name, `.` or a path for another directory: delproject of one deletes every egg. */
+  /** Scrapyd takes an empty name, `.` or a path for another directory: delproject would then delete every egg. */
   function checkName(noun: string, value: string): void {
     const problem = problemOfFolderName(value)
     if (problem !== null) throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)
   }
 
-  /** The version as it is sent. A Scrapyd before 1.4.3 fails to open a version with a slash that it has stored. */
+  /** The version as it is sent. A Scrapyd before 1.4.3 cannot open a stored version whose name has a slash. */
   function checkedVersion(version: VersionName): VersionName {
     if (!isVersion(version)) throw refuse(`${JSON.stringify(version.slice(0, 100))} is not a valid version name.`)
     return version.includes('/') ? (sanitiseVersion(version) as VersionName) : version
   }
 
-  /** Of one text that has all settings and arguments. */
   function checkSize(sizeBytes: number): void {
     if (sizeBytes > ONE_MAX_BYTES) throw refuse('its settings and arguments are too large to pass to a pod.')
   }

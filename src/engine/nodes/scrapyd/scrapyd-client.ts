@@ -26,7 +26,7 @@ import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
 import { sendEgg } from './send-egg.ts'
 
-/** For a whole exchange. The long ones are for calls during which Scrapyd imports a project and blocks. */
+/** For whole exchanges. The long limits are for calls during which Scrapyd imports a project and blocks. */
 export interface ClientLimits {
   daemonStatusMs: number
   listJobsMs: number
@@ -56,9 +56,9 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   clock: Clock
   logger: Logger
   limits?: Partial<ClientLimits>
-  /** The transport; tests and the simulation pass their own. */
+  /** Tests and the simulation pass their own. */
   connect?: typeof createConnection | undefined
-  /** Needed for addresses behind an SSH host. */
+  /** Required for addresses behind an SSH host. */
   tunnels?: Pick<SshTunnels, 'use'> | undefined
 }
 
@@ -67,7 +67,7 @@ export interface ScrapydClient extends NodeClient, EggTarget {
   readonly tunnel: TunnelUse | undefined
 }
 
-/** Client for one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
+/** A client for Scrapyd 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
 export function createScrapydClient(options: ScrapydClientOptions): ScrapydClient {
   const { clock, logger } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
@@ -256,14 +256,14 @@ export function dateOf(
 ): Pick<DaemonStatus, 'clockOffsetMs' | 'dateSeen'> {
   const dateMs = Date.parse(String(head.headers.date))
   if (Number.isNaN(dateMs)) return { clockOffsetMs: null, dateSeen: null }
-  // The header is truncated to whole seconds, so the middle of that second is the best guess.
+  // The header has whole seconds, so the middle of that second is the best estimate.
   const clockOffsetMs = Math.round(dateMs + 500 - (askedAtMs + arrivedAtMs) / 2)
   return { clockOffsetMs, dateSeen: { dateMs, askedAtMs, arrivedAtMs } }
 }
 
 /**
  * Scrapyd does not report its version, but its behaviour shows it (scrapyd-protocol.md, 9). Over HTTP, 1.5 and 1.6
- * differ only in what a numeric signal does to a running job, so telling them apart would affect a running job.
+ * differ only in what a numeric signal does to a running job, so they cannot be distinguished without harm.
  */
 async function probeVersion(
   connection: Connection,

@@ -104,7 +104,7 @@ async function multipart(fields: { project: ProjectName; version: VersionName },
     yield tail
   }
   return {
-    // Python's servers do not take a body in chunks.
+    // Python's servers do not accept chunked bodies.
     headers: {
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'content-length': String(head.length + egg.sizeBytes + tail.length)

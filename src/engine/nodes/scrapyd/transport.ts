@@ -15,35 +15,35 @@ export interface NodeAddressParts {
   url: string
   username: string | null
   password: string | null
-  /** PEM; null: the system's CAs. */
+  /** PEM. null: the system's CAs. */
   caCertificate: string | null
   /** PEM, both or none. */
   clientCertificate?: string | null
   clientKey?: string | null
-  /** PEM: the only one that is trusted, whatever names it has; null: whichever an authority has signed. */
+  /** PEM: the only trusted certificate, whatever names it has. null: any certificate with a trusted signature. */
   onlyCertificate?: string | null
-  /** What is shown to a server that asks for it, as it is when a connection is made. */
+  /** Our certificate for servers that ask for one, read at each connection. */
   own?: { readonly context: Pick<SecureContextOptions, 'cert' | 'key'> } | null
-  /** The node's own setting; null: from the environment (chooseProxy). */
+  /** The node's own setting. null: from the environment (chooseProxy). */
   proxyUrl?: string | null
 }
 
-/** How a node is reached: directly, through a proxy, or through an SSH host. */
+/** Reaches a node directly, through a proxy, or through an SSH host. */
 export interface Transport {
-  /** Prefix of paths in the request line: the base path, or the full base address for a forwarding proxy. */
+  /** Starts each path: the base path, or the full base address for a forwarding proxy. */
   pathPrefix: string
   /** Extra headers for a forwarding proxy. */
   headers: Record<string, string>
-  /** What is connected to first, as named in messages. */
+  /** What is connected to first, for messages. */
   firstHop: string
-  /** Does not connect; the first request does. */
+  /** The first request connects. */
   createClient(): Client
 }
 
 const CONNECT_TIMEOUT_MS = 5000
-/** Shorter than the limit of any request, so that the reason is the one of the connection. */
+/** Shorter than any request's limit, so that the reported reason is the connection's. */
 const CONNECT_OVER_SSH_TIMEOUT_MS = 4500
-// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: close ours before that happens.
+// Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: close ours before that.
 const IDLE_CONNECTION_MS = 30_000
 // If a proxy resolves the node's name, our own lookup is only a hint, so it gets little time.
 const HINT_MS = 1_000
@@ -51,7 +51,7 @@ const HINT_MS = 1_000
 /** Shared by all plain connections: each connector holds a TLS session cache, and there may be thousands of nodes. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
-/** `base`: the address without what leads to it. `through`: a proxy, the connection to an SSH host, or nothing. */
+/** `base`: the address without what leads to it. `through`: a proxy, an SSH tunnel, or nothing. */
 export function createTransport(
   base: URL,
   through: string | TunnelUse | null,
@@ -129,12 +129,11 @@ const CLIENT_OPTIONS = {
   pipelining: 1,
   allowH2: false,
   keepAliveTimeout: IDLE_CONNECTION_MS,
-  // Each request's timer is the only time limit; it also covers the wait for a free connection.
+  // The request's own timer is the only time limit. It also covers the wait for a free connection.
   headersTimeout: 0,
   bodyTimeout: 0
 } as const
 
-/** TLS with the system's CAs, or according to the node's settings. */
 function connectorFor(address: NodeAddressParts | null): buildConnector.connector {
   const { caCertificate, clientCertificate, clientKey, onlyCertificate, own } = address ?? {}
   return buildConnector({
@@ -169,7 +168,7 @@ function openTunnel(proxy: URL, base: URL, authorization: Record<string, string>
     socket.destroy()
     reject(proxyError(answer.statusCode))
   })
-  // A regular response instead of a tunnel: some proxies refuse with a page.
+  // Some proxies refuse with a page.
   asked.once('response', (answer) => {
     answer.destroy()
     reject(proxyError(answer.statusCode))
@@ -209,8 +208,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy or SSH host resolves the name itself, perhaps differently. If it resolves to a forbidden address here, it
- * is not requested. A name that only they can resolve, or that takes long to resolve here, is allowed.
+ * The proxy or SSH host resolves the name itself, perhaps differently. If it resolves to a forbidden address here, no
+ * request is sent. Names that only they can resolve, or that take long to resolve here, are allowed.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -3,10 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { TunnelUse } from './ssh-tunnels.ts'
 import { TunnelDown } from './tunnel.ts'
 
-/**
- * A connection from the SSH host to the host and port of this address. Rejects with TunnelDown, ChannelRefused or the
- * code SSH_TIMEOUT, all worded by the tunnel.
- */
+/** Connects from the SSH host to this address. Rejects with TunnelDown, ChannelRefused or the code SSH_TIMEOUT. */
 export async function connectThrough(
   tunnel: Pick<TunnelUse, 'open' | 'whyWaiting'>,
   base: URL,
@@ -21,7 +18,7 @@ export async function connectThrough(
   try {
     const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80))
     const socket = await tunnel.open(base.hostname.replace(/^\[|\]$/g, ''), port, giveUp.signal)
-    // HTTP and TLS use what every stream has.
+    // HTTP and TLS use only what every stream has.
     return socket as Socket
   } finally {
     timer.cancel()

@@ -1,6 +1,6 @@
 /**
- * What is written to and read from the control socket of an OpenSSH client (PROTOCOL.mux): a greeting, then `proxy`,
- * after which the socket carries the channel messages of SSH (RFC 4254) of one connection, unencrypted. Pure.
+ * The protocol of an OpenSSH client's control socket (PROTOCOL.mux): a greeting, then `proxy`. After that the socket
+ * carries the channel messages of SSH (RFC 4254) of one connection, unencrypted. Pure.
  */
 
 const MUX_HELLO = 0x0000_0001
@@ -8,7 +8,6 @@ const MUX_PROXY = 0x1000_000f
 const MUX_PROXY_OK = 0x8000_000f
 const MUX_VERSION = 4
 
-/** The messages of SSH that concern channels. */
 export const MESSAGE = {
   open: 90,
   confirm: 91,
@@ -25,7 +24,7 @@ export const MESSAGE = {
 /** OpenSSH sends at most 256 kB in one packet. */
 const FRAME_BYTES_MAX = 300_000
 
-/** What came: of the greeting, or a message with `body` behind its type. */
+/** Part of the greeting, or a message whose `body` follows its type. */
 export type Frame = Buffer
 
 function u32(value: number): Buffer {
@@ -44,11 +43,11 @@ function frame(...parts: Buffer[]): Buffer {
   return Buffer.concat([u32(sizeBytes), ...parts])
 }
 
-/** Greets and asks to become a proxy; the master answers each. */
+/** Greets, and asks to become a proxy. The master answers both. */
 export const greeting = (): Buffer =>
   Buffer.concat([frame(u32(MUX_HELLO), u32(MUX_VERSION)), frame(u32(MUX_PROXY), u32(0))])
 
-/** `hello`, `ready`: channels can be opened from here on; `other`: it does not speak this. */
+/** `ready`: channels can be opened from now on. `other`: another protocol. */
 export function readGreeting(bytes: Frame): 'hello' | 'ready' | 'other' {
   if (bytes.length < 4) return 'other'
   const type = bytes.readUInt32BE(0)
@@ -56,7 +55,7 @@ export function readGreeting(bytes: Frame): 'hello' | 'ready' | 'other' {
   return type === MUX_PROXY_OK ? 'ready' : 'other'
 }
 
-// The first byte would be the length of the padding in an encrypted packet.
+// In an encrypted packet, the first byte would be the length of the padding.
 const message = (type: number, ...parts: Buffer[]): Buffer => frame(Buffer.from([0, type]), ...parts)
 
 export function openMessage(
@@ -69,7 +68,7 @@ export function openMessage(
   return message(MESSAGE.open, ...head, text(to.host), u32(to.port), ...from)
 }
 
-/** `peerId`: the channel's number at the server. */
+/** `peerId`: the server's number of the channel. */
 export const dataMessage = (peerId: number, bytes: Buffer): Buffer =>
   message(MESSAGE.data, u32(peerId), u32(bytes.length), bytes)
 export const adjustMessage = (peerId: number, bytes: number): Buffer => message(MESSAGE.adjust, u32(peerId), u32(bytes))
@@ -81,13 +80,12 @@ export type ChannelMessage =
   | { kind: 'adjust'; id: number; bytes: number }
   | { kind: 'data'; id: number; bytes: Buffer }
   | { kind: 'eof' | 'close'; id: number }
-  /** `wantsReply`: the sender waits for one. */
   | { kind: 'request'; id: number; wantsReply: boolean }
   | { kind: 'other' }
 
 const TEXT_BYTES_MAX = 1_000
 
-/** null: the bytes are not a message of SSH, so nothing behind them can be trusted either. */
+/** null: not a message of SSH, so nothing after it can be trusted either. */
 export function readMessage(bytes: Frame): ChannelMessage | null {
   try {
     return parse(bytes)
@@ -133,7 +131,7 @@ function stringAt(bytes: Buffer, at: number): Buffer {
   return bytes.subarray(at + 4, at + 4 + length)
 }
 
-/** Cuts the bytes that arrive into frames; keeps what is incomplete. */
+/** Cuts the stream into frames, and keeps an incomplete one. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0)
 

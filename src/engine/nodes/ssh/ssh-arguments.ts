@@ -1,13 +1,12 @@
 import type { SshHost } from '../../../shared/ssh-address.ts'
 
-// A connection that answers nothing is ended after three of these.
+// A connection that answers nothing ends after three of these.
 const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * What must hold whatever ~/.ssh/config says for that host: ssh never prompts (no user would answer), checks host keys,
- * forwards and runs nothing else, and reports errors. Everything else is the user's: keys, agents, jump hosts,
- * known_hosts.
+ * These hold whatever ~/.ssh/config says for the host: ssh never prompts (no user would answer), checks host keys,
+ * forwards and runs nothing else, and reports errors. The rest is the user's: keys, agents, jump hosts, known_hosts.
  */
 const OPTIONS = [
   'BatchMode=yes',
@@ -27,8 +26,8 @@ const OPTIONS = [
 ]
 
 /**
- * The arguments of an ssh that connects and runs nothing there. It can be asked for connections at `controlPath`; its
- * standard streams are a connection to `target`, which its log says is open; or it only stays logged in, and logs that.
+ * The arguments of an ssh that connects and runs nothing there. It opens connections on request at `controlPath`; or
+ * its standard streams are a connection to `target`, which its log confirms; or it only stays logged in, and logs that.
  */
 export function sshArguments(
   host: SshHost,
@@ -42,7 +41,7 @@ export function sshArguments(
   return [...mode, ...[...OPTIONS, ...shared].flatMap((option) => ['-o', option]), ...destinationOf(host)]
 }
 
-/** What a person types to connect there by hand, with the user, port and host of the address. */
+/** The command to connect by hand, with the user, port and host of the address. */
 export function commandFor(host: SshHost): string {
   return ['ssh', ...destinationOf(host).filter((word) => word !== '--')].join(' ')
 }

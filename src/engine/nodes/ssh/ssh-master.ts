@@ -9,15 +9,14 @@ import { sshArguments } from './ssh-arguments.ts'
 import { problemOf, type SshProblem } from './ssh-problem.ts'
 import { type SshProcess, startInGroup } from './ssh-process.ts'
 
-/** One `ssh` with its connection to a host. */
+/** One `ssh` process and its connection to a host. */
 export interface SshMaster {
   channels: Pick<SshStreams, 'open'>
-  /** Resolves when the connection is gone, with the reason. */
+  /** Resolves with the reason when the connection is gone. */
   ended: Promise<SshProblem>
   stop(): Promise<void>
 }
 
-/** No connection to the host. */
 export class SshFailed extends Error {
   readonly problem: SshProblem
 
@@ -27,7 +26,7 @@ export class SshFailed extends Error {
   }
 }
 
-/** How a connection to a host is made. Rejects with SshFailed, or the reason of `signal`. */
+/** Connects to a host. Rejects with SshFailed, or the reason of `signal`. */
 export type StartMaster = (options: {
   program: string
   host: SshHost
@@ -39,12 +38,12 @@ export type StartMaster = (options: {
 export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
 
-/** Where ssh can put its control socket: a short path, without what its configuration would expand. */
+/** ssh can put its control socket here: short, and without anything that its configuration would expand. */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
- * Starts an ssh and waits until connections can be opened through it. Its control socket is in a directory that only
- * this user can enter, and is removed as soon as we are connected to it: no one else can use the tunnel.
+ * Starts an ssh and waits until connections can be opened through it. Only this user can enter the directory of its
+ * control socket, which is removed as soon as we are connected: no one else can use the tunnel.
  */
 export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'
@@ -102,7 +101,7 @@ async function connectWhenReady(
 ): Promise<Socket | null> {
   const untilMs = clock.monotonicMs() + READY_WITHIN_MS
   while (clock.monotonicMs() < untilMs && !signal.aborted && !child.hasEnded()) {
-    // ssh puts it there once it is logged in and accepts connections.
+    // ssh creates the socket once it is logged in and accepts connections.
     const isThere = await access(controlPath).then(
       () => true,
       () => false
@@ -117,7 +116,7 @@ function connectTo(path: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => resolve(socket))
-    // It has ended since: its stderr says why.
+    // It has ended since. Its stderr says why.
     socket.once('error', () => resolve(null))
   })
 }

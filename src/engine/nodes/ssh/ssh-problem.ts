@@ -4,9 +4,9 @@ import { commandFor } from './ssh-arguments.ts'
 import { backoffMs } from '../../runtime/backoff.ts'
 
 export interface SshProblem {
-  /** `by hand`: it stays until a user changes something. */
+  /** `by hand`: the problem stays until a user changes something. */
   ends: 'by hand' | 'by itself'
-  /** What is wrong and what to do, worded to follow "cannot be reached: ". */
+  /** The problem and its remedy, phrased to follow "cannot be reached: ". */
   text: string
 }
 
@@ -15,7 +15,7 @@ export interface SshEnd {
   stderr: string
   /** 127: the shell did not find the program. null: ended by a signal. */
   exitCode: number | null
-  /** It did not become ready, and was ended for that. */
+  /** We ended it because it did not become ready. */
   isLate: boolean
   program: string
 }
@@ -30,7 +30,7 @@ interface Rule {
   text: (found: (string | undefined)[], host: SshHost) => string
 }
 
-/** The first that is found counts: causes stand before what follows from them. */
+/** The first match counts: causes come before their consequences. */
 const RULES: readonly Rule[] = [
   {
     pattern: /REVOKED HOST KEY DETECTED/,
@@ -142,7 +142,7 @@ const RULES: readonly Rule[] = [
   }
 ]
 
-/** What the end of an ssh means. What it wrote may come from the server: only single words and one line are quoted. */
+/** What the end of an ssh means. Its output may come from the server, so only single words and one line are quoted. */
 export function problemOf(host: SshHost, end: SshEnd): SshProblem {
   if (end.exitCode === EXIT_NOT_FOUND || end.exitCode === EXIT_NOT_EXECUTABLE) return cannotStart(end.program)
   const stderr = end.stderr.replaceAll('\r', '')
@@ -185,8 +185,8 @@ const BOUNDS_MS: Record<SshProblem['ends'], { first: number; most: number }> = {
 }
 
 /**
- * How long to wait before the next attempt to connect. `failures`: attempts in a row that failed, this one included.
- * `chance` in [0, 1): spreads the attempts of engines that lost a host at the same moment over half of the wait.
+ * The wait before the next attempt to connect. `failures`: failed attempts in a row. `chance` in [0, 1): spreads the
+ * attempts of engines that lost a host at the same moment over half of the wait.
  */
 export function retryDelayMs(ends: SshProblem['ends'], failures: number, chance: number): number {
   const { first, most } = BOUNDS_MS[ends]

@@ -3,16 +3,15 @@ import { childEnvironment } from '../local/processes/child-environment.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { EXIT_NOT_FOUND } from './ssh-problem.ts'
 
-/** An ssh that runs. */
 export interface SshProcess {
   child: ChildProcess
   ended: Promise<{ stderr: string; exitCode: number | null }>
   hasEnded(): boolean
-  /** The end of what it wrote to stderr so far. */
+  /** The end of its stderr so far. */
   stderr(): string
-  /** It is logged in: what it warned of before does not explain its end. */
+  /** Call after the login: earlier warnings do not explain its end. */
   forgetStderr(): void
-  /** Resolves when it has ended; may be called twice. */
+  /** Resolves when it has ended. May be called twice. */
   stop(): Promise<void>
 }
 
@@ -21,8 +20,8 @@ const STDERR_GRACE_MS = 200
 const KILL_AFTER_MS = 2_000
 
 /**
- * Runs ssh in a process group of its own, whose members end together when our end of the pipe on fd 3 closes: with
- * `stop`, and with this process, however it ends. dash, bash and zsh agree on all of it.
+ * Runs ssh in its own process group, which ends when our end of the pipe on fd 3 closes: with `stop`, and with this
+ * process, however it ends. dash, bash and zsh agree on all of it.
  */
 const GROUP = `exec 3<&0 </dev/null
 "$@" 3<&- &
@@ -45,7 +44,7 @@ export function startInGroup(program: string, args: string[], clock: Clock): Ssh
   return follow(child, clock, { askToEnd: () => child.stdin!.end(), kill: () => killGroup(child) })
 }
 
-/** Runs ssh by itself. On Windows it ends with this process, in whose job Node puts it. */
+/** Runs ssh without a group. On Windows it ends with this process, in whose job Node puts it. */
 export function startAlone(program: string, args: string[], clock: Clock, stdin: 'ignore' | 'pipe'): SshProcess {
   const stdout = stdin === 'pipe' ? 'pipe' : 'ignore'
   const child = start(program, args, { stdio: [stdin, stdout, 'pipe'], windowsHide: true })
@@ -53,7 +52,7 @@ export function startAlone(program: string, args: string[], clock: Clock, stdin:
 }
 
 function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
-  // Its messages are read; the names of errors come from the C library.
+  // We parse its messages; the C library provides the names of errors.
   return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
 }
 
@@ -69,7 +68,7 @@ function follow(child: ChildProcess, clock: Clock, ends: { askToEnd(): void; kil
       stderr += error.message
       end((error as NodeJS.ErrnoException).code === 'ENOENT' ? EXIT_NOT_FOUND : null)
     })
-    // A process that it left behind (a shared jump connection) may keep stderr open: what was written is read by then.
+    // A process that it left behind (a shared jump connection) may keep stderr open.
     child.once('exit', (exitCode) => void sleep(clock, STDERR_GRACE_MS).then(() => end(exitCode)))
     child.once('close', (exitCode) => end(exitCode))
   })
@@ -97,6 +96,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // It has ended already.
   }
 }

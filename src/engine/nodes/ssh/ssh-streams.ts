@@ -12,13 +12,13 @@ import {
   shortMessage
 } from './mux-messages.ts'
 
-/** Received and not read yet, per connection through the tunnel. */
+/** Received but unread bytes, per connection through the tunnel. */
 const WINDOW_BYTES = 1_048_576
 const PACKET_BYTES = 32_768
-/** Several times what the nodes behind one host have. */
+/** Several times what the nodes behind one host need. */
 const CHANNELS_MAX = 10_000
 
-/** Why a connection through the tunnel was not opened; `reason` as in RFC 4254, 5.1. */
+/** Why a connection through the tunnel was refused; `reason` as in RFC 4254, 5.1. */
 export class ChannelRefused extends Error {
   readonly code = 'SSH_REFUSED'
   readonly reason: number
@@ -29,7 +29,7 @@ export class ChannelRefused extends Error {
   }
 }
 
-/** TCP connections that an SSH server opens for us, all in the one socket of an OpenSSH client. */
+/** TCP connections that an SSH server opens for us, multiplexed over the socket of an OpenSSH client. */
 export class SshStreams {
   readonly #socket: Duplex
   readonly #channels = new Map<number, Channel>()
@@ -55,7 +55,7 @@ export class SshStreams {
     socket.write(greeting())
   }
 
-  /** Resolves when connections can be opened; rejects if it ends before. */
+  /** Resolves when connections can be opened. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
@@ -78,7 +78,7 @@ export class SshStreams {
     return channel.opened(signal)
   }
 
-  /** Every connection through it ends with this error. May be called twice. */
+  /** Ends every connection with this error. May be called twice. */
   close(error: Error): void {
     if (this.#ended !== null) return
     this.#ended = lost(error)
@@ -132,8 +132,8 @@ interface Wire {
 }
 
 /**
- * One TCP connection: opening → open → closed, with the flow control of SSH in both directions. The server's number
- * for it is known once it is open, so an abandoned channel is closed only then.
+ * One TCP connection: opening → open → closed, with SSH's flow control in both directions. The server's number for it
+ * is known only once it is open, so an abandoned channel is closed only then.
  */
 class Channel extends Duplex {
   readonly #wire: Wire
@@ -141,7 +141,7 @@ class Channel extends Duplex {
   #peerId: number | null = null
   #peerWindowBytes = 0
   #peerPacketBytes = 0
-  /** Received, and not yet allowed to be sent again. */
+  /** Received, but the window was not extended for it yet. */
   #unacknowledgedBytes = 0
   #waiting: { bytes: Buffer; done: (error?: Error | null) => void } | null = null
   #closeSent = false
@@ -152,7 +152,7 @@ class Channel extends Duplex {
     super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 })
     this.#wire = wire
     this.#opening.promise.catch(() => {})
-    // Users add error listeners of their own, but not from the first moment on.
+    // Users add error listeners of their own, but not immediately.
     this.on('error', () => {})
   }
 
@@ -203,7 +203,7 @@ class Channel extends Duplex {
         this.#sendClose()
         this.#isLost = true
         this.#wire.gone()
-        // What was received is still read.
+        // Received data can still be read.
         if (!this.destroyed) this.push(null)
         this.#failWrites(Object.assign(new Error('the connection was closed'), { code: 'EPIPE' }))
         return
@@ -214,14 +214,13 @@ class Channel extends Duplex {
     }
   }
 
-  /** The tunnel ended. */
   lose(error: Error): void {
     this.#isLost = true
     this.#opening.reject(error)
     this.destroy(error)
   }
 
-  // undici holds the process with a socket in use, and releases it otherwise: the tunnel's process decides here.
+  // undici calls these to keep the process alive while a socket is in use. The tunnel's process decides that here.
   ref(): this {
     return this
   }
@@ -253,7 +252,7 @@ class Channel extends Duplex {
     done(error)
   }
 
-  /** As much as the server takes; the rest when it has taken that. */
+  /** As much as the server accepts. The rest follows later. */
   #sendWaiting(): void {
     const waiting = this.#waiting
     if (waiting === null || this.#peerId === null || this.#closeSent) return

@@ -7,7 +7,7 @@ import { type StartMaster, startMaster } from './ssh-master.ts'
 import { startUnshared } from './ssh-unshared.ts'
 import { Tunnel, TunnelDown, type TunnelParts } from './tunnel.ts'
 
-/** A node's hold on the connection to its SSH host, which lasts as long as anybody holds it. */
+/** A node's use of the connection to its SSH host. The connection lasts until all uses are released. */
 export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' | 'settled' | 'retryNow'> & {
   release(): void
 }
@@ -15,10 +15,10 @@ export type TunnelUse = Pick<Tunnel, 'open' | 'status' | 'watch' | 'whyWaiting' 
 /** Each is a process and a login: 200 nodes behind 20 hosts log in twenty times. */
 const CONNECTING_AT_ONCE = 16
 const HOSTS_MAX = 500
-/** A probe and the node that is added after it share a connection. */
+/** So that a probe and the node that is added after it share a connection. */
 const KEPT_MS = 15_000
 
-/** The connections to SSH hosts, one for each user, host and port. */
+/** The connections to SSH hosts, one per user, host and port. */
 export class SshTunnels {
   readonly #parts: Omit<TunnelParts, 'host' | 'start'> & { program: string }
   readonly #startMaster: StartMaster
@@ -32,7 +32,6 @@ export class SshTunnels {
     clock: Clock
     random: Pick<Random, 'next'>
     logger: Logger
-    /** Default: by the system. */
     startMaster?: StartMaster
   }) {
     this.#parts = parts

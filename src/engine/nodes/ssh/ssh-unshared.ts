@@ -12,8 +12,8 @@ const CONNECTIONS_MAX = 64
 const LOOK_EVERY_MS = 40
 
 /**
- * As startMaster, where ssh has no control socket (OpenSSH for Windows): one ssh only stays logged in, and tells by its
- * end that the host is gone; each connection is an ssh of its own, with a login of its own.
+ * Replaces startMaster where ssh has no control socket (OpenSSH for Windows). One ssh only stays logged in: its end
+ * shows that the host is gone. Each connection is an ssh of its own, with its own login.
  */
 export const startUnshared: StartMaster = async ({ program, host, clock, signal }) => {
   const problem = (end: Awaited<SshProcess['ended']>, isLate: boolean) => problemOf(host, { ...end, isLate, program })
@@ -39,11 +39,11 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     connections.add(process)
     void process.ended.then(() => connections.delete(process))
     const { child } = process
-    // Without a listener its output would be lost.
+    // Without a listener, its output would be lost.
     child.stdout!.pause()
     if (await hasLogged(process, /open confirm rwindow/, { clock, signal: aborted })) {
       const stream = Duplex.from({ readable: child.stdout as Readable, writable: child.stdin! })
-      // Users add error listeners of their own, but not from the first moment on.
+      // Users add error listeners of their own, but not immediately.
       stream.on('error', () => {})
       stream.once('close', () => void process.stop())
       return stream
@@ -62,7 +62,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
   }
 }
 
-/** Whether it wrote that, before it ended, `signal` was aborted, or it took too long. */
+/** Whether the line appeared before the process ended, `signal` was aborted, or the time was up. */
 async function hasLogged(
   process: SshProcess,
   line: RegExp,

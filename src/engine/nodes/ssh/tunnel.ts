@@ -1,13 +1,13 @@
 import type { Duplex } from 'node:stream'
 import type { NodeTunnel } from '../../../shared/contract/index.ts'
 import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import { type Clock, type Timer, unlessAborted } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import { retryDelayMs, type SshProblem } from './ssh-problem.ts'
 import { SshFailed, type SshMaster } from './ssh-master.ts'
 
-/** There is no connection to the SSH host now; the message is worded to follow "cannot be reached: ". */
+/** There is no connection to the SSH host. The message is phrased to follow "cannot be reached: ". */
 export class TunnelDown extends Error {
   readonly code = 'SSH_DOWN'
 }
@@ -21,7 +21,7 @@ export interface TunnelParts {
   start: (host: SshHost, signal: AbortSignal) => Promise<SshMaster>
 }
 
-/** A connection that lasted this long was not one of a series of failures. */
+/** A connection that lasted this long ends a series of failures. */
 const STABLE_MS = 30_000
 
 type State =
@@ -35,8 +35,7 @@ type State =
  *
  *   down (waits, ever longer) → connecting → up → down …
  *
- * Until the first attempt has succeeded or failed, requests wait for it; from then on they fail at once while it is
- * not up, with the newest problem.
+ * Requests wait for the first attempt. Later, while it is not up, they fail at once with the newest problem.
  */
 export class Tunnel {
   readonly #parts: TunnelParts
@@ -62,13 +61,13 @@ export class Tunnel {
     return { host: this.#name, state, sinceMs: this.#sinceMs, problem: this.#problem?.text ?? null, retryAtMs }
   }
 
-  /** Calls back when its status changes, until the returned function is called. */
+  /** Calls back when the status changes, until the returned function is called. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Why requests wait: it is connecting for the first time. null: they do not. */
+  /** Why requests wait. null: they do not. */
   whyWaiting(): string | null {
     if (this.#state.name !== 'connecting' || this.#problem !== null) return null
     return `the SSH connection to ${this.#name} is not ready yet. Scrapdeck is still connecting.`
@@ -76,28 +75,21 @@ export class Tunnel {
 
   /** A TCP connection from the SSH host. Rejects with TunnelDown, ChannelRefused, or the reason of `signal`. */
   async open(host: string, port: number, signal: AbortSignal): Promise<Duplex> {
-    // Timers do not run while a computer sleeps: the first request after it need not wait for one.
+    // Timers stop while a computer sleeps: the first request after that need not wait for one.
     if (this.#state.name === 'down' && this.#parts.clock.nowMs() >= this.#state.retryAtMs) this.#connect()
     await this.settled(signal)
     if (this.#state.name === 'up') return this.#state.master.channels.open(host, port, signal)
     throw new TunnelDown(this.#problem?.text ?? `the SSH connection to ${this.#name} is closed.`)
   }
 
-  /** Resolves when requests do not wait: it is up, or has failed. Rejects with the reason of `signal`. */
+  /** Resolves once the first attempt succeeded or failed. Rejects with the reason of `signal`. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#state.name !== 'connecting' || this.#problem !== null) return
-    const aborted = Promise.withResolvers<never>()
-    const onAbort = () => aborted.reject(signal.reason)
     signal.throwIfAborted()
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      await Promise.race([this.#state.attempt, aborted.promise])
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
+    await unlessAborted(signal, this.#state.attempt)
   }
 
-  /** After a change, or on request: the next attempt is now, and requests wait for it. */
+  /** Connects now, and lets requests wait for it. */
   retryNow(): void {
     if (this.#state.name !== 'down') return
     this.#problem = null
@@ -120,7 +112,6 @@ export class Tunnel {
     this.#become({ name: 'connecting', attempt })
   }
 
-  /** Never rejects. */
   async #attempt(): Promise<void> {
     const { host, start, clock, logger } = this.#parts
     try {
@@ -155,7 +146,7 @@ export class Tunnel {
   }
 
   #become(state: State): void {
-    // While it tries again and again, it has been down since the first failure.
+    // During retries, it has been down since the first failure.
     const wasUp = this.#state.name === 'up' || this.#state.name === 'stopped'
     if (state.name === 'up' || wasUp) this.#sinceMs = this.#parts.clock.nowMs()
     this.#state = state

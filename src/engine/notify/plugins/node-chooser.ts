@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { showUnseen } from '../../../shared/unseen.ts'
-import { type Clock, sleep } from '../../runtime/clock.ts'
+import { type Clock, within } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { NodeQuestion } from './plugin.ts'
 import { PluginError, type PluginThread } from './plugin-thread.ts'
@@ -39,11 +39,9 @@ export function createNodeChooser(thread: PluginThread, { clock, logger }: { clo
     const answer = thread.call('chooseNode', [questions]).finally(() => {
       isAsking = false
     })
-    const answered = new AbortController()
-    const late = sleep(clock, ANSWER_WITHIN_MS, answered.signal).then(() => {
+    return within(clock, ANSWER_WITHIN_MS, answer, () => {
       throw new PluginError(`it did not answer within ${ANSWER_WITHIN_MS / 1000} s`)
     })
-    return Promise.race([answer, late]).finally(() => answered.abort())
   }
 
   return async (questions: NodeQuestion[]): Promise<NodeChoices> => {

@@ -1,6 +1,6 @@
 import type { WebhookId } from '../../../shared/contract/index.ts'
 import { EventEmitter } from 'node:events'
-import { Alarm, type Clock } from '../../runtime/clock.ts'
+import { Alarm, type Clock, within } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { DeliveryTry, StoredDelivery, StoredWebhook } from '../../model/records.ts'
@@ -99,10 +99,7 @@ export class Deliverer {
     this.#stopListening?.()
     this.#alarm.stop()
     await this.#delivering
-    const { promise: isOver, resolve } = Promise.withResolvers<void>()
-    const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
-    await Promise.race([Promise.all(this.#sending), isOver])
-    timer.cancel()
+    await within(this.#parts.clock, STOP_GRACE_MS, Promise.all(this.#sending), () => {})
   }
 
   #deliver(): void {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Redis } from 'ioredis'
 import type { CacheAddress } from '../../../runtime/cache-address.ts'
-import type { Clock, Timer } from '../../../runtime/clock.ts'
+import { type Clock, type Timer, within } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { CacheCalls, CacheState } from '../shared-cache.ts'
 
@@ -198,9 +198,9 @@ export class RedisLink {
 
   /** No request waits for this, so it has more time. */
   #within<T>(work: Promise<T>): Promise<T> {
-    const { promise, reject } = Promise.withResolvers<never>()
-    const timer = this.#options.clock.setTimer(CONNECT_LIMIT_MS, () => reject(new Error('it does not answer')))
-    return Promise.race([work, promise]).finally(() => timer.cancel())
+    return within(this.#options.clock, CONNECT_LIMIT_MS, work, () => {
+      throw new Error('it does not answer')
+    })
   }
 
   #warn(warnings: readonly string[]): void {

@@ -1,15 +1,15 @@
 import { dirname, join, sep } from 'node:path'
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
-/** What is used on this machine; at least one of both. */
+/** The means of isolation on this machine; at least one of them. */
 export interface Ways {
-  /** The group that may pass through our directories; each project's user is a member. null: no users. */
+  /** The group that may pass through our directories. Each project's user is a member. null: no users. */
   group: number | null
-  /** Absolute path of bwrap, and how /proc is mounted; null: no sandbox. */
+  /** The absolute path of bwrap, and how /proc is mounted. null: no sandbox. */
   sandbox: { bwrap: string; proc: readonly string[] } | null
 }
 
-/** Directories and files of the system that a sandbox has. Of /etc, only what says nothing about other programs. */
+/** What a sandbox shows of the system. Of /etc, only files that reveal nothing about other programs. */
 const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 const SETTINGS = [
@@ -18,17 +18,17 @@ const SETTINGS = [
   ...['ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs', 'pki/ca-trust']
 ]
 
-/** What a sandbox shows besides the system, and where what is written goes. */
+/** What a sandbox shows besides the system, and what it may write. */
 export interface SandboxView {
-  /** Nothing below it is seen, except what is named here. */
+  /** Nothing below this directory is visible, except the paths named here. */
   hidden: string
   readable: readonly string[]
   writable: readonly string[]
-  /** Is /tmp there; null: an empty one in memory. */
+  /** Bound to /tmp. null: an empty /tmp in memory. */
   temporary: string | null
 }
 
-/** The arguments of bwrap up to the command (bwrap(1)). Later mounts cover earlier ones. */
+/** The arguments of bwrap(1) up to the command. Later mounts cover earlier ones. */
 export function sandboxArguments(proc: readonly string[], view: SandboxView): string[] {
   const isAbove = (path: string) =>
     view.hidden === path || view.hidden.startsWith(path.endsWith(sep) ? path : path + sep)
@@ -50,18 +50,18 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
   ]
 }
 
-/** Says when the namespaces are there, and keeps them until its input ends. */
+/** Reports when the namespaces exist, and keeps them until its input ends. */
 const WAITING = ['/bin/sh', '-c', 'echo; read wait']
 
 /**
- * The launch plan with its isolation. In directories that lead to what a project wrote, only Scrapdeck itself creates,
- * renames and removes: so their paths always lead to its own files.
+ * Adds isolation to a launch plan. Only Scrapdeck itself creates, renames and removes entries in the directories that
+ * lead to a project's files, so their paths always lead to its own files.
  */
 export function keepApart(
   launch: LaunchPlan,
   where: {
     ways: Ways
-    /** Of the project; null: ours. */
+    /** The project's user. null: ours. */
     user: number | null
     runDirectory: string
     dataDirectory: string
@@ -78,7 +78,7 @@ export function keepApart(
   const files = [...(isRun ? [launch.logFile] : []), ...(items === null ? [] : [items])]
   const leading = [...files, ...(jobs === null ? [] : [jobs])].map(dirname)
   const owned = [launch.workingDirectory, ...(jobs === null ? [] : [jobs])]
-  // A directory of eggs is one of all projects: its user reads a copy, which goes with the run.
+  // All projects share the directory of eggs, so the user gets a copy that is removed with the run.
   const copy = join(runDirectory, 'code.egg')
   const isCopied = user !== null && 'egg' in launch.source
   const source = isCopied ? { egg: copy } : launch.source

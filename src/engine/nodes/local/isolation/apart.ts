@@ -10,10 +10,10 @@ import { runCommand } from '../processes/run-command.ts'
 import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
 import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
-/** A command that does nothing, to try a way. */
+/** For trying out a means of isolation. */
 const NOTHING = ['/bin/sh', '-c', 'exit 0']
 const TRY_LIMIT_MS = 10_000
-/** In a container /proc is covered in parts, so that no new one can be mounted: then spiders have none. */
+// Containers often cover parts of /proc, so that a new one cannot be mounted. Spiders then have none.
 const PROCS = [
   ['--proc', '/proc'],
   ['--dir', '/proc']
@@ -21,7 +21,7 @@ const PROCS = [
 
 interface ApartOptions {
   dataDirectory: string
-  /** The local node's own. */
+  /** The local node's directory. */
   directory: string
   resourcesDirectory: string
   directories: RunDirectories
@@ -29,19 +29,18 @@ interface ApartOptions {
 }
 
 /**
- * Keeps what runs code of projects apart from Scrapdeck and from other projects. With `problem`, this machine cannot do
- * what was asked for, and nothing may be started.
+ * Isolates the code of projects from Scrapdeck and from other projects. If `problem` is set, this machine cannot
+ * isolate as required, and nothing may start.
  */
 export class Apart {
   readonly problem: string | null
-  /** Why spiders are not kept apart although it was wished. Without `problem`, they run all the same. */
+  /** Why isolation that was only preferred is not possible. Without `problem`, spiders run anyway. */
   readonly renounced: string | null
   readonly #options: ApartOptions | null
   readonly #ways: Ways | null
   readonly #users: ProjectUsers | null
   readonly #folders = new Map<string, string[]>()
 
-  /** Only for `open`, and for what is off. */
   constructor(
     options: ApartOptions | null,
     ways: Ways | null,
@@ -56,7 +55,7 @@ export class Apart {
     this.problem = problem
   }
 
-  /** Tries what was asked for. Falls back to less only if that was asked for. */
+  /** Tries the requested isolation. Falls back to less only if the operator allowed that. */
   static async open({ way, users: range }: KeepApart, options: ApartOptions): Promise<Apart> {
     if (way === 'off') return NOT_APART
     if (way === 'if-possible') {
@@ -107,17 +106,16 @@ export class Apart {
     return closed === null ? apart : refuse(closed)
   }
 
-  /** Spiders may be started, and are kept apart. */
   get isOn(): boolean {
     return this.#ways !== null
   }
 
-  /** For all that runs, or will run, code of a project. */
+  /** The environment of everything that runs a project's code. */
   environment(): Record<string, string> {
     return this.isOn ? apartEnvironment(process.env) : childEnvironment(process.env)
   }
 
-  /** What a run, or a listing, is started with. */
+  /** Adds isolation to the plan of a run or listing. */
   async plan(launch: LaunchPlan, runDirectory: string): Promise<LaunchPlan> {
     if (this.#ways === null) return launch
     const { dataDirectory, directories, resourcesDirectory } = this.#options!
@@ -128,8 +126,8 @@ export class Apart {
   }
 
   /**
-   * A command that runs code from outside, such as the installation of packages, as `name`: it writes only to
-   * `directory`, which becomes its own until `takeBack`.
+   * Wraps a command that runs foreign code, such as the installation of packages. `name` gets a user who can write only
+   * to `directory`, and owns it until `takeBack`.
    */
   async command(
     name: string,
@@ -165,12 +163,12 @@ export class Apart {
     return { command: first!, args: rest }
   }
 
-  /** What `command` made in `directory` is ours again, and all projects may read it. */
+  /** Makes what `command` created ours again. All projects may read it. */
   async takeBack(name: string, directory: string): Promise<void> {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
     if (group === null || user === null) return
-    // Processes that it may have left behind: as this user, the signal reaches no others.
+    // Ends processes that were left behind. As this user, the signal reaches no others.
     await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
     await takeAll(directory, user, group)
   }
@@ -179,7 +177,7 @@ export class Apart {
     return this.#users === null ? null : this.#users.of(name)
   }
 
-  /** Users of projects get through to what is theirs, and see nothing on the way. */
+  /** Users of projects may pass through our directories, but cannot list them. */
   #letPass(): void {
     const group = this.#ways?.group ?? null
     if (group === null) return
@@ -194,7 +192,7 @@ export class Apart {
     }
   }
 
-  /** What a Python loads itself from: its environment, and what that was made from. */
+  /** Where a Python loads itself from: its environment, and the Python that this was made from. */
   #foldersOf(python: string): string[] {
     let folders = this.#folders.get(python)
     if (folders === undefined) this.#folders.set(python, (folders = findFolders(python)))
@@ -202,7 +200,7 @@ export class Apart {
   }
 }
 
-/** Called again for what is given already, so that it ends at the first directory that is. */
+/** Also called when the directory has been given away, so it stops at the first directory of this user. */
 async function giveAll(directory: string, user: number): Promise<void> {
   if ((await lstat(directory)).uid === user) return
   for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
@@ -231,7 +229,6 @@ function nullIfGone(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Spiders run as we do. */
 export const NOT_APART = new Apart(null, null, null, null)
 
 function asUser(user: number, group: number): string[] {
@@ -239,7 +236,7 @@ function asUser(user: number, group: number): string[] {
   return ['setpriv', ...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
 }
 
-/** Why bubblewrap cannot be used, or how it can. */
+/** How bubblewrap can be used, or why it cannot. */
 async function findSandbox(range: UserRange, options: ApartOptions): Promise<NonNullable<Ways['sandbox']> | string> {
   const bwrap = findProgram('bwrap')
   if (bwrap === null) return 'bubblewrap is not installed. Install it (on Debian and Ubuntu: apt install bubblewrap)'
@@ -253,7 +250,7 @@ async function findSandbox(range: UserRange, options: ApartOptions): Promise<Non
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
 }
 
-/** What the user of a project cannot reach, because a directory above denies access; null: all is well. */
+/** What a project's user cannot reach because a parent directory denies access. null: everything is reachable. */
 async function findClosed(group: number, range: UserRange, options: ApartOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
@@ -281,7 +278,7 @@ function findProgram(name: string): string | null {
       accessSync(join(folder, name), constants.X_OK)
       return join(folder, name)
     } catch {
-      // Not in this one.
+      // Try the next folder.
     }
   }
   return null
@@ -295,6 +292,6 @@ function findFolders(python: string): string[] {
   const home = existsSync(settings) ? HOME_LINE.exec(readFileSync(settings, 'utf8'))?.[1]?.trim() : undefined
   const bases = [dirname(dirname(realpathSync(python))), ...(home === undefined ? [] : [dirname(realpathSync(home))])]
   const all = [...(home === undefined ? [] : [environment]), ...bases]
-  // The system's is there anyway; a program in /bin names no folder.
+  // The system's folders are visible anyway; a program in /bin has no folder of its own.
   return [...new Set(all)].filter((folder) => folder !== '/' && folder !== '/usr')
 }

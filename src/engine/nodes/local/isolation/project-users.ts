@@ -9,8 +9,8 @@ const FILE = 'users.json'
 const Users = z.record(z.string(), z.number().int().positive())
 
 /**
- * Which user id each project has. A given id is never given to another project, also after the project was deleted:
- * files of its user may be left.
+ * The user id of each project. Ids are never reused, not even after a project was deleted: files of its user may
+ * remain.
  */
 export class ProjectUsers {
   readonly #directory: string
@@ -38,7 +38,7 @@ export class ProjectUsers {
     return this.#range.first
   }
 
-  /** The id of a project or, with another kind of name, of an environment's build. Durable once resolved. */
+  /** The id of a project, or of an environment's build. Durable once resolved. */
   async of(name: string): Promise<number> {
     const known = this.#ids.get(name)
     if (known !== undefined) {
@@ -58,13 +58,13 @@ export class ProjectUsers {
   }
 }
 
-/** The lowest id above all that were given; null: the range is used up. */
+/** The lowest id above all used ones. null: the range is used up. */
 export function nextUser({ first, last }: UserRange, given: readonly number[]): number | null {
   const next = Math.max(first, ...given.filter((id) => id <= last)) + 1
   return next > last ? null : next
 }
 
-/** The account or group that already has an id of the range; null: none. */
+/** An account or group whose id is in the range. */
 export function findUserOfRange({ first, last }: UserRange): string | null {
   for (const file of ['/etc/passwd', '/etc/group']) {
     for (const line of readFileSync(file, 'utf8').split('\n')) {

@@ -1,10 +1,9 @@
-// Case-insensitive, because Windows does not distinguish `Scrapdeck_Password` from `SCRAPDECK_PASSWORD`.
+// Case-insensitive: Windows does not distinguish `Scrapdeck_Password` from `SCRAPDECK_PASSWORD`.
 const KEPT_BACK = /^(SCRAPDECK_|SCRAPYD_(USERNAME|PASSWORD)$|ELECTRON_|SCRAPY_SETTINGS_MODULE$|SCRAPY_PROJECT$)/i
 
 /**
- * The environment that Python processes inherit: all of ours, as with Scrapyd, except Scrapdeck's own variables (they
- * may contain its password, also under Scrapyd's name), Electron's, and those that would select another project than
- * the egg's.
+ * The environment of Python processes: all of ours, as with Scrapyd, except Scrapdeck's variables (which may contain
+ * its password, also under Scrapyd's name), Electron's, and those that would select another project than the egg's.
  */
 export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(own).filter(
@@ -17,7 +16,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
 const FOR_APART =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
-/** The same for the installation of packages, with the variables of pip: they may name a package index. */
+/** For installing packages. Includes pip's variables, which may name a package index. */
 export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record<string, string> {
   const ofPip = Object.entries(own).filter(
     (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined
@@ -25,11 +24,11 @@ export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record
   return { ...apartEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
 }
 
-/** The environment of spiders that are kept apart: nothing of ours that is not named here. */
+/** The environment of isolated spiders: nothing of ours that is not named here. */
 export function apartEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const named = Object.entries(childEnvironment(own)).filter(
     ([name]) => name === 'PYTHONIOENCODING' || FOR_APART.test(name)
   )
-  // A run gets another one. A user without an account has none, and some packages look for it when they are imported.
+  // Runs get another HOME. A user without an account has none, and some packages need it when they are imported.
   return { ...Object.fromEntries(named), HOME: '/' }
 }

@@ -5,37 +5,37 @@ export interface ProcessRow {
   pid: number
   parentPid: number
   groupId: number
-  /** 0 if the system does not report it. */
+  /** 0: the system does not report it. */
   sessionId: number
-  /** Distinguishes it from a later process with the same pid; '' if the system does not report it. */
+  /** Distinguishes processes that reuse a pid. '' if the system does not report it. */
   startTime: string
   memoryBytes: number
-  /** Its own time, and that of ended children that it waited for. */
+  /** Of the process itself. */
   cpuSeconds: number
   childrenCpuSeconds: number
 }
 
 export interface ProcessTable {
   /**
-   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw; with `mayBeNew`, not
-   * the recent ones, because a new run may want them.
+   * Reads all wanted processes in one pass. May omit unwanted processes that an earlier pass saw, but with `mayBeNew`
+   * no recent ones, which a new run may want.
    */
   read(isWanted: (pid: number) => boolean, mayBeNew: boolean): Promise<ProcessRow[]>
 }
 
-/** The only place that knows how this system lists its processes. null: not supported here (Windows). */
+/** null: not supported on this system (Windows). */
 export async function openProcessTable(platform: NodeJS.Platform = process.platform): Promise<ProcessTable | null> {
   if (platform === 'linux') return ProcTable.open()
-  // One `ps` lists them all, so there is nothing to omit.
+  // A single `ps` lists all processes.
   return platform === 'darwin' ? { read: async () => parsePs(await runPs()) } : null
 }
 
-/** Every so many passes all processes are read, to find reused pids. */
+/** Passes between full reads, which find reused pids. */
 const WHOLE_EVERY = 30
-/** A run is known to us well within this many passes after its first process started. */
+/** A run is known to us within this many passes after its first process started. */
 const LATELY_PASSES = 5
 
-/** proc(5). Does not reread unrelated processes: a pass costs one readdir plus the reads of the wanted ones. */
+/** proc(5). A pass costs one readdir plus the reads of the wanted processes. */
 class ProcTable implements ProcessTable {
   readonly #units: ProcUnits
   /** pid -> the pass that first saw it. */
@@ -56,7 +56,7 @@ class ProcTable implements ProcessTable {
     const newestOld = mayBeNew ? pass - LATELY_PASSES : pass
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
     const asked = pids.filter((pid) => isWhole || isWanted(pid) || (this.#known.get(pid) ?? pass) >= newestOld)
-    // Processes seen by the first pass may be as old as the machine.
+    // Processes of the first pass may be as old as the machine.
     this.#known = new Map(pids.map((pid) => [pid, this.#known.get(pid) ?? (pass === 0 ? -LATELY_PASSES : pass)]))
     this.#pass += 1
     const texts = await Promise.all(asked.map((pid) => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))
@@ -73,7 +73,7 @@ const AT_NULL = 0n
 const AT_PAGESZ = 6n
 const AT_CLKTCK = 17n
 
-/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words that contain the units used in /proc. */
+/** /proc/self/auxv of a 64-bit system (getauxval(3)): pairs of words with the units used in /proc. */
 export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   const units: ProcUnits = { pageBytes: 4096, ticksPerSecond: 100 }
   for (let at = 0; at + 16 <= bytes.length; at += 16) {
@@ -86,9 +86,9 @@ export function parseAuxiliaryVector(bytes: Buffer): ProcUnits {
   return units
 }
 
-/** One line of /proc/PID/stat. null: no such process any more (gone, or a zombie, which uses nothing). */
+/** One line of /proc/PID/stat. null: the process is gone, or a zombie, which uses nothing. */
 export function parseStat(text: string, { pageBytes, ticksPerSecond }: ProcUnits): ProcessRow | null {
-  // The second field, the command in parentheses, may itself contain spaces and parentheses.
+  // The second field, the command in parentheses, may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, parentPid, groupId, sessionId] = fields
   const pid = Number.parseInt(text, 10)

@@ -3,9 +3,8 @@ import type { NodeSignal } from '../../node-client.ts'
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 
 /**
- * Sends a signal to a process that leads its own group, and to all its descendants. Resolves whether there was a
- * process to receive it. Windows has no signals: everything except KILL asks the processes to close, which those
- * without a window may ignore.
+ * Signals a process group leader and all its descendants. Resolves whether there was a process to signal. Windows has
+ * no signals: everything except KILL asks the processes to close, which those without a window may ignore.
  */
 export async function signalGroup(leaderPid: number, signal: NodeSignal): Promise<boolean> {
   if (process.platform === 'win32') {
@@ -30,7 +29,7 @@ interface CommandResult {
   stdout: string
   /** Only the last part. */
   stderr: string
-  /** Why we ended it; null if it ended by itself. */
+  /** Why we ended it. null: it ended by itself. */
   stoppedFor: 'time' | 'output' | 'abort' | null
 }
 
@@ -38,7 +37,7 @@ const STDERR_KEPT_CHARACTERS = 16_384
 const DRAIN_MS = 1000
 
 /**
- * Runs a short command in its own process group, so that a time limit ends everything it started. Rejects only if it
+ * Runs a short command in its own process group, so that the time limit ends everything it started. Rejects only if it
  * cannot be started.
  */
 export function runCommand(options: {
@@ -50,7 +49,7 @@ export function runCommand(options: {
   stdoutLimitBytes: number
   clock: Clock
   signal?: AbortSignal
-  /** Receives each line of both outputs as it arrives. stdout is then not kept. */
+  /** Receives the lines of both outputs. stdout is then not kept. */
   onLine?: (line: string, isError: boolean) => void
 }): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
@@ -97,7 +96,7 @@ export function runCommand(options: {
       drain?.cancel()
       options.signal?.removeEventListener('abort', onAbort)
     }
-    // A process that left the group may keep our pipes open forever, so output after this delay is dropped.
+    // A process that left the group may hold our pipes open forever, so later output is dropped.
     child.once('exit', () => {
       drain = options.clock.setTimer(DRAIN_MS, () => {
         child.stdout.destroy()

@@ -6,7 +6,7 @@ const LIMIT_BYTES = 2_000_000
 const LINE_LIMIT_CHARACTERS = 4_000
 const PIECE_BYTES = 64 * 1024
 
-/** The log of a build while it is written: size-limited, without credentials, with any number of concurrent readers. */
+/** The log of a running build: limited in size, without credentials, with any number of readers. */
 export class BuildLog {
   readonly path: string
   readonly #file: FileHandle
@@ -20,7 +20,7 @@ export class BuildLog {
     this.#file = file
   }
 
-  /** Starts a new file. Readers of the previous one can still read it to its end. */
+  /** Readers of the previous log can still read it to its end. */
   static async open(path: string): Promise<BuildLog> {
     await rm(path, { force: true })
     return new BuildLog(path, await open(path, 'wx', 0o600))
@@ -36,7 +36,7 @@ export class BuildLog {
     if (this.#sizeBytes > LIMIT_BYTES) void this.#append('… and more than is kept here')
   }
 
-  /** Writes the last line and closes the file. A full disk loses log lines, but does not fail the build. */
+  /** A full disk loses log lines, but does not fail the build. */
   async end(line: string): Promise<void> {
     await this.#append(line)
     this.#hasEnded = true
@@ -71,7 +71,7 @@ export class BuildLog {
   }
 }
 
-/** Reads a log from its start, and follows it until its end while `growing` is being written. */
+/** Reads a log from its start, and follows it while `growing` is being written. */
 export async function* readBuildLog(
   path: string,
   growing: BuildLog | null,
@@ -80,7 +80,7 @@ export async function* readBuildLog(
   await using file = await open(path, 'r')
   const decoder = new TextDecoder()
   while (!signal?.aborted) {
-    // Subscribed before the read, so that nothing written during the read is missed.
+    // Subscribe before the read, so that nothing written meanwhile is missed.
     const grown = growing === null || growing.hasEnded ? null : growing.grown(signal)
     const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES)
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true })

@@ -14,7 +14,7 @@ const Finding = z.object({
   failure: z.string().nullable().default(null)
 })
 
-/** What a program that should be a Python reports about itself; `version` null: it is not one. */
+/** `version` null: the program is not a Python. */
 export type Finding = z.infer<typeof Finding>
 
 export const OLDEST_PYTHON = '3.10'
@@ -34,15 +34,15 @@ except Exception as error:
 print(json.dumps(found))
 `
 
-/** For a Python that a project chose: how it is kept apart, under which name. */
+/** How to isolate a Python that a project chose. */
 export interface CheckedApart {
   apart: Apart
   name: string
-  /** What it may write to; default: nothing. */
+  /** What it may write. Default: nothing. */
   directory?: string
 }
 
-/** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory` has no modules. */
+/** Asks for the version, and whether Scrapy can be imported. Never rejects. `directory` must not contain modules. */
 export async function checkPython(
   command: string,
   options: { directory: string; clock: Clock; signal?: AbortSignal; apart?: CheckedApart }
@@ -71,7 +71,7 @@ export async function checkPython(
 
 /**
  * Without json and importlib.util, whose import would take as long as the rest. Finders of the operator's packages may
- * lack `find_spec`, or throw: Python then asks the others, or the import itself tells.
+ * lack `find_spec` or throw: other finders or the real import decide then.
  */
 const LOOK = `
 import sys
@@ -86,8 +86,8 @@ print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true
 const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
 
 /**
- * Throws PYTHON_MISSING with the reason if spiders cannot run with the Python that the operator named. Faster than
- * `checkPython`, because Scrapy is not imported: the start of the service waits for this.
+ * Rejects with PYTHON_MISSING if spiders cannot run with the operator's Python. Faster than `checkPython`, because it
+ * does not import Scrapy: the start of the service waits for it.
  */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>
@@ -126,7 +126,6 @@ function isNewEnoughVersion(version: string): boolean {
   return major > 3 || (major === 3 && minor >= OLDEST_MINOR)
 }
 
-/** Where an environment's interpreter is. */
 export function pythonIn(environment: string): string {
   return join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
 }

@@ -67,7 +67,6 @@ export function describeMade(one: Made, projects: ProjectName[], startOf: StartO
   }
 }
 
-/** The progress of one that is being built. */
 export function progressOf(one: Made) {
   return one.environment.progress() ?? { text: 'finishing', share: 1 }
 }

@@ -10,33 +10,35 @@ import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-
 import { COLD, type PythonEnvironment } from './python-environment.ts'
 import { environmentId, normaliseRequirements } from './requirements.ts'
 
-/** The Pythons that run projects: the main one, those that projects name, and those built from their requirements. */
+/** The Pythons of projects: the main one, those that projects name, and those built from their requirements. */
 export interface Environments {
   list(): Environment[]
-  /** The log of an environment's build from its start, followed as it grows. Throws NOT_FOUND. */
+  /** A build log from its start, followed as it grows. Throws NOT_FOUND. */
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
-  /** Starts a rebuild and resolves at once. Throws NOT_FOUND, or BAD_INPUT for a Python that we did not build. */
+  /**
+   * Starts a rebuild without waiting for it. Rejects with NOT_FOUND, or BAD_INPUT for a Python that we did not build.
+   */
   rebuild(id: string): Promise<Environment>
-  /** Throws NOT_FOUND, or BAD_INPUT if projects or running spiders use it. */
+  /** Rejects with NOT_FOUND, or BAD_INPUT while projects or running spiders use it. */
   remove(id: string): Promise<void>
-  /** Throws BAD_INPUT with the reason if a project could not run with this. */
+  /** Rejects with BAD_INPUT if a project could not run with it. */
   verify(python: ProjectPython): Promise<void>
-  /** Call when projects or their Pythons have changed. Starts to build what they or `project` lack. */
+  /** Call when projects or their Pythons change. Starts missing builds. */
   refresh(project?: ProjectName): void
 }
 
-/** The Python that a project's spiders start with now. `waiting` follows a node's name (`is building …`). */
+/** What a project's spiders start with now. `waiting` is phrased to follow a node's name (`is building …`). */
 export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
 
 export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
-  /** Default: spiders run as we do. */
+  /** Default: no isolation. */
   apart?: Apart
-  /** Projects that can be run. */
+  /** Projects that can run. */
   projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
-  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
+  /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
   startOf?: (path: string) => StartMode
   clock: Clock
@@ -44,7 +46,6 @@ export interface EnvironmentsOptions {
   onChange: () => void
 }
 
-/** Without a local node there are no environments. */
 export const NO_ENVIRONMENTS: Environments = {
   list: () => [],
   log: () => notThere(),
@@ -54,7 +55,6 @@ export const NO_ENVIRONMENTS: Environments = {
   refresh() {}
 }
 
-/** The Pythons of the local node: which one each project runs with, and whether it is ready. */
 export class LocalEnvironments implements Environments {
   readonly #options: EnvironmentsOptions
   readonly #startOf: (path: string) => StartMode
@@ -70,7 +70,7 @@ export class LocalEnvironments implements Environments {
     this.#interpreters = new NamedInterpreters({ directory: dataDirectory, apart, clock, onChange })
   }
 
-  /** Loads what earlier engines built in `environments/`, and starts to build what projects lack. */
+  /** Loads the environments of earlier engines and starts missing builds. */
   static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
     const { main, apart, pythonsInUse, clock, logger, onChange } = options
     const directory = join(options.dataDirectory, 'environments')
@@ -84,7 +84,7 @@ export class LocalEnvironments implements Environments {
       onChange
     })
     const environments = new LocalEnvironments(options, made)
-    // The search may have ended while the directory was read.
+    // The search for the main Python may have ended during the read.
     environments.refresh()
     return environments
   }
@@ -143,7 +143,7 @@ export class LocalEnvironments implements Environments {
     this.#options.onChange()
   }
 
-  /** Starts to build it if it is missing. Cheap, because it is called for every job that could be placed. */
+  /** Starts a missing build. Must be cheap: it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
     const { main, apart, settingOf } = this.#options
     if (apart?.problem) return missing(apart.problem, `cannot keep spiders apart: ${apart.problem}`)
@@ -159,7 +159,7 @@ export class LocalEnvironments implements Environments {
     return this.#pythonOfMade(project, one, setting.text)
   }
 
-  /** Same as pythonOf, after waiting for running checks of Pythons, but not for builds. */
+  /** Like pythonOf, after running checks of Pythons. Does not wait for builds. */
   async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
     await this.#options.main.settled()
     const setting = this.#options.settingOf(project)
@@ -167,7 +167,6 @@ export class LocalEnvironments implements Environments {
     return this.pythonOf(project)
   }
 
-  /** The main Python or the progress of its build has changed. */
   refreshMain(): void {
     if (this.#options.main.own.progress() !== null) this.#made.announceProgress()
     else this.refresh()
@@ -206,7 +205,7 @@ export class LocalEnvironments implements Environments {
     )
   }
 
-  /** Null while there is no Python to build one from. */
+  /** null: there is no Python to build one from. */
   #madeFor(text: string): Made | null {
     const id = this.#idOf(text)
     return id === null ? null : this.#made.of(id)
@@ -229,7 +228,7 @@ export class LocalEnvironments implements Environments {
     return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
   }
 
-  /** Key null: there is no Python yet to build theirs from. */
+  /** Key null: projects whose environment cannot be built because there is no Python yet. */
   #projectsById(): Map<string | null, ProjectName[]> {
     const { projects, settingOf } = this.#options
     return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))

@@ -25,12 +25,12 @@ export interface Progress {
   share: number | null
 }
 
-/** Calls the work when there is capacity for it. */
+/** Runs the work when there is capacity for it. */
 export type Turn = (work: () => Promise<void>) => Promise<void>
 
 interface Building {
   progress: Progress
-  /** Null until it is opened. */
+  /** null until the log file is open. */
   log: BuildLog | null
 }
 
@@ -41,7 +41,6 @@ const Complete = z.object({
   madeAtMs: z.number()
 })
 
-/** How a build reports, and what aborts it. */
 interface BuildRun {
   report: (text: string, share: number) => void
   signal?: AbortSignal
@@ -52,7 +51,7 @@ const LIMIT_MS = 60 * 60_000
 const BUILD_PREFIX = 'build-'
 /** Longer than any listing of spiders takes. Started runs are checked separately. */
 const REPLACED_GRACE_MS = 120_000
-// FORCE_COLOR in the environment would put color codes before the word ERROR.
+// FORCE_COLOR in the environment would put colour codes before the word ERROR.
 const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
 const PIP_WORDS =
   /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
@@ -60,11 +59,10 @@ const PIP_WORDS =
 /**
  * A virtual environment that we build, and can rebuild while spiders run in the previous one. Its directory:
  *
- *   requirements.txt   what is installed
+ *   requirements.txt   the packages
  *   build.log          the output of the last build
  *   build-XXXXXX/      the environment itself, a new one for each build
  *   complete           names the current build; written last. All other builds are leftovers
- *
  *   absent ──build──> building ──> built ──build──> building (the previous one stays in use) ──> built
  *     ^                 │                                  └──> built (the previous one), failure reported
  *     └─────failure─────┘
@@ -81,7 +79,7 @@ export class MadeEnvironment {
   #building: Building | null = null
   #failure: string | null = null
 
-  /** `apart`: how the code of its packages is kept apart; default: not at all. */
+  /** `apart` isolates the code of its packages. Default: no isolation. */
   constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
     const { directory, clock, onChange } = options
     this.directory = directory
@@ -94,17 +92,17 @@ export class MadeEnvironment {
     this.#keptUntilMs = clock.monotonicMs()
   }
 
-  /** The current build; null: none was finished. */
+  /** null: no build was finished. */
   current(): MadePython | null {
     return this.#current
   }
 
-  /** The progress of the running build; null: none is running. */
+  /** null: no build is running. */
   progress(): Progress | null {
     return this.#building && this.#building.progress
   }
 
-  /** Why the last build failed; null: it did not, or there was none. */
+  /** Why the last build failed. */
   failure(): string | null {
     return this.#failure
   }
@@ -141,7 +139,7 @@ export class MadeEnvironment {
       this.#keptUntilMs = this.#clock.monotonicMs() + REPLACED_GRACE_MS
       ending = `Ready: Python ${this.#current!.version} with Scrapy ${this.#current!.scrapyVersion}`
     } catch (error) {
-      // What cannot be removed stays for `tidy`.
+      // `tidy` removes what is left.
       if (build !== null) await this.#remove(build).catch(() => {})
       if (signal?.aborted) throw signal.reason
       this.#failure = maskCredentials((error as Error).message)
@@ -154,7 +152,7 @@ export class MadeEnvironment {
     }
   }
 
-  /** The requirements of the newest build; null: there was none. */
+  /** Of the newest build. null: there was none. */
   requirements(): Promise<string | null> {
     return readFile(this.#requirementsFile, 'utf8').catch(() => null)
   }
@@ -163,7 +161,7 @@ export class MadeEnvironment {
     return existsSync(this.#logFile)
   }
 
-  /** From its start; if a build is running, until it ends. */
+  /** Reads from the start, and until the end of a running build. */
   log(signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
     return readBuildLog(this.#logFile, this.#building?.log ?? null, signal)
   }
@@ -177,21 +175,21 @@ export class MadeEnvironment {
       .filter((build) => !this.#current?.path.startsWith(build + sep))
   }
 
-  /** Deletes leftovers unless `isInUse`. Waits a while after a build was replaced, because a start may still use it. */
+  /** Deletes unused leftovers. Waits after a build was replaced, because a start may still use the old one. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
     for (const build of await this.leftOvers()) if (!isInUse(build)) await this.#remove(build)
   }
 
   async delete(): Promise<void> {
-    // Remove `complete` first, so that a crash in between leaves nothing that looks complete.
+    // Remove `complete` first: a crash in between must leave nothing that looks complete.
     await rm(join(this.directory, 'complete'), { force: true })
     this.#current = null
     for (const build of await this.leftOvers()) await this.#remove(build)
     await remove(this.directory)
   }
 
-  /** First ends what a build left running: it could exchange what we go into for a link to something else of ours. */
+  /** First ends processes that the build left behind: they could replace the directory by a link to our files. */
   async #remove(build: string): Promise<void> {
     await this.#apart.takeBack(this.#user, build)
     await remove(build)
@@ -204,12 +202,12 @@ export class MadeEnvironment {
   async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
     const [name, apart] = [this.#user, this.#apart]
     const here = { directory: this.directory, clock: this.#clock, apart, name, build }
-    // Packages may run code while they are installed, which sees the new environment alone.
+    // Packages may run code while they are installed. It sees only the new environment.
     const file = join(build, 'requirements.txt')
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
     await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
     const python = pythonIn(build)
-    // pip reports neither the number of packages in advance nor their size. Scrapy has about 35.
+    // pip reports neither the number of packages nor their size in advance. Scrapy has about 35.
     let lines = 0
     const install = (packages: string[]) =>
       runStep(python, [...PIP, ...packages], 'The packages could not be installed', { ...run, ...here }, (line) => {
@@ -237,7 +235,6 @@ export class MadeEnvironment {
   }
 }
 
-/** The error for a second build at the same time. */
 export function alreadyBuilt(): ScrapdeckError {
   return new ScrapdeckError('BAD_INPUT', 'The environment is already being built.')
 }

@@ -10,7 +10,7 @@ import { MadeEnvironment } from './made-environment.ts'
 export interface Made {
   id: string
   environment: MadeEnvironment
-  /** Set while it is being built or queued. */
+  /** Set while it is queued or being built. */
   work: { done: Promise<void>; abort: AbortController } | null
 }
 
@@ -18,13 +18,12 @@ interface MadeEnvironmentsOptions {
   /** `environments/` of the data directory. */
   directory: string
   apart?: Apart
-  /** The main environment is cleaned up together with the others. */
+  /** Cleaned up together with the others. */
   main: MadeEnvironment
-  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
+  /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
   pythonsInUse: () => string[] | null
   clock: Clock
   logger: Logger
-  /** One was built, failed, or made progress. */
   onChange: () => void
 }
 
@@ -33,7 +32,7 @@ const PROGRESS_EVERY_MS = 500
 const TIDY_EVERY_MS = 60_000
 const ID = /^[0-9a-f]{12}$/
 
-/** The environments that we build from requirements, one directory each. Two are built at a time. */
+/** The environments that we build from requirements, one directory each, two at a time. */
 export class MadeEnvironments {
   readonly #options: MadeEnvironmentsOptions
   readonly #byId = new Map<string, Made>()
@@ -55,7 +54,6 @@ export class MadeEnvironments {
     )
   }
 
-  /** Loads what earlier engines built. */
   static async open(options: MadeEnvironmentsOptions): Promise<MadeEnvironments> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     const environments = new MadeEnvironments(options)
@@ -76,7 +74,7 @@ export class MadeEnvironments {
     return [...this.#byId.values()]
   }
 
-  /** Registers it if it is new; `begin` builds it. */
+  /** Registers new ones; `begin` builds them. */
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
@@ -89,7 +87,7 @@ export class MadeEnvironments {
     return one
   }
 
-  /** Does nothing if it is being built already, there is no Python to build with, or this is closed. */
+  /** Does nothing while it is being built, without a Python to build with, or after `close`. */
   begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
     const { logger, onChange } = this.#options
     if (one.work !== null || base === null || this.#isClosed) return
@@ -111,7 +109,7 @@ export class MadeEnvironments {
     onChange()
   }
 
-  /** Throws BAD_INPUT if running spiders use it. */
+  /** Rejects with BAD_INPUT while spiders run in it. */
   async remove(one: Made): Promise<void> {
     const inUse = this.#options.pythonsInUse()
     if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
@@ -140,7 +138,7 @@ export class MadeEnvironments {
     await Promise.allSettled(work.map(({ done }) => done))
   }
 
-  /** If it is aborted while it is queued, this rejects at once. */
+  /** Rejects at once if aborted in the queue. */
   async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })
@@ -153,7 +151,7 @@ export class MadeEnvironments {
     await worked
   }
 
-  /** Leftovers: unfinished builds of a killed engine, and builds that were replaced. */
+  /** Leftovers are unfinished builds of a killed engine, and builds that were replaced. */
   #tidyLater(): void {
     this.#tidyAlarm.set(TIDY_EVERY_MS)
   }

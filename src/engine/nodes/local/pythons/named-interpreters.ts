@@ -4,7 +4,7 @@ import type { Apart } from '../isolation/apart.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
 import { absoluteUnlessBare } from './python-environment.ts'
 
-/** A Python that a project names by its path. It belongs to the operator; we never change it. */
+/** A Python that a project names by its path. It belongs to the operator, so we never change it. */
 export interface Interpreter {
   id: string
   /** As the project names it. */
@@ -14,7 +14,7 @@ export interface Interpreter {
   check: Promise<Finding>
 }
 
-/** The interpreters that projects name. Each is checked once, until another check is requested. */
+/** The interpreters that projects name. Each is checked once, or when `check` is called. */
 export class NamedInterpreters {
   readonly #options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }
   readonly #byId = new Map<string, Interpreter>()
@@ -23,12 +23,10 @@ export class NamedInterpreters {
     this.#options = options
   }
 
-  /** Starts a check if there was none yet. */
   of(command: string): Interpreter {
     return this.#byId.get(interpreterId(command)) ?? this.check(command)
   }
 
-  /** Checks it again, regardless of earlier results. */
   check(command: string): Interpreter {
     const { directory, apart, clock, onChange } = this.#options
     const id = interpreterId(command)
@@ -60,7 +58,7 @@ export class NamedInterpreters {
   }
 }
 
-/** Why spiders cannot run with it, and what to do; null: they can. */
+/** Why spiders cannot run with it, and what to do. */
 export function problemOfInterpreter(command: string, finding: Finding): string | null {
   const { path, version, scrapyVersion, failure } = finding
   if (version === null)

@@ -12,16 +12,15 @@ import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
 
 export interface PythonEnvironmentOptions {
-  /** Pythons to try after our own environment, best first; `pythonPath` goes first if the operator set one. */
+  /** Tried in this order after our own environment. `pythonPath`, if set, comes first. */
   candidates: string[]
   pythonPath?: string
   dataDirectory: string
   resourcesDirectory: string
   clock: Clock
   logger: Logger
-  /** Default: spiders run as we do. */
+  /** Default: no isolation. */
   apart?: Apart
-  /** How spiders start with this interpreter. */
   startOf?: (path: string) => StartMode
   onChange: () => void
 }
@@ -30,9 +29,9 @@ const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
 
 const AFTER_START_MS = 200
 
-/** The main Python: found, or built by us in the data directory. The default of every project. */
+/** The default Python of projects: found, or built by us in the data directory. */
 export class PythonEnvironment {
-  /** The one that `create` builds. */
+  /** Built by `create`. */
   readonly own: MadeEnvironment
   readonly #options: PythonEnvironmentOptions
   readonly #pythonPath: string | undefined
@@ -44,8 +43,8 @@ export class PythonEnvironment {
   #isClosed = false
 
   /**
-   * The search starts after a moment, or when a caller waits for it: it occupies a processor, which the start of the
-   * service needs first.
+   * The search starts after a moment, or when a caller waits for it: it occupies a CPU, which the start of the service
+   * needs first.
    */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
@@ -55,13 +54,12 @@ export class PythonEnvironment {
     this.#search = this.#findAfterStart()
   }
 
-  /** A search that has not begun does not. */
+  /** A search that has not begun will not begin. */
   close(): void {
     this.#isClosed = true
     this.#isAwaited.abort()
   }
 
-  /** The path of `state`. */
   path(): string | null {
     return this.#options.apart?.problem ? null : this.#state.path
   }
@@ -79,7 +77,7 @@ export class PythonEnvironment {
     return this.#search
   }
 
-  /** The Python that environments are built from: the first one found that is new enough, with or without Scrapy. */
+  /** For building environments: the first Python found that is new enough, with or without Scrapy. */
   base(): { path: string; version: string } | null {
     return this.#findings.find(isNewEnough) ?? null
   }
@@ -95,7 +93,7 @@ export class PythonEnvironment {
     } finally {
       this.#report = null
     }
-    // The search before this one has ended, or its result would replace this one's.
+    // The previous search has ended. Otherwise its result would replace this one.
     this.#search = this.#find()
     await this.#search
   }
@@ -122,7 +120,7 @@ export class PythonEnvironment {
     const found: Finding[] = []
     for (const path of this.#allCandidates()) {
       const finding = await checkPython(path, { directory: dataDirectory, clock })
-      // A name that is not on the PATH is not reported, unless the operator set it.
+      // Names that are not on the PATH are not reported, unless the operator configured them.
       if (finding.version === null && path !== this.#pythonPath) continue
       found.push(finding)
       if (hasScrapy(finding)) break
@@ -151,7 +149,7 @@ export class PythonEnvironment {
     if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
     const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
     const before = this.#state
-    // A Python that is ready stays in use.
+    // A ready Python stays in use.
     if (before.state !== 'ready') {
       this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
     }
@@ -165,8 +163,8 @@ export class PythonEnvironment {
 }
 
 /**
- * Possible locations of Python: the environment that setup creates next to resources/, then the system's. Never the
- * working directory, where it could be anybody's. Programs started from the macOS Dock do not have the shell's PATH.
+ * Where Python may be: the environment that setup creates next to resources/, then the system's. Never the working
+ * directory, where anyone could have put it. Programs started from the macOS Dock do not have the shell's PATH.
  */
 export function findPythons(resourcesDirectory: string): string[] {
   const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]

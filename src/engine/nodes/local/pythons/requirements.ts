@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Requirements without comments, blank lines and mixed line endings. Keeps their order: it matters for indexes. */
+/** Removes comments, blank lines and mixed line endings. Keeps the order, which matters for indexes. */
 export function normaliseRequirements(text: string): string {
   return text
     .replace(/^\uFEFF/, '')
@@ -10,7 +10,7 @@ export function normaliseRequirements(text: string): string {
     .join('\n')
 }
 
-/** An environment's id by its content: requirements and the Python's minor version. */
+/** Derived from the requirements and the Python's minor version. */
 export function environmentId(requirements: string, pythonVersion: string): string {
   const minor = pythonVersion.split('.').slice(0, 2).join('.')
   return createHash('sha256')
@@ -20,8 +20,8 @@ export function environmentId(requirements: string, pythonVersion: string): stri
 }
 
 /**
- * What the runner needs and the requirements do not name. Scrapy without a version, so that it cannot conflict;
- * setuptools below 81, because later ones lack pkg_resources, which many projects still import.
+ * What the runner needs and the requirements do not name. Scrapy without a version, to avoid conflicts; setuptools
+ * below 81, because later versions lack pkg_resources, which many projects still import.
  */
 export function addedRequirements(requirements: string): string[] {
   const named = new Set(
@@ -36,7 +36,7 @@ export function addedRequirements(requirements: string): string[] {
   ].flatMap(([name, requirement]) => (named.has(name) ? [] : [requirement!]))
 }
 
-/** pip then requires a hash for everything installed by the same command. */
+/** pip then requires a hash for every package of the same command. */
 export function demandsHashes(requirements: string): boolean {
   return /(^|\s)--(hash|require-hashes)\b/m.test(normaliseRequirements(requirements))
 }

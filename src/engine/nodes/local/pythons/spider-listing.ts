@@ -32,7 +32,6 @@ interface Listing {
 
 interface ListingOptions {
   project: ProjectName
-  /** Where spiders run. */
   workDirectory: string
   apart?: Apart
   ownPython?: () => string | null
@@ -46,8 +45,8 @@ interface ListingOptions {
 }
 
 /**
- * The spiders of a project, sorted by name, by importing its code in its own process (a fork if a warm parent is
- * ready), with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
+ * Lists a project's spiders by importing its code in its own process (a fork if a warm parent is ready), with limits on
+ * time, memory and output. Rejects with EGG_IMPORT_FAILED and the end of the traceback.
  */
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
@@ -72,7 +71,7 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
 /** Removes the folders of listings during which an engine was killed. */
 export async function clearListings(dataDirectory: string): Promise<void> {
   const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
-  // One that a process still writes to may stay; the next engine removes it.
+  // A folder that a process still writes to may stay. The next engine removes it.
   await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
 }
 
@@ -98,7 +97,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   return null
 }
 
-/** By a supervisor, as a run: the only way to list what is kept apart. null: no parent is ready to fork one. */
+/** Lists with a supervisor, like a run: the only way with isolation. null: no parent is ready to fork. */
 async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
   const { pool, apart = NOT_APART, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
@@ -146,10 +145,10 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   }
 }
 
-/** How importing the code ended its process, worded to follow what was tried; null: it did not. */
+/** How the process ended, phrased to follow the attempt. null: it ended well. */
 function howItEnded({ code, signal, answer }: Listing): string | null {
   if (signal !== null) return `: the process was killed by ${signal}`
-  // Python ends with 1 after an error, and the traceback says more.
+  // Python exits with 1 after an error, and the traceback says more.
   if (code === 1) return ''
   return code === 0 && answer.trim() !== '' ? null : `: it ended the process with exit code ${code ?? 'unknown'}`
 }
@@ -161,7 +160,7 @@ async function readPart(path: string, count: number): Promise<string> {
   return part === null ? '' : Buffer.from(part.bytes).toString()
 }
 
-/** `stderr` of the error ends with what was wrong: Scrapyd's clients are shown nothing else. */
+/** `stderr` ends with the cause: Scrapyd's clients see nothing else. */
 function fail(sentence: string, output: string, hasTraceback = false): never {
   const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
   const text = end ? `${sentence} Its last output:\n${end}` : sentence

@@ -4,8 +4,8 @@ import { openOwnFile, openRegularFile } from '../../../runtime/regular-file.ts'
 import { type FSWatcher, watch } from 'node:fs'
 
 /**
- * Bytes of a file, with the contract of NodeClient.readLog; null if there is no file. `root`: a directory in which
- * spiders may put links, which are not followed.
+ * Reads a range as NodeClient.readLog does. `root`: a directory in which spiders may create links, which are not
+ * followed.
  */
 export async function readFileRange(
   path: string,
@@ -27,8 +27,8 @@ export async function readFileRange(
 }
 
 /**
- * Calls back when a file is written to, as the system reports it. Nothing is reported where the file does not exist yet
- * or the file system has no events: callers also look by themselves.
+ * Calls back when the system reports a write. Callers must also poll: nothing is reported if the file does not exist
+ * yet, or the file system has no events.
  */
 export function watchFile(path: string, onChange: () => void): () => void {
   let watcher: FSWatcher | null = null
@@ -36,7 +36,7 @@ export function watchFile(path: string, onChange: () => void): () => void {
     watcher = watch(path, { persistent: false }, onChange)
     watcher.on('error', () => watcher?.close())
   } catch {
-    // It does not exist, or the system has no more watches.
+    // The file does not exist, or the system has no more watches.
   }
   return () => watcher?.close()
 }

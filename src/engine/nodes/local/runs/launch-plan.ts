@@ -6,21 +6,21 @@ import { isWithoutFiles } from '../../../access/run-rights.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
-/** Where a project's code is: in an egg, or importable by its settings module with some folders on the path. */
+/** A project's code: an egg, or a settings module that can be imported with some folders on the path. */
 export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
 
-/** Where runs write their files, each in PROJECT/SPIDER/ below these. */
+/** Runs write their files to PROJECT/SPIDER/ below these. */
 export interface RunDirectories {
   logsDirectory: string
   /** A folder, a URL (`s3://bucket/prefix`), or null: no feed. */
   itemsDirectory: string | null
-  /** For JOBDIR; null: not set. */
+  /** For JOBDIR. null: not set. */
   jobsDirectory: string | null
   /** Spiders run in PROJECT/ below it. */
   workDirectory: string
 }
 
-/** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
+/** How to isolate a spider. resources/python/apart.py carries it out and documents the fields. */
 export interface ApartPlan {
   user: number | null
   group: number | null
@@ -32,13 +32,13 @@ export interface ApartPlan {
   temporary: string | null
 }
 
-/** What is needed to start a run: launch.json of a cold start, the request of a warm one. */
+/** What starts a run: launch.json of a cold start, the request of a warm one. */
 export interface LaunchPlan {
   id: string
   python: string
   project: ProjectName
   spider: string
-  /** What the spider sees as sys.argv[1:]. */
+  /** sys.argv[1:] of the spider. */
   arguments: string[]
   source: RunSource
   /** Added to the inherited environment. */
@@ -49,21 +49,21 @@ export interface LaunchPlan {
   directories: string[]
   /** Values to mask in logs. */
   secrets: string[]
-  /** Our feed, which stands in the arguments as with Scrapyd, and the job's own setting FEEDS. */
+  /** Our feed, which is also in the arguments as with Scrapyd, and the job's own setting FEEDS. */
   feed?: { url: string; asked: string | null }
   /** Scrapy gets no handlers for `file:`, `s3:` and `ftp:` (access/run-rights.ts). */
   isWithoutFiles?: true
   resourceLimits: ResourceLimits | null
-  /** How its spider is kept apart; absent: it runs as we do. */
+  /** Absent: no isolation. */
   apart?: ApartPlan
-  /** Lists the spiders instead of running one. */
+  /** List the spiders instead of running one. */
   lists?: true
 }
 
 /**
  * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings, then
- * LOG_FILE, FEEDS and JOBDIR, which replace the user's own; then `_job`, the arguments, and `_version` if the client
- * named one.
+ * LOG_FILE, FEEDS and JOBDIR, which replace the user's; then `_job`, the arguments, and `_version` if the client named
+ * one.
  */
 export function planLaunch(
   spec: RunSpec,
@@ -72,14 +72,14 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
-  // As the flag, which leaves the handlers that this Scrapy has for http: in each kind of crawl.
+  // Passed as a flag, which keeps this Scrapy's own handlers for http: in every kind of crawl.
   if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
   if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
-  // As with Scrapyd, relative paths mean the same folder in every run of a project, but not one with our own data.
+  // As with Scrapyd, relative paths mean the same folder in every run of a project. It contains no data of ours.
   const workingDirectory = join(directories.workDirectory, spec.project)
   return {
     id: spec.jobid,
@@ -110,19 +110,18 @@ export function planLaunch(
 
 const READ_AT_START = /^(PYTHON|LD_|LC_|LANG$|MALLOC_|GLIBC_TUNABLES$|OPENSSL_CONF$)/
 
-/** Some variables only take effect when a Python starts: such a run cannot be a fork of one that runs already. */
+/** Python reads some variables only when it starts: such a run cannot be a fork. */
 export function needsOwnPython({ environment }: Pick<LaunchPlan, 'environment'>): boolean {
   return Object.keys(environment).some((name) => READ_AT_START.test(name))
 }
 
-/** What the names of a run's files are derived from. */
 export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
 
 export function logFileOf(logsDirectory: string, run: RunNames): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
 }
 
-/** JOBDIR; null: runs have none. */
+/** JOBDIR. null: runs have none. */
 export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): string | null {
   return jobsDirectory === null ? null : join(jobsDirectory, run.project, run.spider, run.jobid)
 }
@@ -130,12 +129,12 @@ export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): str
 const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
 const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
 
-/** Null if items are not written to files. */
+/** null: items are not written to files. */
 export function itemsFileOf(itemsDirectory: string | null, run: RunNames): string | null {
   return feedOf(itemsDirectory, run)?.file ?? null
 }
 
-/** Where the items of a run go, named as in Scrapyd: below a folder (`file` is the path), or below a URL's path. */
+/** Where a run's items go, named as in Scrapyd: below a folder (`file` is the path) or a URL. */
 function feedOf(
   itemsDirectory: string | null,
   { project, spider, jobid }: RunNames

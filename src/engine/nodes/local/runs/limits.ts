@@ -2,32 +2,31 @@ import type { RunLimits } from '../../../../shared/contract/index.ts'
 import { formatMegabytes, wordsOfWallLimit } from '../../../../shared/run-limits.ts'
 import { formatDuration } from '../../../../shared/time.ts'
 
-/** The facts about a running run at one moment; null: unknown. */
+/** A running run at one moment. null: unknown. */
 export interface RunFacts {
   startedAtMs: number
   /** Resident memory of all its processes. */
   memoryBytes: number | null
-  /** Of all its processes, including those that ended. */
+  /** Of all its processes, including ended ones. */
   cpuSeconds: number | null
   logBytes: number | null
-  /** When the log last grew. */
   loggedAtMs: number | null
 }
 
 interface LimitHit {
-  /** `memory limit of 512 MB (used 530 MB)`: the limit, and in parentheses what exceeded it. */
+  /** `memory limit of 512 MB (used 530 MB)`: the limit and, in parentheses, what exceeded it. */
   text: string
   atMs: number
 }
 
 const MEGABYTE = 1024 * 1024
 /**
- * CPU time beyond the limit until the kernel acts. Our own limit comes first and lets the spider close its files. The
- * kernel's ends the process at once, for when no engine is watching.
+ * How much later the kernel acts on the CPU limit. Our own limit lets the spider close its files. The kernel's ends the
+ * process at once, in case no engine is watching.
  */
 const KERNEL_CPU_MARGIN_SECONDS = 60
 
-/** The limit that was hit first; null: none. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */
+/** The limit that was hit first. Pure. Only the kernel enforces `addressSpaceMegabytes` and `openFiles`. */
 export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number): LimitHit | null {
   const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = limits
   const { startedAtMs, memoryBytes, logBytes } = facts
@@ -54,7 +53,7 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
     const text = `log size limit of ${formatMegabytes(logMegabytes)} (grew to ${formatBytes(logBytes)})`
     hits.push({ text, atMs: nowMs })
   }
-  // The one that was exceeded first. Those only noticed now have the same time and keep the order above.
+  // Limits that were noticed only now have the same time and keep the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
 }
 
@@ -71,7 +70,7 @@ export function limitOfExit(
   return `CPU time limit of ${formatDuration(cpuSeconds)} (ended by the kernel)`
 }
 
-/** Limits that the kernel enforces for each process (setrlimit); null: none. */
+/** Enforced by the kernel for each process (setrlimit). */
 export interface ResourceLimits {
   addressSpaceBytes: number | null
   cpuSeconds: number | null

@@ -11,14 +11,14 @@ import { type ProcessIdentity, readStartTime } from '../../../runtime/process-id
 /**
  * The files of one run in `runs/JOBID/`. Each file but the first is written atomically, in this order:
  *
- *   spec.json    the job was accepted; durable before schedule() resolves
+ *   spec.json    the accepted job; durable before schedule() resolves
  *   launch.json  the parameters of the next start; rewritten by every try
- *   started      the claim: made exactly once, by the supervisor, or by an engine to prevent a start
- *   begun        made exactly once, by the supervisor just before the spider begins, or by an engine to prevent that
+ *   started      the claim: created exactly once, by the supervisor, or by an engine to prevent a start
+ *   begun        created exactly once, by the supervisor just before the spider begins, or by an engine to prevent that
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
- *   printed.txt  what it printed, if it did not fail (local-node.ts reads it)
- *   exit.json    how it ended; `code` and `signal` both null: its end was not seen
+ *   printed.txt  the output of a run that did not fail (local-node.ts reads it)
+ *   exit.json    how it ended; `code` and `signal` both null: nobody saw the end
  *
  * resources/python/supervisor.py writes started, begun, child.json and exit.json.
  */
@@ -29,10 +29,10 @@ export interface RunFiles {
   exit: RunExit | null
 }
 
-/** The maximum string length in JavaScript: arguments may be as large as a request. */
+/** The maximum length of a string in JavaScript: arguments may be as large as a request. */
 const LARGEST_SPEC_BYTES = 512 * 1024 ** 2
 const LARGEST_FACTS_BYTES = 64 * 1024
-/** Not there, a dangling link, not a regular file, or not readable for us. */
+/** Missing, a dangling link, not a regular file, or not readable for us. */
 const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'ENXIO', 'EACCES'])
 
 const RunSpec = z.object({
@@ -44,7 +44,7 @@ const RunSpec = z.object({
   args: z.record(z.string(), z.string()),
   priority: z.number(),
   acceptedAtMs: z.number(),
-  // Specs of earlier engines have none of these, and those engines always passed the version to the spider.
+  // Specs of earlier engines lack these fields. Those engines always passed the version to the spider.
   isVersionAsked: z.boolean().default(true),
   env: z.record(z.string(), z.string()).optional(),
   secretNames: z.array(z.string()).default([]),
@@ -54,32 +54,34 @@ export type RunSpec = z.infer<typeof RunSpec>
 
 /** The year 10000: clients parse times with four-digit years. */
 const LATEST_TIME_MS = 253_402_300_800_000
-// Spiders can write to these files, so only plausible values for a process and an exit are accepted.
+// Spiders can write to these files, so only plausible values are accepted.
 const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 
 export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
-  /** Why the spider closed, as Scrapy's signal says it, up to 200 characters of any plane; null: it did not. */
+  /** Why the spider closed, according to Scrapy's signal. Up to 200 characters of any plane. null: it did not close. */
   finishReason: z.string().max(400).nullish(),
   atMs: Time,
-  /** CPU time of all processes that were waited for; highest memory of any one of them. Absent: not measured. */
+  /**
+   * CPU time of all processes that were waited for, and the highest memory of any one of them. Absent: not measured.
+   */
   cpuSeconds: z.number().min(0).nullish(),
   maxRssBytes: z.number().min(0).nullish()
 })
 export type RunExit = z.infer<typeof RunExit>
 
 const Supervisor = z.object({ pid: z.number().int().min(1), startTime: z.string() })
-// Signals go to its process group. Groups 0, 1 and below would be processes that are not the spider's.
+// Signals go to its process group. Groups 0, 1 and below would be other processes.
 export const RunChild = Supervisor.extend({ pid: z.number().int().min(2), atMs: Time })
 export type RunChild = z.infer<typeof RunChild>
 
-/** The name of a run's directory: its jobid if that is a safe file name on every system, otherwise a digest of it. */
+/** The jobid if it is a safe file name on every system, otherwise its digest. */
 export function runDirectoryName(jobid: string): string {
   return SAFE_JOBID_PATTERN.test(jobid) ? jobid : `~${createHash('sha256').update(jobid).digest('hex')}`
 }
 
-/** Durably creates the directory and its spec. False if a run with this jobid exists already. */
+/** Creates the directory and its spec durably. False: a run with this jobid exists. */
 export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<boolean> {
   const directory = join(runsDirectory, runDirectoryName(spec.jobid))
   try {
@@ -88,10 +90,10 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // Not renamed into place: it has no other reader yet, and an incomplete one is no accepted job.
+  // Not renamed into place: it has no other reader yet, and an incomplete file is no accepted job.
   await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
   await file.writeFile(JSON.stringify(spec))
-  // In parallel: all must be durable before the job is accepted, in any order.
+  // Order does not matter: all three must be durable before the job is accepted.
   await Promise.all([file.sync(), syncDirectory(directory), syncDirectory(runsDirectory)])
   return true
 }
@@ -111,7 +113,7 @@ export async function listRunDirectories(runsDirectory: string): Promise<string[
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
 }
 
-/** Forgets a run. Removes the spec first: without it, a crash in between leaves nothing that would start. */
+/** Removes the spec first: without it, a crash in between leaves nothing that would start. */
 export async function removeRun(directory: string): Promise<void> {
   try {
     await unlink(join(directory, 'spec.json'))
@@ -122,7 +124,7 @@ export async function removeRun(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Makes the claim ourselves, so that no supervisor ever starts this run. False if it was made before. */
+/** Makes the claim ourselves, so that no supervisor ever starts this run. False: it was already claimed. */
 export async function claimRun(directory: string): Promise<boolean> {
   await writeWhole(directory, 'started.own', { pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' })
   try {
@@ -136,8 +138,8 @@ export async function claimRun(directory: string): Promise<boolean> {
 }
 
 /**
- * Cancels a run whose spider has not begun: its supervisor will not let it. False: it has begun, or may have.
- * Synchronous: the supervisor acts at once, and its end must not be seen before the caller knows what it means.
+ * Cancels a run whose spider has not begun. False: it has begun, or may have. Synchronous: the supervisor acts at once,
+ * and the caller must know the result before it sees the supervisor end.
  */
 export function preventSpider(directory: string): boolean {
   try {
@@ -161,12 +163,12 @@ export async function writeLimit(directory: string, limit: z.infer<typeof Limit>
 
 export async function writeExit(directory: string, exit: RunExit): Promise<void> {
   const path = join(directory, 'exit.json')
-  // A directory in its place, which only a spider can have created, would block the rename.
+  // A directory here, which only a spider can have created, would block the rename.
   if ((await lstat(path).catch(() => null))?.isDirectory()) await rm(path, { recursive: true })
   await writeWhole(directory, 'exit.json', exit)
 }
 
-/** Writes a file atomically and durably, even if power is lost. */
+/** Atomic and durable, even if the power fails. */
 export async function writeWhole(directory: string, name: string, content: object): Promise<void> {
   const part = join(directory, `${name}.part`)
   // Never write into an existing file: a spider may have left a pipe or a link to another file.
@@ -180,7 +182,7 @@ export async function writeWhole(directory: string, name: string, content: objec
   await syncDirectory(directory)
 }
 
-/** A file that is absent, truncated by power loss, or overwritten by a spider is no evidence: null. */
+/** null: the file is missing, truncated by power loss, or overwritten by a spider, and proves nothing. */
 async function readJson<T>(path: string, schema: z.ZodType<T>, maxBytes = LARGEST_FACTS_BYTES): Promise<T | null> {
   try {
     await using file = await openRegularFile(path)

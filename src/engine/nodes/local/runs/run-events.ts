@@ -3,11 +3,11 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { RunChild, RunExit } from './run-directory.ts'
 
-/** Live events from a run's supervisor. The run directory contains the same facts. */
+/** Events from a run's supervisor. The run directory contains the same facts. */
 export interface RunEvents {
   child(child: RunChild): void
   exit(exit: RunExit): void
-  /** The supervisor has ended or its events no longer reach us. Only the run directory is left. */
+  /** The supervisor ended, or its events no longer reach us. */
   supervisorEnded(): void
 }
 
@@ -19,7 +19,7 @@ const RunEvent = z.discriminatedUnion('event', [
 ])
 export type RunEvent = z.infer<typeof RunEvent>
 
-/** Parses each line; lines that are not from a supervisor go to `other`. Does not keep this process alive. */
+/** Lines that are not from a supervisor go to `other`. Does not keep this process alive. */
 export function readRunEvents(
   stream: Readable & { unref?: () => void },
   onEvent: (event: RunEvent) => void,

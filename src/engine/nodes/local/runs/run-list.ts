@@ -32,16 +32,16 @@ export interface Run {
   state: 'pending' | 'starting' | 'running' | 'finished'
   child: ProcessIdentity | null
   startedAtMs: number | null
-  /** Where its code is, if that was found out only now; otherwise null. */
+  /** Where its code is, while that was just looked up. */
   source: RunSource | null
-  /** The Python it was started with; null: not started, or started by an earlier engine. */
+  /** The Python that it was started with. null: not started, or started by an earlier engine. */
   python: string | null
   exit: RunExit | null
-  /** Its supervisor reports events, so it is polled slowly, in case one is lost. Otherwise it is polled fast. */
+  /** Its supervisor reports events, so it is polled slowly, in case an event is lost. */
   supervised: boolean
-  /** Why no process could be started for it. */
+  /** Why no process could be started. */
   problem: string | null
-  /** It was cancelled before its spider had begun, and is forgotten once its supervisor has ended. */
+  /** Cancelled before its spider began. It is forgotten once its supervisor has ended. */
   isPrevented: boolean
   checking: Promise<void> | null
   timer: Timer | null
@@ -52,14 +52,14 @@ export interface RunListOptions {
   resourcesDirectory: string
   /** Read at each start, because the operator may change it. */
   slots: () => number
-  /** The Python to start a run with; null while there is none, and the run waits. */
+  /** null: there is no Python yet, and the run waits. */
   python: (spec: RunSpec) => string | null
-  /** Where the code of a project is; null if it no longer exists. */
+  /** null: the code no longer exists. */
   source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
   directories: RunDirectories
   /** null: every start is cold. */
   pool: WarmPool | null
-  /** Default: spiders run as we do. */
+  /** Default: no isolation. */
   apart?: Apart
   ownPython?: () => string | null
   /** How many ended runs are remembered. Their logs and items are kept longer. */
@@ -67,17 +67,19 @@ export interface RunListOptions {
   clock: Clock
   logger: Logger
   onChange: () => void
-  /** Called just before a run gets its process. A run that is refused, or cancelled while pending, never gets one. */
+  /** Called just before a run gets its process. */
   onStart: (spec: RunSpec) => void
 }
 
-/** Poll interval of a run whose supervisor does not report to us, because an earlier engine started it. */
+/** For a run that an earlier engine started: its supervisor does not report to us. */
 const POLL_MS = 250
-/** The same while its process has not been seen yet. */
+/** For such a run while its process has not been seen. */
 const UNSEEN_POLL_MS = 25
-/** Poll interval of a run whose supervisor reports to us. It may die, or an event may be lost. */
+/** For a run whose supervisor reports to us. It may die, or an event may be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/** How long a cancel waits for the process of a run that has none yet, or for the end of one that may not begin. */
+/**
+ * How long a cancellation waits for the process of a run that has none yet, or for the end of one that may not begin.
+ */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -98,7 +100,7 @@ export class RunList {
   readonly #runs = new Map<string, Run>()
   readonly #underWay = new Set<Promise<unknown>>()
   #isClosed = false
-  /** Slots are counted only once every live run of the last engine is known. */
+  // Slots are counted only once all live runs of the last engine are known.
   #isRead = false
 
   private constructor(options: RunListOptions) {
@@ -108,7 +110,7 @@ export class RunList {
     this.#runsDirectory = join(options.dataDirectory, 'runs')
   }
 
-  /** Reads what earlier engines left in `runs/` and continues it. */
+  /** Continues what earlier engines left in `runs/`. */
   static async open(options: RunListOptions): Promise<RunList> {
     const list = new RunList(options)
     await mkdir(list.#runsDirectory, { recursive: true, mode: 0o700 })
@@ -119,7 +121,7 @@ export class RunList {
     return list
   }
 
-  /** Resolves once the run is durable; false if a run with this jobid is known. `source`: if it has just been found. */
+  /** Resolves once the run is durable. False: a run with this jobid is known. */
   async accept(spec: RunSpec, source: RunSource | null = null): Promise<boolean> {
     if (this.#runs.has(spec.jobid)) return false
     const directory = join(this.#runsDirectory, runDirectoryName(spec.jobid))
@@ -128,20 +130,20 @@ export class RunList {
     this.#runs.set(spec.jobid, run)
     run.source = source
     this.fillSlots()
-    // One that waits for a slot asks again: its version may be replaced or deleted.
+    // A run that waits for a slot looks up its code again: the version may be replaced or deleted.
     run.source = null
     this.#options.onChange()
     return true
   }
 
-  /** Of a run that has ended; null: there is no such run any more. */
+  /** null: there is no such ended run. */
   endedDirectoryOf({ project, spider, jobid }: RunNames): string | null {
     const run = this.#runs.get(jobid)
     const isMeant = run?.state === 'finished' && run.spec.project === project && run.spec.spider === spider
     return isMeant ? run.directory : null
   }
 
-  /** Starts pending runs while slots are free. Runs when a run ends; call it when a Python becomes available. */
+  /** Starts pending runs while slots are free. Call it when a Python becomes available. */
   fillSlots(): void {
     if (this.#isClosed || !this.#isRead) return
     const free = this.freeSlots()
@@ -162,7 +164,7 @@ export class RunList {
     const run = this.#runs.get(jobid)
     if (!run || run.spec.project !== project || run.state === 'finished') return null
     if (run.state === 'pending') {
-      // Removed from the list first, so that a slot freed in the meantime does not start it.
+      // Remove it from the list first, so that a slot that becomes free does not start it.
       this.#runs.delete(jobid)
       await this.#track(removeRun(run.directory))
       this.#options.onChange()
@@ -174,7 +176,7 @@ export class RunList {
     return run.isPrevented && !isLive(run) ? 'pending' : 'running'
   }
 
-  /** A run that has no process yet gets the signal when it has one. */
+  /** A run without a process gets the signal when it has one. */
   async signal(run: Run, signal: NodeSignal): Promise<void> {
     await this.#waitWhile(() => run.child === null && isLive(run))
     if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
@@ -189,7 +191,7 @@ export class RunList {
     return this.#runs.has(jobid)
   }
 
-  /** Pending in starting order, including those without a process yet; running oldest first; finished newest first. */
+  /** Pending in starting order, including those without a process; running oldest first; finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
     return {
@@ -227,7 +229,7 @@ export class RunList {
     const directory = join(this.#runsDirectory, name)
     const files = await readRunFiles(directory)
     if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
-      // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
+      // Never acknowledged: the engine died while it wrote the spec or removed a cancelled run.
       await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
         this.#logger.warn({ directory, error: String(error) }, 'the files of a run cannot be removed')
       })
@@ -301,7 +303,7 @@ export class RunList {
     if (!this.#isClosed && isLive(run)) run.timer = this.#clock.setTimer(delayMs, () => this.#check(run))
   }
 
-  /** Reads the run's files and processes, one check at a time, and schedules the next. */
+  /** One check at a time; schedules the next. */
   #check(run: Run): void {
     if (this.#isClosed || !isLive(run)) return
     const next = (run.checking ?? Promise.resolve())
@@ -337,7 +339,7 @@ export class RunList {
     await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
   }
 
-  /** Ends a run even if the exit cannot be recorded: a spider can remove the directory, but the slot must be freed. */
+  /** A spider can remove the directory, so that the exit cannot be recorded. The slot must be freed anyway. */
   async #endWith(run: Run, exit: RunExit): Promise<void> {
     await writeExit(run.directory, exit).catch((error: unknown) => {
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
@@ -357,8 +359,8 @@ export class RunList {
       throw error
     }
     if (!isOurs) {
-      // A supervisor started by an earlier engine made the claim first, so there is a run to watch. If its claim cannot
-      // be read, nothing about this run can be known.
+      // A supervisor of an earlier engine made the claim first, so there is a run to watch. If the claim cannot be
+      // read, nothing is known about the run.
       if ((await readRunFiles(run.directory)).supervisor === null) await this.#endUnseen(run)
       return
     }
@@ -369,7 +371,7 @@ export class RunList {
       makeDirectoryLikeAbove(dirname(logFile))
       await writeFile(logFile, `${reason}\n`, { flag: 'a' })
     } catch (error) {
-      // The claim is ours, and we are alive: unless the run ends here, it would look supervised forever.
+      // The claim is ours and we are alive: unless the run ends here, it would look supervised forever.
       this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the log of a run could not be written')
     }
     await this.#endWith(run, exit)
@@ -424,7 +426,7 @@ function newRun(directory: string, spec: RunSpec): Run {
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }
 
-/** An exit is written after the process has ended. If the process is still alive, the spider wrote the exit. */
+/** The exit is written after the process has ended. If the process is alive, the spider wrote the exit. */
 async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
   return child !== null && child.startTime !== '' && (await isAlive(child))
 }

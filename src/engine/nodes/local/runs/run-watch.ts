@@ -27,25 +27,25 @@ export interface RunWatchOptions {
 
 /** A larger shift of the wall clock against the monotonic clock means that it was set, or the machine slept. */
 const JUMP_MS = 1_000
-/** The maximum delay until a limit is noticed. */
+/** The longest delay until a limit is noticed. */
 export const SAMPLE_INTERVAL_MS = 2_000
-/** How many ended runs keep their samples. */
+/** Ended runs whose samples are kept. */
 const ENDED_KEPT = 50
 
 interface Watched extends RunProcesses {
   run: Run
   isCancelled: boolean
-  /** In words, and since when (wall time); null: none was hit. */
+  /** The limit that was hit, as text, and its wall time. */
   limit: { text: string; atMs: number } | null
-  /** How many steps of the stop ladder have been taken for `limit`. */
+  /** Steps of the stop ladder that were taken for `limit`. */
   steps: number
   history: UsageHistory
   peakMemoryBytes: number | null
   cpuSeconds: number | null
   sampledAtMs: number
-  /** How far the wall clock has jumped since we started watching. The run's own time is wall time minus this. */
+  /** How far the wall clock jumped since we started watching. The run's own time is wall time minus this. */
   jumpsMs: number
-  /** When it jumped last, in its own time. Silence is not counted from before that. */
+  /** The last jump, in the run's own time. Silence before it does not count. */
   jumpedAtMs: number
 }
 
@@ -54,15 +54,15 @@ interface Watched extends RunProcesses {
  *
  *   running --limit hit--> limit.json written --> the stop ladder (shared/stop-ladder.ts) ... until it has ended
  *
- * There is one timer for all runs, and none while nothing runs. limit.json is written before the first signal, so the
- * next engine knows why a run is being stopped, and continues the ladder according to the time passed.
+ * All runs share one timer, and there is none while nothing runs. limit.json is written before the first signal, so
+ * that the next engine knows why a run is being stopped, and continues the ladder.
  */
 export class RunWatch {
   readonly #options: RunWatchOptions
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #watched = new Map<string, Watched>()
-  /** Limits that ended runs, by jobid, including those of an earlier engine. */
+  /** By jobid: limits that ended runs, including those of an earlier engine. */
   readonly #limits = new Map<string, { text: string; atMs: number }>()
   readonly #hidden = new WeakSet<Run>()
   readonly #underWay = new Set<Promise<unknown>>()
@@ -91,7 +91,7 @@ export class RunWatch {
     return watch
   }
 
-  /** Call when a run has started or ended. */
+  /** Call when a run starts or ends. */
   wake(): void {
     // If a timer is set, the next sample sees the change.
     if (this.#isClosed || this.#timer !== null) return
@@ -101,13 +101,13 @@ export class RunWatch {
       this.#timer = this.#clock.setTimer(SAMPLE_INTERVAL_MS, () => void this.#track(this.#sample()))
   }
 
-  /** A cancel was requested, so the end of this run is no longer attributed to a limit. */
+  /** Someone cancelled the run, so its end is not attributed to a limit. */
   forgetLimits(jobid: string): void {
     const one = this.#watched.get(jobid)
     if (one !== undefined) one.isCancelled = true
   }
 
-  /** Oldest first; empty for a run that is unknown or was never sampled. */
+  /** Oldest first. Empty for a run that is unknown or was never sampled. */
   usageOf(jobid: string): UsageSample[] {
     return this.#watched.get(jobid)?.history.list() ?? []
   }
@@ -116,13 +116,14 @@ export class RunWatch {
     return this.#watched.get(jobid)?.history.newest ?? null
   }
 
-  /** What was observed of an ended run: the limit that ended it, in words, and its maximum usage. */
+  /** The limit that ended a run, as text, and its highest usage. */
   endOf({ spec, exit }: Run): { limit: string | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
     const one = this.#watched.get(spec.jobid)
     const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
     return {
       limit: this.#limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
-      // Samples cover all processes, but not every moment. The system covers every moment, but each process separately.
+      // Our samples cover all processes, but not every moment. The system covers every moment, but each process
+      // separately.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
       cpuSeconds: exit?.cpuSeconds ?? one?.cpuSeconds ?? null
     }
@@ -150,7 +151,7 @@ export class RunWatch {
     this.wake()
   }
 
-  /** Limits count the time that spiders could run, not the time a machine slept or changes of the clock. */
+  /** Limits count the time that spiders could run, not sleep of the machine or changes of the clock. */
   #adjustForJump(): void {
     const apartMs = this.#clock.nowMs() - this.#clock.monotonicMs()
     const jumpMs = apartMs - this.#clocksApartMs
@@ -166,7 +167,7 @@ export class RunWatch {
     return this.#clock.nowMs() - jumpsMs
   }
 
-  /** Returns whether there were new ones. */
+  /** Returns whether there were new runs. */
   async #addNew(running: Run[]): Promise<boolean> {
     const news = running.filter((run) => !this.#watched.has(run.spec.jobid))
     const supervisors = await Promise.all(news.map(async (run) => (await readRunFiles(run.directory)).supervisor))
@@ -211,7 +212,7 @@ export class RunWatch {
     try {
       rows = await this.#options.processes.read((pid) => wanted.has(pid), isNew)
     } catch (error) {
-      // Limits that do not need the process list must still be enforced: time, silence, log size.
+      // Limits on time, silence and log size do not need the process list.
       if (!this.#isBlind) this.#logger.warn({ error: String(error) }, 'the processes of this system cannot be listed')
       this.#isBlind = true
       return null
@@ -274,14 +275,14 @@ export class RunWatch {
     }
   }
 
-  /** In its own time. A line from before a jump can appear to be from any time, even the future. */
+  /** In the run's own time. A line from before a jump can appear to be from any time, even the future. */
   #loggedAtOf(one: Watched, wallMs: number): number {
     if (one.jumpsMs === 0) return wallMs
     const ownMs = wallMs - one.jumpsMs
     return ownMs > this.#ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
-  /** An ended run no longer needs its secrets, so they are removed from disk and memory. */
+  /** Removes secrets from disk and memory. */
   #hideSecrets(run: Run): void {
     if (this.#hidden.has(run)) return
     this.#hidden.add(run)
@@ -289,7 +290,7 @@ export class RunWatch {
     void this.#track(
       (async () => {
         await writeWhole(run.directory, 'spec.json', run.spec)
-        // launch.json may contain them, and output.txt whatever the spider printed. Neither is needed any more.
+        // launch.json may contain secrets, and output.txt anything that the spider printed.
         for (const name of ['launch.json', 'output.txt']) await rm(join(run.directory, name), { force: true })
       })()
     )
@@ -304,7 +305,7 @@ export class RunWatch {
   }
 
   #newWatched(run: Run, supervisor: ProcessIdentity | null, limit: Watched['limit']): Watched {
-    // Skips the steps that an earlier engine has taken.
+    // Skip the steps that an earlier engine has taken.
     const steps = limit === null ? 0 : stepDue(this.#clock.nowMs() - limit.atMs, this.#options.limitWaitsMs)
     const ofRun = { run, child: run.child!, supervisor, members: new Map(), limit, steps, isCancelled: false }
     const sampledAtMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.nowMs() - run.startedAtMs!)

@@ -8,9 +8,9 @@ import { type RunEvents, readRunEvents } from './run-events.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
 
 /**
- * The only place that decides how a run is started: warm, by a fork of a ready parent, otherwise cold, by its own
- * Python process. Either way a supervisor (resources/python/supervisor.py) claims the run, watches it, and outlives us.
- * Resolves once there is a supervisor. The claim makes a second start of the same run harmless.
+ * Decides how a run starts: warm, as a fork of a ready parent, otherwise cold, in its own Python process. Either way a
+ * supervisor (resources/python/supervisor.py) claims the run, watches it and outlives us. Resolves once there is a
+ * supervisor. The claim makes a second start harmless.
  */
 export async function startRun(options: {
   runDirectory: string
@@ -20,12 +20,12 @@ export async function startRun(options: {
   directories: RunDirectories
   resourcesDirectory: string
   pool: WarmPool | null
-  /** Default: the spider runs as we do. */
+  /** Default: no isolation. */
   apart?: Apart
-  /** The operator's Python; null: there is none. */
+  /** The operator's Python. null: there is none. */
   ownPython?: () => string | null
   events: RunEvents
-  /** Checked before a cold start: a warm one may have failed meanwhile. */
+  /** Checked before a cold start that follows a failed warm one. */
   mayStart: () => boolean
 }): Promise<void> {
   const { runDirectory, events } = options
@@ -34,8 +34,8 @@ export async function startRun(options: {
 }
 
 /**
- * Starts a supervisor for the launch. Those that keep a spider apart run with the operator's Python, whatever the
- * project's is: nothing that a project chose is loaded before its spider has been kept apart.
+ * Starts a supervisor. With isolation it uses the operator's Python: nothing that a project chose is loaded before its
+ * spider is isolated.
  */
 export async function startLaunch(
   options: {
@@ -59,7 +59,7 @@ export async function startLaunch(
     python = own
   }
   const pool = launch.python === python ? options.pool : null
-  // A parent hands its memory to every spider, so that it must not see what those of other projects start with.
+  // Every spider inherits the parent's memory, so the parent must not see the parameters of other projects.
   if (apart.isOn && pool !== null)
     await writeFile(join(runDirectory, 'launch.json'), JSON.stringify(launch), { mode: 0o600 })
   const request = { do: what, directory: runDirectory, launch }

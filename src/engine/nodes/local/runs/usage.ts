@@ -2,12 +2,11 @@ import type { UsageSample } from '../../../../shared/contract/index.ts'
 import type { ProcessIdentity } from '../../../runtime/process-identity.ts'
 import type { ProcessRow } from '../processes/process-table.ts'
 
-/** The processes of one run: its root, and which were seen so far. */
 export interface RunProcesses {
   child: ProcessIdentity
-  /** Waits for the child and inherits its orphans; not counted itself. null: not exclusive to this run. */
+  /** Waits for the child and inherits its orphans; not counted itself. null: shared with other runs. */
   supervisor: ProcessIdentity | null
-  /** pid -> start time, as of the last pass. Identifies a process that lost its parents and left its group. */
+  /** pid -> start time, as of the last pass. Finds a process that lost its parents and left its group. */
   members: Map<number, string>
 }
 
@@ -19,8 +18,8 @@ export interface RunUsage {
 }
 
 /**
- * The usage of each run: the sum over its child, the child's session and group, all their descendants, the orphans that
- * its supervisor inherited, and the members of the last pass. Pure, except that it updates `members`.
+ * The usage of each run: the sum over its child, the child's session and group, all their descendants, orphans that its
+ * supervisor inherited, and the members of the last pass. Pure, except that it updates `members`.
  */
 export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
   const byPid = new Map(rows.map((row) => [row.pid, row]))
@@ -32,7 +31,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   function ownerOf(row: ProcessRow): T | null {
     const known = owners.get(row.pid)
     if (known !== undefined) return known
-    // Set before the parents are checked: a table read over some time can contain a cycle.
+    // Set before the parents are checked: a table that was read over some time can contain a cycle.
     owners.set(row.pid, null)
     const owner = findOwner(row)
     owners.set(row.pid, owner)
@@ -70,7 +69,7 @@ export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], ru
   return usage
 }
 
-/** An identity's start time is `boot:ticks` on Linux; a table row has only the ticks. */
+/** On Linux an identity's start time is `boot:ticks`; a table row has only the ticks. */
 function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
   if (row.startTime === '' || identity.startTime === '') return true
   return identity.startTime.split(':').at(-1) === row.startTime
@@ -81,11 +80,11 @@ export const SAMPLES_KEPT = 1800
 
 /**
  * A run's usage over its lifetime, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
- * share), so a longer run has larger steps.
+ * share).
  */
 export class UsageHistory {
   #samples: UsageSample[] = []
-  /** How many incoming samples are merged into one that is kept. */
+  /** How many incoming samples are merged into one. */
   #stride = 1
   #pending: UsageSample[] = []
   newest: UsageSample | null = null

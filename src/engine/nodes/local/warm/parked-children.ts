@@ -1,30 +1,29 @@
 import type { Clock, Timer } from '../../../runtime/clock.ts'
 import type { FreeMemory } from '../../../runtime/free-memory.ts'
 
-/** A Python whose parent may keep parked children. */
 export interface ParkingParent {
-  /** When a run was last started with it (monotonic); null: never. */
+  /** When a run was last started with it (monotonic). */
   lastStartMs: number | null
-  /** As many as were asked for, less the runs that were started since. */
+  /** The number that was requested, minus the runs started since. */
   parked: number
-  /** Asks for so many in all. Those that have died are replaced. */
+  /** Requests this many in total. Dead ones are replaced. */
   park(count: number): void
 }
 
 const MIB = 1024 ** 2
-/** Private memory of a parked child with its supervisor: 22 MB with Scrapy 2.19, so that some more is no surprise. */
+/** Private memory of a parked child and its supervisor: 22 MB with Scrapy 2.19, plus a margin. */
 export const PARKED_BYTES = 32 * MIB
-/** What must stay free, besides a tenth of all: room for a large spider. */
+/** Must stay free in addition to a tenth of the memory: room for a large spider. */
 const RESERVE_BYTES = 256 * MIB
-/** After that long without a start, a Python's children are not worth their memory. */
+/** After this time without a start, parked children are not worth their memory. */
 export const PARKED_FOR_MS = 10 * 60_000
-/** Later than the start that uses up a child: it must not compete with it for a CPU. */
+/** Waits for the start that used up a child, so that it does not compete for a CPU. */
 const SETTLE_MS = 150
 const REVIEW_MS = 10_000
 
 /**
- * How many children each parent should keep, most recently used parents first: never more than chosen, than slots are
- * free for, or than memory allows; none for a Python that was not used lately.
+ * How many children each parent should keep, most recently used parents first. Limited by the setting, free slots and
+ * free memory; none for a Python that was not used lately.
  */
 export function parkedWanted(
   parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],
@@ -57,8 +56,8 @@ interface ParkedChildrenOptions {
 }
 
 /**
- * Decides how many children each warm parent keeps parked: soon after a run has started or ended, and every ten seconds
- * while there are any or may be, so that they go when memory gets low or they are not needed.
+ * Decides how many children each warm parent keeps parked: soon after a run starts or ends, and every ten seconds while
+ * there may be any, so that they go when memory gets low.
  */
 export class ParkedChildren {
   readonly #options: ParkedChildrenOptions
@@ -70,7 +69,6 @@ export class ParkedChildren {
     this.#options = options
   }
 
-  /** A run has started or ended. */
   wake(): void {
     if (this.#isSoon || this.#options.mostParked === 0) return
     this.#isSoon = true

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { z } from 'zod'
 import type { StartMode } from '../../../../shared/contract/index.ts'
-import type { Clock, Timer } from '../../../runtime/clock.ts'
+import { type Clock, type Timer, within } from '../../../runtime/clock.ts'
 import { type FreeMemory, readFreeMemory } from '../../../runtime/free-memory.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
@@ -19,25 +19,23 @@ export interface WarmRequest {
   launch: LaunchPlan
 }
 
-/** What an operator may choose. */
 export interface WarmStarts {
   isOn: boolean
-  /** Parents kept at once, each for one Python. */
+  /** Each parent serves one Python. */
   mostParents: number
-  /** How long a start waits for a parent that is loading Scrapy, before it starts its own Python. */
+  /** How long a start waits for a parent that is still loading Scrapy, before it starts cold. */
   waitMs: number
-  /** Children that each parent may keep forked for the next starts, as far as slots and memory are free. */
+  /** Children that each parent keeps forked for the next starts, if slots and memory are free. */
   mostParked: number
 }
 
 export interface WarmPoolOptions extends Partial<WarmStarts> {
   dataDirectory: string
   resourcesDirectory: string
-  /** Starts that could follow now; default: none, so that no children are parked. */
+  /** Starts that could follow now. Default: none, so no children are parked. */
   freeSlots?: () => number
-  /** Default: of this machine. */
   readFreeMemory?: () => Promise<FreeMemory>
-  /** What the parents, and so all spiders, inherit. Default: of ours, what is not Scrapdeck's own. */
+  /** What parents, and therefore all spiders, inherit. Default: our environment without Scrapdeck's variables. */
   environment?: () => Record<string, string>
   clock: Clock
   logger: Logger
@@ -48,12 +46,12 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
 export const CAN_FORK = process.platform === 'linux'
 
 const MOST_PARENTS = 4
-/** One at a time is what people and schedules start; a burst shares the CPUs anyway. */
+/** People and schedules start one at a time. A burst shares the CPUs anyway. */
 const MOST_PARKED = 1
 const LARGEST_RSS_BYTES = 512 * 1024 * 1024
 const PAGE_BYTES = 4096
 const UNUSED_MS = 30 * 60_000
-/** How long a check of a parent holds: less than it takes to install a package and ask for a run. */
+/** How long a check of a parent is valid: less than it takes to install a package and request a run. */
 const CHECK_HOLDS_MS = 50
 /** From the request to the claim of the run; normally about 5 ms. */
 const CLAIM_LIMIT_MS = 5_000
@@ -62,7 +60,7 @@ const FIRST_BACKOFF_MS = 1_000
 const LONGEST_BACKOFF_MS = 5 * 60_000
 /** A parent that was ready for this long was healthy: its end resets the backoff. */
 const GOOD_LIFE_MS = 60_000
-/** Space for what ps shows of a spider: a forked process can only overwrite its parent's arguments. */
+/** Space for the arguments that ps shows: a forked process can only overwrite its parent's. */
 const ROOM_FOR_ARGUMENTS = ' '.repeat(400)
 
 const ParentEvent = z.discriminatedUnion('event', [
@@ -77,7 +75,7 @@ interface Parent extends ParkingParent {
   /** Resolves when it is no longer warming. */
   warmed: PromiseWithResolvers<void>
   readyAtMs: number
-  /** Paths and their modification times when the parent was started. */
+  /** Paths and their modification times when the parent started. */
   watched: [path: string, mtimeNs: string][]
   checked: { atMs: number; problem: Promise<string | null> } | null
   /** By request number. */
@@ -91,22 +89,21 @@ interface Place {
   parent: Parent | null
   backoffMs: number
   backoff: Timer | null
-  /** Why the last parent failed; null: none has yet. */
+  /** Why the last parent failed. */
   problem: string | null
   usedAtMs: number
 }
 
 /**
- * The parents for warm starts (resources/python/warm.py): for each Python, a process that has imported Scrapy and
- * forks.
+ * The parents for warm starts (resources/python/warm.py): per Python, one process that has imported Scrapy and forks.
  *
  *   absent ──prepare──> warming ──ready──> ready ──┬─ ended, stuck ──> waiting ──backoff──> warming
  *                          └──────failed, ended────┘
  *                                          ready ──┬─ packages changed, too large ──> warming (a new one)
  *                                                  └─ unused, or one too many ──> absent
  *
- * A run survives its parent, because its own supervisor's events still arrive here. Nothing waits for a parent: if none
- * is ready, `start` returns false at once and the run starts cold.
+ * A run survives its parent, because its own supervisor's events still arrive here. If no parent is ready, `start`
+ * returns false at once and the run starts cold.
  */
 export class WarmPool {
   readonly #options: WarmPoolOptions
@@ -143,7 +140,6 @@ export class WarmPool {
     this.#options.onChange()
   }
 
-  /** A run has started or ended: the slots that are free have changed. */
   slotsChanged(): void {
     this.#parked.wake()
   }
@@ -180,7 +176,7 @@ export class WarmPool {
     return { mode: 'cold', text: 'Until the first spider has started, each starts its own Python process.' }
   }
 
-  /** A start with this Python follows within milliseconds: its parent is checked meanwhile. */
+  /** A start with this Python follows within milliseconds: check its parent meanwhile. */
   expectStart(python: string): void {
     const parent = this.#places.get(python)?.parent
     if (parent?.state === 'ready') void this.#check(parent)
@@ -200,7 +196,7 @@ export class WarmPool {
     }
     // It may have ended during the check.
     if ((parent.state as Parent['state']) !== 'ready' || this.#isClosed) return false
-    // A new id for each try, so that events of an earlier try's supervisor are not mistaken for this one's.
+    // Each try needs a new id: events of an earlier try's supervisor must not be mistaken for this one's.
     const id = String(++this.#requests)
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(CLAIM_LIMIT_MS, () =>
@@ -217,7 +213,7 @@ export class WarmPool {
         parent.lastStartMs = this.#clock.monotonicMs()
         parent.parked = Math.max(0, parent.parked - 1)
       }
-      // Kept apart: the rest is in launch.json (warm.py).
+      // With isolation, the rest is in launch.json (warm.py).
       const launch = request.launch.apart === undefined ? { ...request.launch, id } : { id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
@@ -232,17 +228,13 @@ export class WarmPool {
     return parent.checked.problem
   }
 
-  /** Until it is ready or has ended, or the operator's time is over. */
+  /** Until it is ready or has ended, or `waitMs` is over. */
   async #waitFor(parent: Parent): Promise<void> {
     const { waitMs = 0 } = this.#options
-    if (waitMs === 0) return
-    const isOver = Promise.withResolvers<void>()
-    const timer = this.#clock.setTimer(waitMs, () => isOver.resolve())
-    await Promise.race([parent.warmed.promise, isOver.promise])
-    timer.cancel()
+    if (waitMs > 0) await within(this.#clock, waitMs, parent.warmed.promise, () => {})
   }
 
-  /** Ends the parents. Runs continue. */
+  /** Runs continue. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#parked.close()
@@ -250,7 +242,7 @@ export class WarmPool {
     await Promise.all(
       [...this.#parents].map((parent) => {
         const { process } = parent
-        // Keeps our own process alive until the parent has exited.
+        // Keep our own process alive until the parent has exited.
         process.ref()
         const hasEnded = new Promise<void>((resolve) => {
           if (process.exitCode !== null || process.signalCode !== null) resolve()
@@ -402,7 +394,7 @@ export class WarmPool {
     this.#options.onChange()
   }
 
-  /** Ends a parent. Its unanswered requests start cold; the claim ensures that no run starts twice. */
+  /** Unanswered requests start cold. The claim ensures that no run starts twice. */
   #end(parent: Parent, reason: string): void {
     parent.process.kill('SIGKILL')
     this.#recordEnd(parent, reason)
@@ -433,7 +425,7 @@ export class WarmPool {
   }
 }
 
-/** Why this parent should be replaced; null: it is as good as a new one. Takes some tenths of a millisecond. */
+/** Why this parent should be replaced. Takes some tenths of a millisecond. */
 async function problemOf(parent: Parent): Promise<string | null> {
   const [rssBytes, ...changes] = await Promise.all([
     readRssBytes(parent.process.pid!),
