@@ -19,7 +19,7 @@ import { contractEndpoints } from './contract-endpoints.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { docsEndpoints } from './docs-endpoints.ts'
 import { makeRequestId, recordRefusal } from './audit-origin.ts'
-import { createErrorAnswer } from './error-answer.ts'
+import { createErrorHandler } from './error-handler.ts'
 import { countRequests, metricsEndpoint } from './metrics-endpoint.ts'
 import { type ConnectionLimits, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
 import type { RequestHandler } from './front.ts'
@@ -52,26 +52,23 @@ export interface AppOptions {
     | 'audit'
     | 'authenticate'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
-  /** Where sessions are stored. */
   dataDirectory: string
   /** The built UI, with its index.html. */
   uiDirectory: string
-  /** The documentation served at /docs. */
   docsDirectory: string
   /** Overrides of the defaults (limits.ts). */
   rateLimits?: Partial<RateLimits> | undefined
   connectionLimits?: Partial<ConnectionLimits> | undefined
   /** The connections of all sockets of the app. Absent: there are none. */
   connections?: Connections | undefined
-  /** What other engines on the same database send with the requests that they forward. */
+  /** Other engines on the same database send this secret with the requests that they forward. */
   peerSecret?: string | undefined
-  /** How people tell it from other engines on the same database. Absent: there can be none. */
+  /** Distinguishes this engine from others on the same database. Absent: it is the only one. */
   engineName?: string | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
-  /** Sign-in with an identity provider or a proxy. Default: none. */
   signIn?: SignInOptions | undefined
-  /** Default: served with the password, names begin with `scrapdeck_`. */
+  /** Default: served, with authentication, names prefixed with `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
   /** The certificate of its TCP sockets. Absent: they speak plain HTTP. */
   certificate?: CertificateFiles | null | undefined
@@ -90,7 +87,7 @@ export interface App extends RequestHandler {
   createLoginPath(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Loads what answers the contract's routes, once; a request for one of them does it as well. */
+  /** Loads the handlers of the contract's routes, once. The first request to one of them does so too. */
   loadContract(): Promise<void>
 }
 
@@ -103,12 +100,12 @@ declare module 'fastify' {
 const noSchema = () => {
   throw new Error('Our routes have no schemas of Fastify.')
 }
-/** Without these, Fastify loads two compilers of schemas that no route has, a tenth of the start. */
+/** Otherwise Fastify loads two schema compilers, which no route uses and which take a tenth of the start. */
 const NO_SCHEMAS = { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } }
 
 const DEFAULT_METRICS = { isServed: true, prefix: 'scrapdeck', openTo: [] }
 
-/** Sent with every response, unless its route says otherwise. */
+/** Sent with every response, unless its route overrides it. */
 export const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -116,17 +113,17 @@ export const SAFE_HEADERS = {
   // default-src does not cover forms and bases.
   'content-security-policy': "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
-  // A page that opened one of ours keeps no hold of its window.
+  // A page that opened one of ours cannot control its window.
   'cross-origin-opener-policy': 'same-origin',
-  // Almost everything is behind a password; what may be kept says so itself.
+  // Almost everything requires authentication. Routes whose responses may be cached say so.
   'cache-control': 'no-store'
 }
 
 const ENDED = { data: { credentials: 'wrong' } }
 
-/** Browsers come back over TLS only, for a year. They ignore it while they do not trust the certificate. */
+/** Browsers return over TLS only, for a year. They ignore this header while they do not trust the certificate. */
 const ONLY_ENCRYPTED = 'max-age=31536000'
-/** It would hold for the servers on all other ports of localhost, too. */
+/** On localhost, the header would also apply to servers on all other ports. */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
 function stayEncrypted(request: FastifyRequest, reply: FastifyReply): void {
@@ -148,10 +145,10 @@ export function createApp(options: AppOptions): App {
     clock,
     logger
   })
-  const answerError = createErrorAnswer({ logger })
-  const answerRefusal = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+  const handleError = createErrorHandler({ logger })
+  const handleRefusal = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
     await recordRefusal(engine.audit, error, request)
-    return answerError(error, request, reply)
+    return handleError(error, request, reply)
   }
   const { peerSecret, connections = openConnections(options) } = options
   const fastify = Fastify({
@@ -179,7 +176,7 @@ export function createApp(options: AppOptions): App {
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
   closeInOrder(fastify)
-  // Fastify refuses shared objects as defaults; the hook below sets it before anybody reads it.
+  // Fastify refuses shared objects as defaults. The hook below sets it before any other code reads it.
   fastify.decorateRequest('caller')
   const requests = new PipelinedRequests((request, response) => {
     if (peerSecret !== undefined) recognizePeer(request, peerSecret)
@@ -191,7 +188,7 @@ export function createApp(options: AppOptions): App {
     fastify.routing(request, response)
   })
 
-  // Hooks of every request call back: promises of all of them were a tenth of a short one.
+  // Hooks of every request use callbacks: with promises, they took a tenth of a short request.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     stayEncrypted(request, reply)
@@ -204,7 +201,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // A body may take minutes: its sender may have been removed since it was authenticated.
+  // Receiving a body may take minutes, and its sender may have lost access since it was authenticated.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', 'The session or the token of this request has ended.', ENDED))
@@ -214,7 +211,7 @@ export function createApp(options: AppOptions): App {
     gate.limitBody(request)
     done()
   })
-  fastify.setErrorHandler(answerRefusal)
+  fastify.setErrorHandler(handleRefusal)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(healthEndpoints, { engine, engineName: options.engineName })
@@ -277,7 +274,9 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/** Paths the router cannot parse never reach the hooks, which authenticate: the response must reveal nothing. */
+/**
+ * Paths that the router cannot parse never reach the hooks, which authenticate, so the response must reveal nothing.
+ */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)
@@ -287,7 +286,7 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
 
 /**
  * Makes a close quick without cutting off responses. Event streams never end by themselves, so they are cut; clients
- * resume by cursor. Open requests are completed, then their connections closed: keep-alive would delay the close.
+ * resume by cursor. Other requests complete, then their connections close, because keep-alive would delay the close.
  */
 function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
@@ -320,7 +319,7 @@ async function healthEndpoints(
   const role = options.engineName === undefined ? {} : { engine: options.engineName, leads: true }
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))
-  // Supervisors kill a service that does not answer in time, so this does not wait for the disk.
+  // Supervisors kill a service that does not respond in time, so this does not wait for the disk.
   app.get('/health/live', (_request, reply) => send(reply, { ...health.now(), ...role }, 'live'))
 
   async function sendReady(reply: FastifyReply): Promise<FastifyReply> {

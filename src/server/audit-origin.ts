@@ -12,11 +12,11 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
-/** Request ids are no secret: being unique is enough, and random bytes cost more than a job. */
+/** Request ids are not secret, so being unique is enough. Random bytes would cost more than a job. */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
-/** For Fastify, as `request.id`: the client's own, if it is a plain one; else one of ours. */
+/** For Fastify, as `request.id`: the client's own if it is a simple one, else one of ours. */
 export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[REQUEST_ID_HEADER]
   return typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
@@ -24,10 +24,9 @@ export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): st
     : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
 }
 
-/** Hexadecimal digits of the id of a session: enough to tell sessions apart. */
+/** Hexadecimal digits of a session id: enough to tell sessions apart. */
 export const SESSION_DIGITS = 12
 
-/** Where a request comes from, for the audit log. */
 export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {
   const { caller } = request
   const address = addressOf(request)
@@ -46,18 +45,18 @@ export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
 })
 
 /** Returns the id of the request in the audit log as a header. */
-export function tellRequestId(request: FastifyRequest, reply: FastifyReply): void {
+export function sendRequestId(request: FastifyRequest, reply: FastifyReply): void {
   reply.header(REQUEST_ID_HEADER, request.id)
 }
 
 const claimedNames = new WeakMap<IncomingMessage, string>()
 
-/** The user that a proxy named and that was refused, for the audit log. */
+/** Records the user that a proxy named and that was refused, for the audit log. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
 /**
- * Performs a change to users that an identity provider or a proxy asks for, with an audit entry if something changes.
- * The handler of the request records failures.
+ * Performs a change to users that an identity provider or a proxy requests. Adds an audit entry only if something
+ * changes. The request's handler records failures.
  */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
@@ -71,7 +70,7 @@ export const recordVouching = <T>(
     work
   )
 
-/** Browsers send the origin of a page with what it writes; the desktop app sends its header to another engine. */
+/** Browsers send the page's origin with their writes. The desktop app sends its own header to another engine. */
 export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
   caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined
 
@@ -81,12 +80,12 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** The caller has tried something that its credentials do not allow. */
+/** The caller tried something that its credentials do not allow. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /**
  * Records refusals before or outside of an operation: a wrong password or token, a missing permission. A request
- * without any credentials is not recorded: it has not tried anything.
+ * without any credentials tried nothing and is not recorded.
  */
 export async function recordRefusal(
   audit: Pick<Audit, 'refuse'>,

@@ -6,23 +6,23 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
 export interface CertificatePaths {
-  /** PEM: the certificate, then those between it and its authority. */
+  /** PEM: the certificate, then the intermediate certificates. */
   certificate: string
   /** PEM, without a passphrase. */
   key: string
-  /** PEM: clients must show a certificate that one of these has signed. */
+  /** PEM: clients must present a certificate signed by one of these. */
   clientAuthority?: string | null
 }
 
 interface Parts {
   clock: Clock
   logger: Logger
-  /** Replaces the files before they expire, if that is up to the service. */
+  /** Renews the files before they expire, if the service manages them. */
   renew?: () => Promise<void>
 }
 
-/** How often the files are checked: they are renewed one after the other. */
-const LOOK_EVERY_MS = 10_000
+/** How often the files are checked. A renewal replaces them one after the other. */
+const CHECK_EVERY_MS = 10_000
 
 /** TLS 1.2 with forward secrecy and authenticated encryption, or 1.3: what Mozilla calls "intermediate". */
 const MODERN = {
@@ -42,8 +42,8 @@ interface Pair {
 }
 
 /**
- * The certificate of the service and its key, read again when the files change. What cannot be used is logged, and the
- * former pair stays: a renewal that failed must not end a service that runs.
+ * The service's certificate and key, read again when the files change. An unusable pair is logged, and the former one
+ * stays: a failed renewal must not stop a running service.
  */
 export class CertificateFiles {
   readonly #paths: CertificatePaths
@@ -58,7 +58,7 @@ export class CertificateFiles {
     this.#paths = paths
     this.#parts = parts
     this.#pair = pair
-    this.#timer = parts.clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
+    this.#timer = parts.clock.setTimer(CHECK_EVERY_MS, () => void this.#check())
   }
 
   /** Rejects with CERTIFICATE_UNUSABLE. */
@@ -66,13 +66,12 @@ export class CertificateFiles {
     return new CertificateFiles(paths, parts, await readPair(paths))
   }
 
-  /** For a server. */
   get context(): SecureContextOptions {
     const { certificate, key, clientAuthority } = this.#pair
     return { ...MODERN, cert: certificate, key, ...(clientAuthority !== null && { ca: clientAuthority }) }
   }
 
-  /** The service's own certificate, without those above it. */
+  /** The service's own certificate, without intermediate ones. */
   get own(): string {
     return certificatesIn(this.#pair.certificate)[0]!
   }
@@ -81,12 +80,12 @@ export class CertificateFiles {
     return new X509Certificate(this.own).validToDate.getTime()
   }
 
-  /** Whether clients must show a certificate of the named authority to connect. */
+  /** Whether clients need a certificate to connect. */
   get asksClients(): boolean {
     return this.#pair.clientAuthority !== null
   }
 
-  /** Calls it now and after each change. */
+  /** Calls `user` now and after each change. */
   use(user: (files: CertificateFiles) => void): void {
     this.#users.add(user)
     user(this)
@@ -97,7 +96,7 @@ export class CertificateFiles {
     this.#timer.cancel()
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { clock, logger, renew } = this.#parts
     try {
       await renew?.()
@@ -115,7 +114,7 @@ export class CertificateFiles {
       if (message !== this.#problem) logger.error({}, `${message} The former certificate stays in use.`)
       this.#problem = message
     }
-    if (!this.#isStopped) this.#timer = clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
+    if (!this.#isStopped) this.#timer = clock.setTimer(CHECK_EVERY_MS, () => void this.#check())
   }
 }
 

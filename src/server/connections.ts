@@ -11,7 +11,6 @@ import {
   REQUEST_LIMIT_MS
 } from './limits.ts'
 
-/** A server of HTTP/1.1, or of HTTP/2 as well. */
 export interface ClosableServer extends Server {
   closeIdleConnections(): void
   closeAllConnections(): void
@@ -26,14 +25,14 @@ export const TIME_LIMITS = {
 } satisfies ServerOptions
 
 /**
- * Limits connections in all and per address. If there are too many, the oldest one that has not sent valid credentials
- * is closed: a client that opens thousands only closes its own.
+ * Limits connections in total and per address. If there are too many, the oldest one without valid credentials is
+ * closed, so a client that opens thousands closes only its own.
  */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #unlimited: AddressList
   readonly #open = new Map<Socket, { client: string; peer: string }>()
-  /** With TLS, requests come from a socket of its own above the one that was opened: both have the same peer. */
+  /** With TLS, requests come from a second socket above the opened one. Both have the same peer. */
   readonly #byPeer = new Map<string, Socket>()
   /** Connections that have not sent valid credentials, oldest first. */
   readonly #strangers = new Set<Socket>()
@@ -48,7 +47,7 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#add(socket))
   }
 
-  /** The connection has sent valid credentials. */
+  /** Call when the connection has sent valid credentials. */
   trust(given: Socket): void {
     const socket = this.#open.has(given) ? given : this.#byPeer.get(peerOf(given))
     if (socket === undefined || !this.#strangers.delete(socket)) return
@@ -81,7 +80,7 @@ export class Connections {
   #drop(strangers: Set<Socket>): boolean {
     const oldest = strangers.values().next().value
     if (oldest === undefined) return false
-    // At once: `close` comes later, and until then it would count.
+    // Remove it now: the `close` event comes later, and until then it would count.
     this.#remove(oldest)
     oldest.destroy()
     return true
@@ -101,12 +100,11 @@ export class Connections {
   }
 }
 
-/** It came over TLS to this process itself. */
+/** Whether this process itself terminates TLS for the request. */
 export const isEncrypted = ({ socket }: IncomingMessage): boolean => (socket as Partial<TLSSocket>).encrypted === true
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-/** Opens the connections of all sockets of a service. */
 export function openConnections(options: {
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined
@@ -123,7 +121,7 @@ function openFilesLimit(): number {
     const limits = readFileSync('/proc/self/limits', 'utf8')
     return Number(/^Max open files +\S+ +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
   } catch {
-    // Only Linux tells.
+    // Only Linux has this file.
     return Number.POSITIVE_INFINITY
   }
 }

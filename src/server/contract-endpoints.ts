@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
-import { parseJsonBody } from './api/json-body.ts'
+import { acceptOnlyJson } from './api/json-body.ts'
 import type { RequestedOperation } from './api/requested-operations.ts'
 import { crawlEndpoints } from './api/crawl-endpoints.ts'
 import { requirePermission } from '../engine/access/principal.ts'
 import { principalOf } from './auth/authenticator.ts'
 import { BY_OPERATION } from './auth/route-permissions.ts'
 import type { EndpointLimits } from './auth/endpoint-limits.ts'
-import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
+import type { HandlerOf, ContractHandlers } from './contract-handlers.ts'
 import { parseContractForms } from './forms/receive-form.ts'
 import { MAX_TEXT_BYTES } from './limits.ts'
 import { apiPageEndpoint } from './openapi/page.ts'
@@ -24,26 +24,26 @@ declare module 'fastify' {
 interface ContractEndpointsOptions {
   incoming: Engine['incoming']
   limits: EndpointLimits
-  /** A request that comes before they are loaded waits for them. */
+  /** Requests that come before the handlers are loaded wait for them. */
   handlers: () => Promise<ContractHandlers>
 }
 
-/** Each call of a batch costs a request, so that it is charged once its body was read. */
+/** Each call of a batch counts as a request, so the batch is charged when its body was read. */
 const JSON_RPC = '/api/v1/jsonrpc'
 const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.url === JSON_RPC
 
 /**
  * The contract over HTTP: `/api/rpc` for our own clients; for all others REST at `/api/v1`, with additional features
- * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. Here are the
- * routes and what their bodies may be; what knows the operations is loaded later (contract-handlers.ts).
+ * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. This file has
+ * the routes and parses their bodies; contract-handlers.ts, which knows the operations, is loaded later.
  */
 export async function contractEndpoints(app: FastifyInstance, options: ContractEndpointsOptions): Promise<void> {
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Before the body is read: parsing or storing one that is refused afterwards, or not readable, is work too.
+  // Before the body is read, because parsing or storing a body that is refused later costs work.
   app.addHook('onRequest', async (request, reply) => {
-    // A URL takes `/projects/shop/versions/..` for the project, which a DELETE would then remove.
+    // URL parsing turns `/projects/shop/versions/..` into the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {
       throw new ScrapdeckError('BAD_INPUT', 'A path of the API cannot have a part that is "." or "..".')
     }
@@ -60,11 +60,11 @@ export async function contractEndpoints(app: FastifyInstance, options: ContractE
   app.addHook('preHandler', async (request, reply) => {
     if (isJsonRpc(request)) await limits.chargeApi(request, reply, costOfCalls(request.body))
   })
-  const answerOf: AnswerOf = (name) => async (request, reply) => (await handlers())[name](request, reply)
-  app.all('/api/rpc/*', BY_OPERATION, answerOf('serveRpc'))
+  const handlerOf: HandlerOf = (name) => async (request, reply) => (await handlers())[name](request, reply)
+  app.all('/api/rpc/*', BY_OPERATION, handlerOf('serveRpc'))
   app.post(JSON_RPC, {
     ...BY_OPERATION,
-    handler: answerOf('serveJsonRpc'),
+    handler: handlerOf('serveJsonRpc'),
     errorHandler(error, request, reply) {
       const answer = answerToUnusableBody(error)
       if (answer === null) throw error
@@ -74,17 +74,16 @@ export async function contractEndpoints(app: FastifyInstance, options: ContractE
       else charging.then(send, (refused: unknown) => void reply.send(refused))
     }
   })
-  app.get('/api/v1/jobs/:id/logs', BY_OPERATION, answerOf('serveLogOfJob'))
-  app.post('/api/v1/logs/zip', BY_OPERATION, answerOf('serveLogZip'))
-  app.get('/api/v1/jobs/:id/items/export', BY_OPERATION, answerOf('serveItemsExport'))
-  app.get('/api/v1/schedules/:id/logs', BY_OPERATION, answerOf('serveLogOfSchedule'))
-  crawlEndpoints(app, answerOf)
-  app.all('/api/v1/*', BY_OPERATION, answerOf('serveRest'))
+  app.get('/api/v1/jobs/:id/logs', BY_OPERATION, handlerOf('serveLogOfJob'))
+  app.post('/api/v1/logs/zip', BY_OPERATION, handlerOf('serveLogZip'))
+  app.get('/api/v1/jobs/:id/items/export', BY_OPERATION, handlerOf('serveItemsExport'))
+  app.get('/api/v1/schedules/:id/logs', BY_OPERATION, handlerOf('serveLogOfSchedule'))
+  crawlEndpoints(app, handlerOf)
+  app.all('/api/v1/*', BY_OPERATION, handlerOf('serveRest'))
   let description: Promise<OpenAPI.Document> | null = null
   await apiPageEndpoint(app, { describe: () => (description ??= describe()) })
 }
 
-/** Loaded with the first request for it. */
 async function describe(): Promise<OpenAPI.Document> {
   const { describeApi } = await import('./openapi/describe.ts')
   return describeApi()
@@ -95,11 +94,6 @@ async function describe(): Promise<OpenAPI.Document> {
  * parsed here, within Fastify's limits; oRPC uses the result in `request.body`.
  */
 function parseOnlyJsonAndForms(app: FastifyInstance, incoming: ContractEndpointsOptions['incoming']): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string', bodyLimit: MAX_TEXT_BYTES },
-    (_request: FastifyRequest, body: string) => parseJsonBody(body)
-  )
+  acceptOnlyJson(app, MAX_TEXT_BYTES)
   parseContractForms(app, incoming)
 }

@@ -11,7 +11,7 @@ import type { AuditDoor } from '../shared/contract/index.ts'
 import { readSwitch } from '../shared/ini.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
-import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
+import { inSchedulerFormat, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
 import {
   API_EVENTS,
@@ -27,7 +27,7 @@ import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { type RequestedOperation, RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
-import { isFromApp, originOf, tellRequestId } from './audit-origin.ts'
+import { isFromApp, originOf, sendRequestId } from './audit-origin.ts'
 import { principalOf } from './auth/authenticator.ts'
 import { JsonSchemaCoercer } from '@orpc/json-schema'
 import type { JSONSchema } from '@orpc/openapi'
@@ -37,7 +37,7 @@ import type { z } from 'zod'
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
 
-/** What the HTTP layer knows about a request, in addition to what the engine gets. */
+/** What the HTTP layer adds to the engine's context. */
 interface HandlerContext extends RouterContext {
   callerId?: string
   /** Metadata of the requested operation; absent: the contract has none for this request. */
@@ -59,8 +59,8 @@ export interface HandlersOptions {
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-/** The handler of a route, by its name in ContractHandlers: it is there once they are loaded. */
-export type AnswerOf = (
+/** Returns a route handler by its name in ContractHandlers, which are loaded later. */
+export type HandlerOf = (
   name: {
     [Name in keyof ContractHandlers]: ContractHandlers[Name] extends RouteHandler ? Name : never
   }[keyof ContractHandlers]
@@ -73,7 +73,7 @@ const KEEP_ALIVE_MS = 15_000
 
 /**
  * Handles the requests of contract-endpoints.ts. Only this file loads oRPC's handlers and the schemas of all
- * operations: no other endpoint needs them, and they are a fifth of the service's start.
+ * operations, which no other endpoint needs and which are a fifth of the service's start.
  */
 export class ContractHandlers {
   readonly #router: EngineRouter
@@ -87,7 +87,7 @@ export class ContractHandlers {
     const router: AnyRouter = engineRouter
     this.#router = engineRouter
     this.#options = options
-    // A function: the handlers' plugins modify the arrays they are given.
+    // A function, because the handlers' plugins modify the arrays that they get.
     const common = (): RPCHandlerOptions<HandlerContext> => ({
       clientInterceptors: [
         createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
@@ -105,7 +105,7 @@ export class ContractHandlers {
     this.#rest = new OpenAPIHandler<HandlerContext>(router, {
       ...ofRest,
       clientInterceptors: [...ofRest.clientInterceptors!, readRestInput],
-      rootInterceptors: [takeFlags, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest]
+      rootInterceptors: [mergeFlags, createOnceInterceptor(engine), pickPartsOfAnswer, useSchedulerNames, keepRequest]
     })
     this.#operations = new RequestedOperations(router)
   }
@@ -134,12 +134,12 @@ export class ContractHandlers {
     checkQuery(queryOf(request), [], 'jsonrpc')
     const key = request.headers['idempotency-key']
     const routerContext = this.#contextOf('api', request, 'jsonrpc')
-    tellRequestId(request, reply)
+    sendRequestId(request, reply)
     const perform = async (onceKey: string | null) => {
       const context = onceKey === null ? routerContext : { ...routerContext, onceKey }
       const answers = await answerJsonRpc(body, { router: this.#router, context, logger })
       const response: KeyedResponse = { status: answers === null ? 204 : 200, headers: {}, body: answers ?? undefined }
-      // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
+      // Completed calls of a batch cannot be undone, so the key is free again only if every call failed.
       return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
     }
     const asked = { key, credential: credentialOf(request), method, path: url, body, repeatableForMs: 0 }
@@ -185,7 +185,7 @@ export class ContractHandlers {
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
       site: this.#options.siteOf(request),
-      // Without either, the proxy in front vouches for the user that is logged in there.
+      // Without either, the request comes from a page behind the proxy that vouches for its user.
       isFromPage: request.caller.kind === 'session' || request.headers.authorization === undefined
     }
   }
@@ -199,7 +199,7 @@ export class ContractHandlers {
   ): Promise<FastifyReply> {
     reply.header('cache-control', 'no-store')
     const { operation } = request
-    if (operation?.writes === true) tellRequestId(request, reply)
+    if (operation?.writes === true) sendRequestId(request, reply)
     const context = { ...this.#contextOf(source, request), callerId: credentialOf(request), operation }
     const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
     if (!matched)
@@ -218,14 +218,14 @@ function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-/** The key of earlier responses that this request may get: not those for more rights. */
+/** A caller gets an earlier response only with the same credential and the same rights. */
 const credentialOf = (request: FastifyRequest): string =>
   `${request.caller.id} ${keyOfRights(principalOf(request).rights)}`
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['rootInterceptors']>[number]
 
 /** Flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
-const takeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
+const mergeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
   const names = context.operation?.alsoInQuery ?? []
   const inBody = names.length === 0 ? undefined : ((await request.body()) as Record<string, unknown> | undefined)
   const saidOf = (name: string) =>
@@ -235,13 +235,13 @@ const takeFlags: RootInterceptor = async ({ request, context, prefix, next }) =>
   const body = { ...inBody }
   for (const name of said) {
     const flags = saidOf(name).map((flag) => (typeof flag === 'object' ? flag : (readSwitch(`${flag}`) ?? flag)))
-    // What is neither on nor off is refused with the rest of the body.
+    // A value that is neither on nor off is refused with the rest of the body.
     body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }
   return next({ context, prefix, request: { ...request, body: async () => body } })
 }
 
-/** Requests with an Idempotency-Key are performed once per key (api/once.ts). */
+/** Performs requests with an Idempotency-Key once per key (api/once.ts). */
 function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
@@ -251,7 +251,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     const body = await request.body()
     const path = `${url.pathname}${url.search}`
     const repeatableForMs = operation.repeatableForMs?.(body, engine) ?? 0
-    // A stream, or no response, goes to this client directly.
+    // This client gets its own result directly: it may be a stream, or no response.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
       engine,
@@ -284,12 +284,12 @@ const pickPartsOfAnswer: RootInterceptor = async ({ request, context, prefix, ne
   return { ...result, response: { ...response, body: pickFields(response.body, wanted) } }
 }
 
-/** Outside the API, an order has a job_id in any case: a repeated one is followed by its schedule's. */
-const nameAsScheduler: RootInterceptor = async ({ prefix, next }) => {
+/** Outside the API, every order has a job_id; for a repeated order it is the schedule's id. */
+const useSchedulerNames: RootInterceptor = async ({ prefix, next }) => {
   const result = await next()
   const { response } = result
   if (prefix !== undefined || response === undefined || response.status >= 300) return result
-  return { ...result, response: { ...response, body: asSchedulerSays(response.body) } }
+  return { ...result, response: { ...response, body: inSchedulerFormat(response.body) } }
 }
 
 const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>
@@ -299,7 +299,7 @@ type CallInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['clientInte
 
 const readInSlices: CallInterceptor = async (options) => options.next({ ...options, ...(await readLongLists(options)) })
 
-/** The first point where the operation is known and nothing has been done yet: unknown parts are refused. */
+/** Refuses unknown parts. This is the first point where the operation is known and nothing has been done yet. */
 const readRestInput: CallInterceptor = async (options) => {
   const { context, procedure, path } = options
   if (context.fields !== undefined) checkFields(context.fields, procedure)
@@ -320,7 +320,7 @@ const converter = new ZodToJsonSchemaConverter()
 const coercer = new JsonSchemaCoercer()
 const schemas = new WeakMap<object, Exclude<JSONSchema, boolean>>()
 
-/** For queries, forms and paths, where everything is text: `limit=5`. JSON is treated alike. */
+/** For queries, forms and paths, where everything is text: `limit=5`. JSON bodies are coerced alike. */
 function coerceFor(procedure: AnyProcedure): Coerce {
   const { inputSchema } = procedure['~orpc']
   if (inputSchema === undefined) return (value) => value

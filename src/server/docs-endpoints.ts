@@ -9,7 +9,7 @@ import { PAGE_STYLE, sendHtml } from './page.ts'
 const PAGE_NAME = /^[a-z0-9-]{1,100}$/
 const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 
-/** Loaded for the first page: few starts are followed by reading the documentation. */
+/** Loaded with the first page, because few users read the documentation after a start. */
 const markdown = () => import('./markdown.ts')
 
 /** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */

@@ -6,7 +6,6 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type ClosableServer, type Connections, TIME_LIMITS } from './connections.ts'
 import { createRedirectServer } from './https-redirect.ts'
 
-/** Handles the requests of a service. */
 export interface RequestHandler {
   handle: RequestListener
   /** On the Unix socket: file permissions decide who can connect, and no web page can. */
@@ -18,16 +17,15 @@ export interface Front {
   /** 0: there is no TCP. */
   port: number
   /**
-   * `http://127.0.0.1:6800`, or `https:`: address for programs and browsers on this machine; `unix:PATH` if there is no
-   * TCP.
+   * For programs and browsers on this machine: `http://127.0.0.1:6800`, or `https:`; `unix:PATH` if there is no TCP.
    */
   address: string
-  /** Where plain HTTP is redirected; null: nowhere. */
+  /** The port that redirects plain HTTP; null: none. */
   redirectPort: number | null
   handleWith(handler: RequestHandler): void
-  /** Some TCP requests always have this handler; `handleWith` does not change it. */
+  /** Sets a handler for some TCP requests, which takes precedence over `handleWith`. */
   handleBefore(isFor: (request: IncomingMessage) => boolean, handle: RequestListener): void
-  /** Accepts no more connections, and resolves when those that are open have been answered. */
+  /** Accepts no more connections, and resolves when open requests have been answered. */
   close(): Promise<void>
   closeAllConnections(): void
 }
@@ -38,14 +36,14 @@ export interface FrontOptions {
   port: number | null
   /** Also listens on this Unix socket, open to its user and group. */
   unixSocketPath?: string | null
-  /** TCP speaks TLS only. The socket needs none. */
+  /** TCP speaks only TLS; the socket needs none. */
   certificate?: CertificateFiles | null | undefined
-  /** With a certificate: plain HTTP on this port leads to HTTPS. 0: any free port. */
+  /** With a certificate, plain HTTP on this port redirects to HTTPS. 0: any free port. */
   redirectPort?: number | null | undefined
   allowedHosts: string[]
 }
 
-/** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
+/** Rejects, with all sockets closed again, if one is not available. */
 export async function openFront(
   options: FrontOptions,
   first: RequestHandler,
@@ -126,7 +124,9 @@ function listenOn(server: ClosableServer, where: { host: string; port: number })
   })
 }
 
-/** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
+/**
+ * `localhost` can be an IPv4 and an IPv6 address, and Node listens on the first. Skips an address that cannot be used.
+ */
 async function listenOnOtherAddresses(
   { address: first, port }: Pick<AddressInfo, 'address' | 'port'>,
   openServer: () => ClosableServer
@@ -138,7 +138,7 @@ async function listenOnOtherAddresses(
 
 /**
  * Open to its user and group (660), like Scrapyd's. A socket without a listener was left by a killed server and is
- * replaced. Anything else in its place is not ours to remove.
+ * replaced. Anything else at the path is not ours to remove.
  */
 async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)

@@ -5,13 +5,13 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type ClosableServer, TIME_LIMITS } from './connections.ts'
 import { KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
-/** Requests of one connection at a time. Beyond a burst, Node itself ends a connection that resets its requests. */
+/** Concurrent requests per connection. Node itself ends a connection that resets too many requests. */
 const STREAMS_MAX = 100
-/** As much as Node takes of HTTP/1.1. */
+/** The same limit as Node's for HTTP/1.1. */
 const HEADERS_MAX_BYTES = 16_384
 
 /** Speaks TLS with HTTP/2 for clients that offer it, and HTTP/1.1 for all others. */
-export function createTlsServer(certificate: CertificateFiles, answer: RequestListener): ClosableServer {
+export function createTlsServer(certificate: CertificateFiles, handle: RequestListener): ClosableServer {
   const { asksClients } = certificate
   const sockets = new Set<Socket>()
   const sessions = new Set<ServerHttp2Session>()
@@ -25,7 +25,7 @@ export function createTlsServer(certificate: CertificateFiles, answer: RequestLi
     },
     (request, response) => {
       if (request.httpVersionMajor === 2) prepare(request)
-      answer(request as never, response as never)
+      handle(request as never, response as never)
     }
   )
   server.on('connection', (socket: Socket) => {
@@ -37,9 +37,9 @@ export function createTlsServer(certificate: CertificateFiles, answer: RequestLi
     session.once('close', () => sessions.delete(session))
     closeWhenIdle(session)
   })
-  // A session fails as a connection does: there is no peer left to notify.
+  // A failed session has no peer left to notify.
   server.on('sessionError', () => {})
-  // Connections that are open keep the certificate that they began with.
+  // Open connections keep the certificate that they began with.
   certificate.use(({ context }) => server.setSecureContext(context))
   const closeIdleHttp1 = (server as unknown as ClosableServer).closeIdleConnections.bind(server)
   return Object.assign(server, {
@@ -53,11 +53,11 @@ export function createTlsServer(certificate: CertificateFiles, answer: RequestLi
   })
 }
 
-/** As HTTP/1.1 would have brought it: with a host, a header that tells of its body, and a limit of time for it. */
+/** Makes the request look like HTTP/1.1: with a host, a header that announces its body, and a time limit for it. */
 function prepare(request: Http2ServerRequest): void {
   if (request.authority !== undefined) request.headers.host = request.authority
   if (request.stream.endAfterHeaders) return
-  // Otherwise Fastify would not read it: over HTTP/2, no header needs to tell of a body.
+  // Without this header, which HTTP/2 does not need, Fastify would not read the body.
   request.headers['transfer-encoding'] ??= 'chunked'
   const limit = setTimeout(() => request.complete || request.stream.destroy(), REQUEST_LIMIT_MS)
   request.stream.once('close', () => clearTimeout(limit))

@@ -5,7 +5,7 @@ import { hasSeveralHosts } from './auth/request-rule.ts'
 
 export interface RedirectOptions {
   bindAddress: string
-  /** Where it listens itself; a function, as with port 0. */
+  /** The port of this server; a function, because port 0 is resolved later. */
   port: () => number
   httpsPort: () => number
   allowedHosts: readonly string[]
@@ -18,9 +18,9 @@ interface Answer {
 }
 
 /**
- * Redirects plain HTTP to the same resource under HTTPS. The target is always a name of this service, so this is no
- * open redirect. Requests that carry more than a question are refused, not redirected: a client that followed would
- * not notice that its password has travelled unencrypted. Pure.
+ * Redirects plain HTTP to the same resource under HTTPS. The target is always a name of this service, so this is not an
+ * open redirect. Only GET and HEAD are redirected: otherwise a client would not notice that it sent its password
+ * unencrypted. Pure.
  */
 export function createRedirect(
   options: RedirectOptions

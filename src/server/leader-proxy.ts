@@ -12,12 +12,12 @@ import { addressOf, plainAddress, AddressList } from './auth/client-address.ts'
 import { createHostRule } from './auth/host-rule.ts'
 import { isFromPeer, peerHeaderOf, recognizePeer } from './auth/peer-requests.ts'
 import { requireOurHost } from './auth/request-rule.ts'
-import { createErrorAnswer } from './error-answer.ts'
+import { createErrorHandler } from './error-handler.ts'
 import type { RequestHandler } from './front.ts'
 
 /** How long a request waits for a new leader before it is refused with NO_LEADER. */
 const LEADER_WAIT_MS = 900
-/** A leader that stands still accepts connections and never answers; a new one leads long before this. */
+/** A stalled leader accepts connections but never responds; a new one leads long before this. */
 const CONNECT_LIMIT_MS = 2_000
 /** Connections to the leader: requests and event streams of all clients of this engine. */
 const CONNECTIONS_MAX = 1_000
@@ -33,14 +33,14 @@ export interface LeaderProxyOptions {
   /** The certificate of this engine; null: it speaks plain HTTP. */
   certificate: EngineCertificate | null
   trustedProxies: readonly string[]
-  /** Proxies that may say who a client is. */
+  /** Proxies that may name the user of a request. */
   vouchingProxies: readonly string[]
   logger: Logger
 }
 
 /**
- * What an engine answers while another one leads: it forwards everything but questions about its own health. The leader
- * authenticates the client and charges its limits, as if it had come directly.
+ * Handles requests while another engine leads: it forwards everything except checks of its own health. The leader
+ * authenticates the client and charges its limits, as if the request had come directly.
  */
 export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
@@ -52,19 +52,19 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
     bodyLimit: Number.MAX_SAFE_INTEGER
   })
   fastify.removeAllContentTypeParsers()
-  // Nothing is read here: the leader knows what is too long.
+  // Bodies are not read here; the leader enforces their limits.
   fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
   const connections = new LeaderConnections(membership, options.certificate)
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
-  fastify.setErrorHandler(createErrorAnswer({ logger }))
+  fastify.setErrorHandler(createErrorHandler({ logger }))
   const fromSocket = new WeakSet<object>()
   fastify.addHook('onRequest', async (request, reply) => {
     recognizePeer(request.raw, membership.secret)
-    // Another follower believes that this engine still leads. It learns better within a moment, and so does its client.
+    // The other engine still takes this one for the leader. It and its client retry in a moment.
     if (isFromPeer(request.raw)) throw noLeader(reply)
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })
-  answerHealth(fastify, membership)
+  serveHealth(fastify, membership)
   const vouching = new AddressList(options.vouchingProxies)
   fastify.all('/*', (request, reply) => forward(request, reply, { membership, vouching }))
   const ready = fastify.ready()
@@ -81,7 +81,7 @@ export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler &
   }
 }
 
-/** Requests that a former leader never answered end when another one leads. */
+/** Requests to a former leader are aborted when another engine leads. */
 class LeaderConnections {
   readonly #membership: Pick<Membership, 'leaderAddress' | 'leaderCertificate'>
   readonly #own: EngineCertificate | null
@@ -93,13 +93,13 @@ class LeaderConnections {
     this.#own = own
   }
 
-  /** As of undici's Dispatcher. */
+  /** Implements undici's Dispatcher. */
   request(...args: Parameters<Agent['request']>): ReturnType<Agent['request']> {
     const address = this.#membership.leaderAddress()
     const certificate = this.#membership.leaderCertificate()
     const isOther = address !== this.#leader?.address
     if (this.#agent === null || (address !== null && (isOther || certificate !== this.#leader?.certificate))) {
-      // What is under way with the same leader goes on when its certificate was renewed.
+      // If only the leader's certificate was renewed, requests in progress continue.
       if (isOther) this.end()
       else void this.#agent?.close()
       this.#leader = { address, certificate }
@@ -111,7 +111,7 @@ class LeaderConnections {
       this.#agent = new Agent({
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // A request has a connection to itself, and the built service has no HTTP/2 (service.vite.config.ts).
+        // Each request has its own connection, and the built service has no HTTP/2 (service.vite.config.ts).
         allowH2: false,
         connect,
         bodyTimeout: 0,
@@ -127,11 +127,11 @@ class LeaderConnections {
   }
 }
 
-function answerHealth(fastify: FastifyInstance, membership: LeaderProxyOptions['membership']): void {
+function serveHealth(fastify: FastifyInstance, membership: LeaderProxyOptions['membership']): void {
   fastify.get('/health/live', async (_request, reply) =>
     reply.headers(SAFE_HEADERS).send({ status: 'ok', live: true, engine: membership.name, leads: false })
   )
-  const answerReady = async (_request: FastifyRequest, reply: FastifyReply) => {
+  const sendReady = async (_request: FastifyRequest, reply: FastifyReply) => {
     const ready = membership.isConnected() && (await findLeader(membership)) !== null
     const status = ready ? 'ok' : 'unavailable'
     const body = { status, live: true, ready, engine: membership.name, leads: false }
@@ -140,11 +140,10 @@ function answerHealth(fastify: FastifyInstance, membership: LeaderProxyOptions['
       .headers(SAFE_HEADERS)
       .send(body)
   }
-  fastify.get('/health', answerReady)
-  fastify.get('/health/ready', answerReady)
+  fastify.get('/health', sendReady)
+  fastify.get('/health/ready', sendReady)
 }
 
-/** Waits for one, if there is none. */
 async function findLeader(membership: LeaderProxyOptions['membership']): Promise<string | null> {
   const giveUp = AbortSignal.timeout(LEADER_WAIT_MS)
   while (membership.leaderAddress() === null && !giveUp.aborted) await membership.change(LEADER_WAIT_MS)
@@ -161,14 +160,16 @@ async function forward(
   const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
   const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
   return reply.from(addressAt(leader, request.raw.url ?? '/'), {
-    // No retry: the former leader may have begun.
+    // No retry: the former leader may have begun to process the request.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
     onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))
   })
 }
 
-/** A request line may name another host (`//other/`, `http://other/`), which would get the secret and the cookies. */
+/**
+ * A request line may name another host (`//other/`, `http://other/`), which would receive the secret and the cookies.
+ */
 function addressAt(leader: string, asked: string): string {
   const path = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return `${new URL(leader).origin}${path.startsWith('/') ? '' : '/'}${path}`

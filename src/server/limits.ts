@@ -1,17 +1,17 @@
 /** An egg of 200 MB plus the form around it. Also the limit for a percent-encoded egg as sent. */
 export const MAX_UPLOAD_BYTES = 210 * 1024 * 1024
 
-/** For JSON requests: room for ten thousand job ids several times over. For forms likewise, and beside an egg. */
+/** For JSON requests: several times the size of ten thousand job ids. The same for forms, without their egg. */
 export const MAX_TEXT_BYTES = 4 * 1024 * 1024
 
-/** What a pulling node sends: its lists, and a part of a file (nodes/pulling/messages.ts). */
+/** For messages of a pulling node: its lists, and a part of a file (nodes/pulling/messages.ts). */
 export const NODE_MESSAGE_BYTES = 8 * 1024 * 1024
 export const NODE_DATA_BYTES = 1024 * 1024
 
-/** Limit for a whole request: an egg of 200 MB at 2 Mbit/s. Without it, anybody could hold connections forever. */
+/** For a whole request: an egg of 200 MB at 2 Mbit/s. Without a limit, clients could hold connections forever. */
 export const REQUEST_LIMIT_MS = 15 * 60_000
 
-/** The headers of a request take one packet; a client that needs longer than this is not sending them. */
+/** The headers of a request take one packet; a client that needs longer is not sending them. */
 export const HEADERS_LIMIT_MS = 10_000
 
 /** For the next request on a connection: longer than the minute after which proxies close theirs. */
@@ -27,13 +27,13 @@ export interface RateLimit {
   burst: number
 }
 
-/** The rate limits of the endpoints; null: none. */
+/** null: no limit. */
 export interface RateLimits {
   /** REST, JSON-RPC and the UI's API, for each credential at each address. */
   api: RateLimit | null
   /** Everything else that requires credentials (Scrapyd's endpoints, logs, items, metrics, pages), likewise. */
   endpoints: RateLimit | null
-  /** What is open to all (health, login) and what is rejected for its credentials, for each address. */
+  /** Public endpoints (health, login) and requests with rejected credentials, for each address. */
   open: RateLimit | null
 }
 
@@ -44,8 +44,8 @@ export const perSecond = (requests: number): RateLimit | null =>
   requests === 0 ? null : { requests, windowSeconds: 1, burst: requests * BURST_SECONDS }
 
 /**
- * The API: far more than people and programs need, far less than a loop without pauses sends. Scrapyd has no limit, and
- * its clients poll as fast as they like.
+ * The API's limit is far more than people and programs need, and far less than a loop without pauses sends. Scrapyd has
+ * no limit, and its clients poll as fast as they like.
  */
 export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 

@@ -8,7 +8,7 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { toWireError } from '../shared/wire-errors.ts'
 import { originOf } from './audit-origin.ts'
 import type { Authenticator } from './auth/authenticator.ts'
-import { BegunLogins } from './auth/begun-logins.ts'
+import { PendingLogins } from './auth/pending-logins.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import {
@@ -37,7 +37,7 @@ export interface LoginEndpointsOptions {
   siteOf: (request: FastifyRequest) => PasskeySite | NoPasskeySite
 }
 
-/** The time for a code after the password, for setting up an app, which takes longer, and for a passkey. */
+/** Time for a code after the password, for setting up an app, which takes longer, and for a passkey. */
 const STEP_MS = 10 * 60_000
 const TRIES_MAX = 5
 const COOKIES_MAX = 10
@@ -64,16 +64,16 @@ const Answer = z.object({
   clientExtensionResults: z.record(z.string().max(100), z.unknown()).default({})
 }) satisfies z.ZodType<PasskeyAnswer>
 
-/** `/ui/login` for people: name and password, then a code if the account has one, or a passkey in place of both. */
+/** `/ui/login`: name and password, then a code if the account has one; or a passkey instead of both. */
 export class LoginEndpoints {
   readonly #options: LoginEndpointsOptions
-  readonly #half: BegunLogins<HalfLogin>
-  readonly #asked: BegunLogins<{ challenge: string; site: PasskeySite }>
+  readonly #half: PendingLogins<HalfLogin>
+  readonly #asked: PendingLogins<{ challenge: string; site: PasskeySite }>
 
   constructor(options: LoginEndpointsOptions) {
     this.#options = options
-    this.#half = new BegunLogins(options.clock, STEP_MS)
-    this.#asked = new BegunLogins(options.clock, STEP_MS)
+    this.#half = new PendingLogins(options.clock, STEP_MS)
+    this.#asked = new PendingLogins(options.clock, STEP_MS)
   }
 
   serve(app: FastifyInstance): void {
@@ -98,10 +98,10 @@ export class LoginEndpoints {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     const { authenticator, limits } = this.#options
-    // The gate charged everybody else.
+    // The gate has already charged clients that are not known.
     const isKnown = authenticator.knows(request)
     const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
-      // The plugin or the identity provider cannot check the password, or it is right and no role applies.
+      // The password cannot be checked by the plugin, or it is right but no role applies.
       if (error instanceof ScrapdeckError) return { is: 'refused' as const, error }
       throw error
     })
@@ -140,7 +140,7 @@ export class LoginEndpoints {
     const user = userId!
     let app: HalfLogin['app'] = null
     if (next === 'setUp') {
-      // Otherwise a thief of the password could set up a second factor of his own.
+      // Otherwise someone who stole the password could set up a second factor of their own.
       if (secondFactors.hasPasskey(user)) {
         const problem = 'This Scrapdeck asks everybody for a second factor: log in with your passkey.'
         return this.sendPage(request, reply, { status: 403, problem })
@@ -154,10 +154,10 @@ export class LoginEndpoints {
     return sendStep(reply, half, { step: stepOf(cookie), problem: null, status: 200 })
   }
 
-  /** Guesses end the login after a few, and slow down the account (engine/access/second-factor/codes.ts). */
+  /** A few wrong codes end the login, and slow down the account (engine/access/second-factor/codes.ts). */
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
-    // The cookies of the page that the code was typed into: another page may have added some.
+    // Only the cookie of the page with the form, because another page may have added cookies.
     const cookies = stepCookiesOf(request).filter((cookie) => stepOf(cookie) === step)
     const found = this.#half.find(cookies)
     const principal = found === null ? null : access.findBySession(found.value.userId, found.value.sinceMs)
@@ -172,7 +172,7 @@ export class LoginEndpoints {
     if (half.triesLeft === 0) this.#half.take(cookies)
     try {
       const done = await this.#finishStep(half, code, request)
-      // Another answer to the same page may have been faster.
+      // Another response to the same page may have been faster.
       if (done !== null && (half.triesLeft === 0 || this.#half.take(cookies) !== null)) {
         await limits.chargeLogin(request, reply)
         const { recoveryCodes, ...how } = done
@@ -262,7 +262,6 @@ export class LoginEndpoints {
     }
   }
 
-  /** Completes a login, and redirects to the requested page. */
   async logIn(
     principal: Principal,
     how: { signedInWith: SignedInWith },
@@ -287,7 +286,7 @@ export class LoginEndpoints {
     setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
   }
 
-  /** What ends the sessions of this user may have come since the check. Throws UNAUTHORIZED. */
+  /** The user's sessions may have ended since the check. Throws UNAUTHORIZED. */
   #refuseEnded({ userId, sinceMs }: Pick<Principal, 'userId' | 'sinceMs'>): void {
     if (userId === null || this.#options.access.findBySession(userId, sinceMs) !== null) return
     const text = 'The password, or how you log in, was changed meanwhile.'
@@ -306,7 +305,7 @@ export class LoginEndpoints {
     return sendSmallPage(reply, status, loginPage(page), loginPagePolicy(page))
   }
 
-  /** Guesses are counted by address, over all names. */
+  /** Failures are counted by address, over all names. */
   refuse(claimedName: string, code: string, request: FastifyRequest): Promise<void> {
     const sender = clientOf(addressOf(request))
     const origin = originOf(request, 'login')
@@ -315,7 +314,7 @@ export class LoginEndpoints {
   }
 }
 
-/** Always on this origin: the browser adds the fragment, which no server sees. */
+/** Redirects within this origin. The browser keeps the fragment, which no server sees. */
 const toWantedPage = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 
@@ -342,7 +341,7 @@ function sendSmallPage(reply: FastifyReply, status: number, html: string, policy
 
 const stepCookiesOf = (request: FastifyRequest): string[] => cookiesOf('step', request).slice(0, COOKIES_MAX)
 
-/** Says in the page which cookie it goes with, and nothing about the cookie. */
+/** Identifies the cookie that belongs to a page, without revealing anything about it. */
 const stepOf = (cookie: string): string => hashToken(cookie).slice(0, STEP_DIGITS)
 
 /** null: deletes it. */

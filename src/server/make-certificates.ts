@@ -1,5 +1,4 @@
-// Node reads X.509 but cannot write it. Loaded only when a certificate is made, once a year, by
-// withReflection.
+// Node reads X.509 but cannot write it. Loaded by withReflection only when a certificate is made, once a year.
 import { type KeyObject, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'
@@ -19,7 +18,7 @@ interface Made {
   key: string
 }
 
-/** An authority for servers alone: nothing that it signs can sign others. */
+/** An authority for server certificates only: those cannot sign others. */
 export async function createAuthority({ machine, ...times }: Times & { machine: string }): Promise<Made> {
   const keys = await createKeys()
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -47,7 +47,7 @@ function linkTo(href: string): string | null {
   return /^(https?:\/\/|#)/.test(href) ? href : null
 }
 
-/** The same anchors that GitHub and others generate, so that links in the files work here too. */
+/** The same anchors that GitHub and others generate, so that links in the files also work here. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

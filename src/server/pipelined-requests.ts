@@ -2,11 +2,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import { overHttp2 } from './http2-requests.ts'
 
-/** Requests that wait on one connection for the answer to another. Programs that send ahead rarely exceed 16. */
+/** Requests that wait on one connection for the response to another. Programs that send ahead rarely exceed 16. */
 const WAITING_MAX = 64
 
 interface Connection {
-  /** Its current request is not answered yet. */
   isBusy: boolean
   waiting: { request: IncomingMessage; response: ServerResponse }[]
   /** Too many were waiting: it is closed once they are answered. */
@@ -15,12 +14,12 @@ interface Connection {
 
 /**
  * Handles the requests of each connection one after the other, at most one per turn of the event loop. Node emits all
- * that one packet contains at once, a thousand of them: handled at once, they would keep everybody else waiting.
+ * requests of one packet at once, a thousand of them: handled at once, they would block all other clients.
  */
 export class PipelinedRequests {
   readonly #handle: RequestListener
   readonly #connections = new WeakMap<Socket, Connection>()
-  /** Requests of HTTP/2 that came in one turn with another one. */
+  /** Requests over HTTP/2 that arrived in the same turn as another one. */
   readonly #starting = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }[]>()
 
   constructor(handle: RequestListener) {
@@ -41,7 +40,7 @@ export class PipelinedRequests {
     else refuseMore(connection, socket, response)
   }
 
-  /** Those of HTTP/2 do not wait for each other's answers; how many can be open is limited by its settings. */
+  /** HTTP/2 requests do not wait for each other's responses; settings limit how many can be open. */
   #receiveStream(socket: Socket, request: IncomingMessage, response: ServerResponse): void {
     const starting = this.#starting.get(socket)
     if (starting !== undefined) {
@@ -85,12 +84,12 @@ export class PipelinedRequests {
   }
 }
 
-/** This is sent after the answers to the waiting requests. Nothing after it is read. */
+/** Sends the refusal after the responses to waiting requests, and reads nothing after it. */
 function refuseMore(connection: Connection, socket: Socket, response: ServerResponse): void {
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // After the ticks with which the parser resumes the connection, and before the next packet: Node reads many in one
-  // turn.
+  // Pause after the ticks with which the parser resumes the connection, but before the next packet: Node reads many
+  // packets in one turn.
   queueMicrotask(() => socket.pause())
 }

@@ -2,7 +2,7 @@ const REMEMBERED_MAX = 1000
 /** An IPv6 address with a zone, or the query of a poller. */
 const LONGEST_TEXT = 100
 
-/** Caches the results of `find`, for texts with few distinct values. The result must not be changed. */
+/** Caches the results of `find`, for texts with few distinct values. Callers must not change a result. */
 export function remember<T>(find: (text: string) => T): (text: string) => T {
   const found = new Map<string, T>()
   return (text) => {
@@ -18,5 +18,5 @@ export function remember<T>(find: (text: string) => T): (text: string) => T {
   }
 }
 
-/** A part of a text keeps the whole alive: of an address, a header of 15 KB. */
+/** A substring keeps the whole text in memory: an address, a header of 15 KB. */
 const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string

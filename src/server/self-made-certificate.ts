@@ -26,7 +26,7 @@ export interface SelfMadeOptions {
   logger: Logger
 }
 
-/** Names of the service for its certificate: what clients may write in front of its port. Pure. */
+/** The names in the service's certificate: every host name that clients may use in its address. Pure. */
 export function namesForCertificate(options: {
   bindAddress: string
   allowedHosts: readonly string[]
@@ -48,9 +48,9 @@ export const authorityFile = (dataDirectory: string): string => join(selfMadeDir
 export const selfMadeDirectory = (dataDirectory: string): string => join(dataDirectory, 'tls')
 
 /**
- * Makes what is missing: an authority, and a certificate of it for these names. Renews the certificate before it
- * expires; clients trust the authority, which stays. Returns the file with both the certificate and its key: one file,
- * so that they change together. Rejects with CERTIFICATE_UNUSABLE.
+ * Creates what is missing: an authority, and a certificate signed by it for these names. Renews the certificate before
+ * it expires; the authority, which clients trust, stays. Returns one file with both the certificate and its key, so
+ * that they change together. Rejects with CERTIFICATE_UNUSABLE.
  */
 export async function ensureSelfMade({ directory, names, machine, clock, logger }: SelfMadeOptions): Promise<string> {
   const path = join(directory, 'server.pem')
@@ -63,7 +63,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
     const made = await createAuthority({
       ...{ machine, serialNumber: serialNumber(), fromMs: nowMs - HOUR_MS, untilMs: nowMs + AUTHORITY_DAYS * DAY_MS }
     })
-    // The key first: without it, an authority in its file would be one that can never sign.
+    // The key first: an authority without its key could never sign.
     await replaceFile(join(directory, 'ca-key.pem'), made.key)
     await replaceFile(join(directory, 'ca.pem'), made.certificate)
     authority = { certificate: new X509Certificate(made.certificate), key: createPrivateKey(made.key) }
@@ -73,7 +73,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
       `${isFirst ? 'A certificate authority was made' : 'The authority ends; a new one was made'}: ${next}`
     )
   }
-  if (isGood(await read(path), authority.certificate, names, nowMs)) return path
+  if (isStillValid(await read(path), authority.certificate, names, nowMs)) return path
   const { createServerCertificate } = await withReflection(() => import('./make-certificates.ts'))
   const untilMs = Math.min(nowMs + CERTIFICATE_DAYS * DAY_MS, endOf(authority.certificate))
   const made = await createServerCertificate({
@@ -105,7 +105,12 @@ async function readAuthority(directory: string): Promise<Authority | null> {
 }
 
 /** Whether the certificate in this text is still valid for all names. A damaged one is created again. */
-function isGood(text: string | null, authority: X509Certificate, names: readonly string[], nowMs: number): boolean {
+function isStillValid(
+  text: string | null,
+  authority: X509Certificate,
+  names: readonly string[],
+  nowMs: number
+): boolean {
   try {
     const certificate = new X509Certificate(text ?? '')
     const has = (name: string) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name))
@@ -122,7 +127,7 @@ function isGood(text: string | null, authority: X509Certificate, names: readonly
 
 const endOf = (certificate: X509Certificate): number => Date.parse(certificate.validTo)
 
-/** Positive, as the standard wants it. */
+/** Positive, as X.509 requires. */
 function serialNumber(): string {
   const bytes = randomBytes(16)
   bytes[0] = (bytes[0]! & 0x7f) | 0x40

@@ -4,20 +4,20 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { mayBePlanted } from '../engine/runtime/file-trust.ts'
 import { isAlive, readStartTime } from '../engine/runtime/process-identity.ts'
 
-/** `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP; and the process that listens there. */
+/** `address`: `http://127.0.0.1:6800`, or `unix:PATH` if there is no TCP. `pid`: the process that listens there. */
 interface ServiceFile {
   address: string
   pid: number
   startTime: string
-  /** With `https:`, the one that it shows: names in it may be those of other machines. */
+  /** With `https:`, the certificate that it presents: names in it may be those of other machines. */
   certificate?: string
 }
 
 const pathIn = (dataDirectory: string) => join(dataDirectory, 'service.json')
 
 /**
- * Records in the data directory where its service listens: the only address to which programs on this machine send the
- * password that is kept beside it. Returns what removes the record.
+ * Records in the data directory where its service listens. Programs on this machine send the password, which is stored
+ * beside it, only to this address. Returns a function that removes the record.
  */
 export async function recordService(
   dataDirectory: string,
@@ -42,19 +42,19 @@ export async function recordService(
 
 /**
  * The address of the service that runs with this data directory; null if none does. After a kill the record remains and
- * anybody may listen there, so it counts only while the process that wrote it lives.
+ * another program may listen there, so it counts only while the process that wrote it lives.
  */
 export async function findRunningService(dataDirectory: string): Promise<string | null> {
   return (await findRunning(dataDirectory))?.address ?? null
 }
 
-/** The same, with the certificate by which it is recognized; null: it has none. */
+/** The same, with the certificate that identifies the service; null: it has none. */
 export async function findRunning(
   dataDirectory: string
 ): Promise<{ address: string; certificate: string | null } | null> {
   try {
     const path = pathIn(dataDirectory)
-    // Its writer chooses where passwords are sent.
+    // The writer of this file decides where passwords are sent.
     if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
@@ -68,7 +68,7 @@ export async function findRunning(
   }
 }
 
-/** Checked without zod, for which the command line would wait longer than for the service's answer. */
+/** Checked without zod, because loading zod would take longer than the service's response. */
 function readRecord(text: string): ServiceFile {
   const { address, pid, startTime, certificate } = JSON.parse(text) as Record<string, unknown>
   const isValid = typeof address === 'string' && address !== '' && typeof startTime === 'string'

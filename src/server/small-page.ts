@@ -39,7 +39,7 @@ code { font-family: ui-monospace, monospace; font-size: 12px }
 /** Only this style sheet can take effect on the page. */
 export const SMALL_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
 
-/** A page that needs nothing else, for people without access: the login, and what was refused. `body` is trusted. */
+/** A self-contained page for people without access: the login, and refusals. `body` is trusted. */
 export function smallPage({ title, body }: { title: string; body: string }): string {
   return `<!doctype html>
 <html lang="en">
@@ -58,7 +58,7 @@ ${body}
 `
 }
 
-/** Says what happened and what to do. `link`: where the button leads, a path of ours. All texts are escaped here. */
+/** Says what happened and what to do. `link`: a path of ours for the button. All texts are escaped here. */
 export function sendNotice(
   reply: FastifyReply,
   notice: { title: string; text: string; link?: { href: string; label: string } | undefined }

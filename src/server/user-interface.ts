@@ -62,13 +62,13 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   app.post('/logout', FOR_READERS, async (request, reply) => {
     await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
     const fromProvider = await authenticator.logOut(request)
-    // In place of a renewed one.
+    // The gate may have set a renewed cookie.
     reply.removeHeader('set-cookie')
     setSessionCookie(request, reply, { token: '', maxAgeSeconds: 0 })
     const returnTo = `${publicAddressOf(options, request)}/ui/login`
     const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
     if (elsewhere == null) return reply.redirect('/ui/login', 303)
-    // Not a redirect: the page may not follow one to another host, so it opens this address.
+    // Not a redirect, because the page may not follow one to another host; it opens this address itself.
     return reply.send({ continueAt: elsewhere })
   })
   signInEndpoints(app, options)
@@ -87,7 +87,8 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
     reply.header('content-security-policy', UI_POLICY)
   })
   app.get('/*', FOR_READERS, (request, reply) => sendFile(uiDirectory, request, reply))
-  // Routes are behind `#`, so a path without a file is mistyped. A page in place of a missing asset would hide a bug.
+  // Routes of the UI are fragments, so a path without a file is mistyped. Missing assets stay 404: a page would hide
+  // the bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
     if (isPage) return reply.redirect('/ui/')
@@ -95,7 +96,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   })
 }
 
-/** Only here is what @fastify/static would load at every start needed: its sender of files. */
+/** Loads only the file sender of @fastify/static, which would be loaded whole at every start. */
 async function sendFile(directory: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { default: send } = await import('@fastify/send')
   const path = (request.raw.url ?? '').split('?', 1)[0]!.slice('/ui'.length)
@@ -114,7 +115,7 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
   if (file.type === 'error') return reply.code(file.statusCode).headers(file.headers).send(file.stream)
   // Vite puts a content hash into the names of all files under assets/.
   const isHashed = file.metadata.path.startsWith(join(directory, 'assets') + sep)
-  // A proxy that keeps the file would give the cookie to everybody.
+  // A proxy that caches the file would give the cookie to all users.
   if (isHashed) reply.removeHeader('set-cookie')
   reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
@@ -128,7 +129,7 @@ async function answerLink(
   const { authenticator } = options
   const { token } = request.query as { token?: string | string[] }
   if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
-    // Before the link is used up: after a 429 it still works.
+    // Before the link is used up, so that it still works after a 429.
     await options.limits.chargeLogin(request, reply)
     // Another request may have been faster.
     if (await authenticator.links.redeem(token))
@@ -141,7 +142,7 @@ async function answerLink(
   return options.login.sendPage(request, reply, { status: 403, problem })
 }
 
-/** Sends browsers to the identity provider, and logs in those that come back. */
+/** Sends browsers to the identity provider, and logs in those that return. */
 function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
   const { authenticator, limits } = options
   const noHead = { ...FOR_READERS, exposeHeadRoute: false }
@@ -160,22 +161,22 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const cookies = cookiesOf('login', request)
     await limits.chargeLogin(request, reply)
-    // Used or not, it is of no use any more.
+    // The cookie cannot be used again, whatever happens now.
     sendCookie('login', { request, reply }, { value: '', maxAgeSeconds: 0 })
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
-      const { principal, page, there } = await recordVouching(
+      const { principal, page, providerSession } = await recordVouching(
         ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
         () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       )
-      // A new session: another one that the browser had may be known to others.
+      // A new session, because others may know a session that the browser had before.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
       const begun = await authenticator.logIn(principal, {
         ...{ signedInWith: 'oidc' as const, endsAtMs: oidc.endsAtMs(), request }
       })
-      oidc.keep(begun.id, there)
+      oidc.keep(begun.id, providerSession)
       setSessionCookie(request, reply, begun)
       return reply.redirect(`/ui/${page}`, 303)
     } catch (error) {
@@ -187,7 +188,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     const token = fieldsOf(request)('logout_token')
     const by = { operation: 'users.endSessions', claimedName: 'oidc' } as const
     const ended = await recordVouching(options.audit, request, by, async () => {
-      const ids = await oidc.endFromThere(token)
+      const ids = await oidc.endByProvider(token)
       for (const id of ids) await authenticator.endSession(id)
       return ids
     })
@@ -202,7 +203,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
 
 const COOKIES_MAX = 10
 
-/** What a person can do something about, on the login page. */
+/** Shows errors that the user can act on, on the login page. */
 function sendProblem(
   error: unknown,
   { login }: UserInterfaceOptions,
@@ -214,6 +215,6 @@ function sendProblem(
   return login.sendPage(request, reply, { status, problem: error.message, isElsewhere: true })
 }
 
-/** `https://deck.example.org`. The host has passed the gate. */
+/** `https://deck.example.org`. The gate has checked the host. */
 const publicAddressOf = ({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string =>
   publicUrl ?? addressInBrowser(request)

@@ -5,18 +5,21 @@ import { statusOfJob } from '../../shared/order-status.ts'
 import type { LogEvents } from './job-log.ts'
 import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-files.ts'
 
-interface SaidOfOrder {
+interface OrderFields {
   job_id?: string | null
   schedule_id?: string | null
   status?: string
 }
 
-/** An answer about orders: a repeated one has the id of its schedule, and one that is paused is pending. */
-export function asSchedulerSays(body: unknown): unknown {
+/**
+ * The response in the scheduler's format: a repeated order has its schedule's id as `job_id`, and `paused` is
+ * `pending`.
+ */
+export function inSchedulerFormat(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
-  if ('orders' in body) return { ...body, orders: (body.orders as unknown[]).map(asSchedulerSays) }
+  if ('orders' in body) return { ...body, orders: (body.orders as unknown[]).map(inSchedulerFormat) }
   if (!('job_id' in body)) return body
-  const { job_id, schedule_id, status } = body as SaidOfOrder
+  const { job_id, schedule_id, status } = body as OrderFields
   const id = job_id ?? schedule_id
   const log = 'logs_url' in body && { logs_url: `/jobs/${id}/logs` }
   return { ...body, job_id: id, ...log, ...(status === 'paused' && { status: 'pending', reason: status }) }
@@ -50,7 +53,7 @@ export async function progressOf(client: ApiClient, id: string): Promise<ReturnT
   return newest === null ? NOTHING_YET : describe(await client.jobs.get({ id: newest }))
 }
 
-/** The names that a log has outside the API. */
+/** The names of log events and their fields outside the API. */
 export const SCHEDULER_EVENTS: LogEvents = {
   log: ({ time, level, message }) => ({ ts: time, level, msg: message }),
   async end(client, id) {
@@ -59,14 +62,16 @@ export const SCHEDULER_EVENTS: LogEvents = {
   }
 }
 
-/** Finds a job by its id or by that of a repeated order: then its newest job, or its first once it exists. */
+/** Finds a job by its id, or by the id of a repeated order: its newest job, or its first once it exists. */
 export const findEither: FindJob = async (client, id, clock) => {
   if ((await jobOf(client, id)) !== null) return findJob(client, id, clock)
   await requireSchedule(client, id)
   return findJobOfSchedule(client, id, clock)
 }
 
-/** Rejects with JOB_NOT_FOUND for what is no id of ours: clients keep ids of the scheduler that they used before. */
+/**
+ * Rejects with JOB_NOT_FOUND for other formats: clients may still have ids from the scheduler that they used before.
+ */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   if (!JOB_ID_PATTERN.test(id)) throw noJob(id)
   try {
@@ -77,7 +82,7 @@ async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
   }
 }
 
-/** Rejects with JOB_NOT_FOUND: the caller asked for a job. */
+/** Rejects with JOB_NOT_FOUND, because the caller requested a job. */
 async function requireSchedule(client: ApiClient, id: string): Promise<void> {
   try {
     await client.schedules.get({ id: id as ScheduleId })

@@ -1,19 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { BY_OPERATION } from '../auth/route-permissions.ts'
-import type { AnswerOf } from '../contract-handlers.ts'
+import type { HandlerOf } from '../contract-handlers.ts'
 
 /**
  * Crawl orders outside the API, with the paths and names of a crawl scheduler service that Scrapdeck replaces
- * (docs/api.md). The orders themselves are the API's; a job's status and log have other names here (crawl-answers.ts).
+ * (docs/api.md). The orders are the API's; a job's status and log use other names here (crawl-answers.ts).
  */
-export function crawlEndpoints(app: FastifyInstance, answerOf: AnswerOf): void {
-  const serveOrder = answerOf('serveCrawl')
+export function crawlEndpoints(app: FastifyInstance, handlerOf: HandlerOf): void {
+  const serveOrder = handlerOf('serveCrawl')
   app.all('/crawl', BY_OPERATION, serveOrder)
   app.all('/crawl/:id', BY_OPERATION, serveOrder)
-  app.get('/jobs/:id/status', BY_OPERATION, answerOf('serveStatusOfCrawl'))
-  app.get('/jobs/:id/logs', BY_OPERATION, answerOf('serveLogOfCrawl'))
+  app.get('/jobs/:id/status', BY_OPERATION, handlerOf('serveStatusOfCrawl'))
+  app.get('/jobs/:id/logs', BY_OPERATION, handlerOf('serveLogOfCrawl'))
 }
 
-/** These routes, as Fastify names them: they have the limits and error format of the API. */
+/** As Fastify names these routes. They have the limits and error format of the API. */
 const ROUTES = new Set(['/crawl', '/crawl/:id', '/jobs/:id/status', '/jobs/:id/logs'])
 export const isCrawlRoute = (url: string | undefined): boolean => url !== undefined && ROUTES.has(url)

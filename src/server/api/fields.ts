@@ -9,7 +9,7 @@ export type Wanted = Map<string, Wanted | null>
 const MAX_TEXT = 2_000
 const PATH = /^[A-Za-z0-9_]{1,100}(\.[A-Za-z0-9_]{1,100}){0,9}$/
 
-/** Parses `fields=jobs.id,nextBefore`; names go through lists and are not checked. Throws BAD_INPUT. */
+/** Parses `fields=jobs.id,nextBefore`. Names go through lists and are not checked here. Throws BAD_INPUT. */
 export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
@@ -30,7 +30,7 @@ function add(wanted: Wanted, [first, ...rest]: string[]): void {
   add(deeper, rest)
 }
 
-/** Throws BAD_INPUT for names that no response of the operation can have; called before the operation is performed. */
+/** Throws BAD_INPUT for names that no response of the operation can have. Called before the operation runs. */
 export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
   const { outputSchema, route } = procedure['~orpc']
   if (outputSchema === undefined || getEventIteratorSchemaDetails(outputSchema) !== undefined) {
@@ -62,7 +62,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
   }
 }
 
-/** The names in any of these schemas, through lists; `others`: schemas of unlisted names, null if none are allowed. */
+/** The names in any of these schemas, through lists. `others`: schemas of unlisted names; null if none are allowed. */
 function partsOf(schemas: Shape[], root: Shape): { names: Map<string, Shape[]>; others: Shape[] | null } {
   const names = new Map<string, Shape[]>()
   let others: Shape[] | null = null

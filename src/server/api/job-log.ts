@@ -24,7 +24,7 @@ interface LogLine {
 /** Longer lines are split, so that memory use does not depend on a spider's line ends. */
 const MAX_LINE_CHARACTERS = 262_144
 
-/** Assembles lines from the pieces of one log, in order. With the last piece it also returns an unterminated line. */
+/** Assembles lines from the pieces of one log, in order. The last piece also returns an unterminated line. */
 export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   let pending = ''
   let expected: number | null = null
@@ -36,7 +36,7 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
     if (expected !== null && chunk.offset !== expected) pending = ''
     expected = chunk.nextOffset
     format.read(chunk)
-    // Replaced bytes (invalid UTF-8) hide the true length: clients then resume at the start of the piece.
+    // Replaced bytes (invalid UTF-8) hide the true length. Clients then resume at the start of the piece.
     const isExact = Buffer.byteLength(chunk.text) === chunk.nextOffset - chunk.offset
     const lines: LogLine[] = []
     let at = 0
@@ -68,11 +68,11 @@ export function createLineReader(): (chunk: LogChunk) => LogLine[] {
   }
 }
 
-/** Comments at this interval keep proxies from closing a quiet stream; each time we also check for a newer attempt. */
+/** Comments at this interval keep proxies from closing a quiet stream. Each one also checks for a newer attempt. */
 const HEARTBEAT_MS = 15_000
 /** Longer pieces of a stream take memory that the allocator keeps. */
 const WRITE_CHARACTERS = 32_768
-/** The last event's id. An EventSource that reconnects with it gets a 204, which tells it to stop. */
+/** The id of the `end` event. An EventSource that reconnects with it gets a 204, which makes it stop. */
 export const END_ID = 'end'
 
 export interface Place {
@@ -93,7 +93,6 @@ export function parsePlace(lastEventId: string): Place {
   return { attemptNumber: AttemptNumber.parse(Number(match[1])), offset: Number(match[2]) }
 }
 
-/** The names of a stream's events and their fields. */
 export interface LogEvents {
   log(line: Omit<LogLine, 'nextOffset'>): object
   end(client: RouterClient<EngineRouter>, jobId: JobId): Promise<object>
@@ -154,7 +153,7 @@ async function follow(
     if (isOver && newest <= (attemptNumber ?? newest)) break
     isOver = false
     if (newest <= (attemptNumber ?? newest)) continue
-    // The job runs again, or has in the meantime: send the rest of this log, then continue with the next.
+    // The job runs again, or already did: send the rest of this log, then continue with the next.
     const left = attemptNumber ?? newest
     for (let more = left < newest; more; ) {
       const chunk = await client.logs
@@ -206,7 +205,6 @@ async function follow(
     return attempts.at(-1)?.number
   }
 
-  /** Aborts when the job runs again. */
   function watchAttempts(superseded: AbortController): void {
     newestAttempt().then(
       (newest) => {

@@ -1,3 +1,4 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
@@ -6,10 +7,10 @@ import { giveWay } from './long-lists.ts'
 /** Room for ten thousand jobs with thirty values each. */
 const TEXT_BOUNDS = { depth: INPUT_BOUNDS.depth, values: 300_000, fields: 2_000 }
 
-/** Each step with a longer text takes milliseconds: it gets a turn of the event loop for itself. */
+/** Each step with a longer text takes milliseconds, so it gets its own turn of the event loop. */
 const LONG_TEXT_CHARACTERS = 100_000
 
-/** JSON whose structure cannot be used: nested too deeply, or with a name that would be lost. */
+/** The JSON is nested too deeply, or has a name that JavaScript objects would lose. */
 export class UnusableTreeError extends Error {}
 
 /** Rejects with BAD_INPUT; its cause is a SyntaxError or an UnusableTreeError. */
@@ -29,6 +30,16 @@ export async function parseJsonBody(text: string): Promise<unknown> {
   refuse(problemOfTree(body, INPUT_BOUNDS))
   if (isLong) await giveWay()
   return body
+}
+
+/** Other body types need a parser of their own. */
+export function acceptOnlyJson(app: FastifyInstance, bodyLimit: number): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string', bodyLimit },
+    (_request: FastifyRequest, body: string) => parseJsonBody(body)
+  )
 }
 
 function refuse(problem: string | null): void {

@@ -20,13 +20,13 @@ import {
 import { readLongLists } from './long-lists.ts'
 import { checkParts } from './unknown-parts.ts'
 
-/** Limits all responses of a batch together, as JSON: memory holds several copies. */
+/** Limits all responses of a batch together, as JSON, because memory holds several copies. */
 const BATCH_ANSWER_BYTES = 12 * 1024 * 1024
 const CALLS_AT_ONCE = 8
 
 /**
- * Performs the calls of a batch, a few at a time, as long as there is room for what they may answer. Until a call has
- * been performed its room is reserved, so that no work is done for an answer that cannot be sent.
+ * Performs the calls of a batch, a few at a time, while there is room for their responses. A call reserves room for its
+ * largest possible response, so that no work is done for a response that cannot be sent.
  */
 export class AnswerBudget {
   readonly #limitBytes: number
@@ -38,12 +38,12 @@ export class AnswerBudget {
   }
 
   /**
-   * Starts the call (`perform` resolves to the size of its answer) or refuses it. Resolves when the next may start.
-   * Rejects if a call that was started did.
+   * Starts the call (`perform` resolves to the size of its response) or refuses it. Resolves when the next one may
+   * start. Rejects if a started call did.
    */
   async spend(mostBytes: number, call: { perform: () => Promise<number>; refuse: () => void }): Promise<void> {
     const fits = () => this.#takenBytes + mostBytes <= this.#limitBytes
-    // Those that are being performed may need less than what is reserved for them.
+    // Running calls may need less than they reserved.
     while (this.#running.size >= CALLS_AT_ONCE || (!fits() && this.#running.size > 0)) {
       await Promise.race(this.#running)
     }
@@ -56,7 +56,6 @@ export class AnswerBudget {
     this.#running.add(running)
   }
 
-  /** Resolves when all calls that were started have been performed. */
   async settled(): Promise<void> {
     await Promise.all(this.#running)
   }
@@ -77,8 +76,8 @@ const OPERATIONS = listOperations(contract)
 
 /**
  * JSON-RPC 2.0 over the contract: `{"method": "jobs.list", "params": {"limit": 5}}`. Parameters are named. The calls of
- * a batch start in order, a few at once, and are answered together; one whose answer has no room any more is not
- * performed. Returns null if there are only notifications.
+ * a batch start in order, a few at once, and share one response. A call is not performed if there is no room left for
+ * its response. Returns null if there are only notifications.
  */
 export async function answerJsonRpc(
   body: unknown,
@@ -105,7 +104,7 @@ export async function answerJsonRpc(
   return given.length === 0 ? null : given
 }
 
-/** The most that a call may answer, as far as that is known before it is performed. */
+/** The largest response that a call may have, as far as known before it runs. */
 function mostBytesOf(body: unknown): number {
   const { method, params } = (body ?? {}) as { method?: unknown; params?: unknown }
   const { answerBytes } = OPERATIONS.get(String(method))?.['~orpc'].meta ?? {}

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { yielder, nextTurn } from '../../engine/runtime/yielder.ts'
 import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
-/** A list directly in an operation's input with more items than this is read in slices: jobs.runMany takes 10,000. */
+/** Longer lists directly in an operation's input are read in slices: jobs.runMany takes 10,000 items. */
 const LONG_LIST_ITEMS = 50
-/** Reading a list stops after this many issues: only the first few are reported (wire-errors.ts). */
+/** Reading a list stops after this many issues, because only the first few are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {
@@ -20,14 +20,14 @@ interface LongList {
   schema: z.ZodArray<z.ZodType>
 }
 
-/** Changes texts into what the operation expects, in its input or, with `list`, in an item of that list. */
+/** Converts texts into what the operation expects, in its input or, with `list`, in an item of that list. */
 export type Coerce = (value: unknown, list?: string) => unknown
 
 let lastTurn: Promise<void> = Promise.resolve()
 
 /**
- * Resolves in a later turn of the event loop, one that no other caller gets: short requests are served in between, no
- * matter how many long ones there are.
+ * Resolves in a later turn of the event loop that no other caller gets. Short requests run in between, no matter how
+ * many long ones there are.
  */
 export const giveWay = (): Promise<void> => (lastTurn = lastTurn.then(nextTurn))
 
@@ -43,7 +43,7 @@ export function longListsOf({ procedure, input }: Call): LongList[] {
   })
 }
 
-/** Calls `visit` for the items until it returns true: in slices of a few milliseconds, each in a turn of its own. */
+/** Calls `visit` for the items until it returns true, in slices of a few milliseconds, each in its own turn. */
 export async function visitInSlices(
   items: readonly unknown[],
   visit: (item: unknown, index: number) => boolean,
@@ -58,8 +58,8 @@ export async function visitInSlices(
 }
 
 /**
- * Validates an input with long lists in slices, and returns it with a procedure that does not validate it again; other
- * calls are returned as they are. An item that is valid as it was sent is not coerced. Rejects as oRPC itself does.
+ * Validates an input with long lists in slices, and returns it with a procedure that does not validate it again.
+ * Returns other calls unchanged. Coerces an item only if it is not valid as sent. Rejects like oRPC itself.
  */
 export async function readLongLists(call: Call, coerce: Coerce = (value) => value): Promise<Call> {
   const lists = longListsOf(call)

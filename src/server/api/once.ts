@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** The response to a request with an Idempotency-Key; `headers` are in addition to those of every response. */
+/** The response to a request with an Idempotency-Key. `headers` are in addition to those of every response. */
 export interface KeyedResponse {
   status: number
   headers: Record<string, string>
@@ -22,13 +22,13 @@ export interface OnceRequest {
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** Kept in place of a response with a secret. */
+/** Stored in place of a response with a secret. */
 const NOT_KEPT = 'null'
 
 /**
  * Performs a request once per Idempotency-Key. `onceKey` identifies it to the engine (RouterContext.onceKey). Responses
- * that cannot be repeated (streams, failures) are not stored, which frees the key. Of one that `isSecret`, only that it
- * was given is stored: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
+ * that cannot be repeated (streams, failures) are not stored, which frees the key. A response that `isSecret` is not
+ * stored either: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,
@@ -71,7 +71,7 @@ async function fingerprintOf(
   return hash([method, path, body instanceof FormData ? await describeForm(body, incoming) : (body ?? null)])
 }
 
-/** Compares the content: the form's boundary differs with each upload. */
+/** Compares the content, because the form's boundary differs with each upload. */
 async function describeForm(form: FormData, incoming: Engine['incoming']): Promise<unknown> {
   return Promise.all(
     [...form].map(async ([name, value]) => {

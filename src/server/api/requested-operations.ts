@@ -8,7 +8,7 @@ export interface RequestedOperation extends OperationMeta {
   name: string
 }
 
-/** Finds the operation of a request before it is handled, with the same matchers as the handlers. */
+/** Finds the operation of a request before its handler runs, with the same matchers as the handlers. */
 export class RequestedOperations {
   private readonly mounts: { prefix: string; matcher: StandardMatcher }[]
 

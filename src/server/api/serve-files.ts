@@ -35,7 +35,7 @@ export async function serveItemsExport(
   const query = new URL(request.url, 'http://x').searchParams
   checkQuery(query, ['format', 'attemptNumber'], ITEMS_EXPORT)
   const format = readFormat(query)
-  // A client that goes away ends the export.
+  // A client that disconnects ends the export.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const attemptNumber = query.get('attemptNumber') ?? undefined
@@ -70,7 +70,7 @@ async function* piecesOf(client: ApiClient, id: string): AsyncGenerator<Buffer> 
 
 const LOG_ZIP = 'logs.zipFile'
 
-/** The logs of many jobs as one archive: logs.zip for clients that only want the file. It is written as it is sent. */
+/** Logs of many jobs as one archive: logs.zip for clients that only want the file. It is written while it is sent. */
 export async function serveLogZip(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -81,11 +81,10 @@ export async function serveLogZip(
   const unknown = Object.keys(body).find((name) => name !== 'jobIds')
   if (unknown !== undefined)
     throw new ScrapdeckError('BAD_INPUT', `${LOG_ZIP} does not know ${JSON.stringify(unknown)}.`)
-  // A client that goes away ends it.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const pieces = (await client.logs.zip(body as never, { signal: gone.signal }))[Symbol.asyncIterator]()
-  // What is refused is refused before the first byte.
+  // Wait for the first piece, so that a refusal comes before the response begins.
   const first = await pieces.next()
   reply.headers({ 'cache-control': 'no-store', 'content-disposition': 'attachment; filename="logs.zip"' })
   return reply.type('application/zip').send(Readable.from(bytesOf(first, pieces), { objectMode: false }))
@@ -105,7 +104,7 @@ async function* bytesOf(
 
 export type ApiClient = RouterClient<EngineRouter>
 
-/** Rejects if there is nothing of this id; what it returns resolves when there is a job to follow. */
+/** Rejects for an unknown id. The returned function resolves when there is a job to follow. */
 export type FindJob = (client: ApiClient, id: string, clock: Clock) => Promise<(gone: AbortSignal) => Promise<JobId>>
 
 export interface LogRoute {
@@ -116,13 +115,12 @@ export interface LogRoute {
 }
 
 interface LogSource {
-  /** Of the caller. */
   client: ApiClient
   clock: Clock
   logger: Logger
 }
 
-/** Answers with the log of a job as server-sent events (job-log.ts), from where `Last-Event-ID` says. */
+/** Sends the log of a job as server-sent events (job-log.ts), starting after `Last-Event-ID`. */
 export async function serveLog(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -140,7 +138,6 @@ export async function serveLog(
   return reply.type('text/event-stream; charset=utf-8').send(stream)
 }
 
-/** The API's own names. */
 export const API_EVENTS: LogEvents = {
   log: (line) => line,
   async end(client, id) {
@@ -154,8 +151,8 @@ export const findJob: FindJob = async (client, id) => {
   return async () => id as JobId
 }
 
-/** A client that waits for the first job of a schedule looks for it when it is due, and in between. */
-const LOOK_AFTER_MS = { least: 1_000, most: 15_000 }
+/** How often a client that waits for a schedule's first job checks: at its due time, within these bounds. */
+const CHECK_AFTER_MS = { min: 1_000, max: 15_000 }
 
 /** The newest job of a schedule, or the first once it exists. */
 export const findJobOfSchedule: FindJob = async (client, id, clock) => {
@@ -166,8 +163,8 @@ export const findJobOfSchedule: FindJob = async (client, id, clock) => {
       if (newest !== null) return newest
       // Rejects when the schedule was removed.
       const { nextAtMs } = await client.schedules.get({ id })
-      const waitMs = nextAtMs === null ? LOOK_AFTER_MS.most : nextAtMs - clock.nowMs()
-      await pause(Math.min(LOOK_AFTER_MS.most, Math.max(LOOK_AFTER_MS.least, waitMs)), clock, gone)
+      const waitMs = nextAtMs === null ? CHECK_AFTER_MS.max : nextAtMs - clock.nowMs()
+      await pause(Math.min(CHECK_AFTER_MS.max, Math.max(CHECK_AFTER_MS.min, waitMs)), clock, gone)
       gone.throwIfAborted()
     }
   }

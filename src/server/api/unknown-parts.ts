@@ -20,7 +20,7 @@ export interface Shape {
   $defs?: Record<string, Shape>
 }
 
-// By side: what a schema accepts and what it returns can differ.
+// By side, because a schema may accept something other than it returns.
 const shapes = { input: new WeakMap<object, Shape>(), output: new WeakMap<object, Shape>() }
 
 /** The shape of a zod schema of the contract; computed once. */
@@ -35,7 +35,7 @@ export function shapeOfSchema(schema: object, side: 'input' | 'output'): Shape {
 
 interface Asked {
   procedure: AnyProcedure
-  /** The operation's name: `jobs.run`. */
+  /** `jobs.run`. */
   operation: string
   input: unknown
 }
@@ -47,15 +47,16 @@ interface RestRequest {
   body(): Promise<unknown>
 }
 
-/** Parameter of the API itself, not of an operation (fields.ts). */
+/** A parameter of the API itself, not of an operation (fields.ts). */
 const FIELDS = 'fields'
 /** Longer names are cut in messages. */
 const LONGEST_NAME = 100
 
 /**
  * Rejects with BAD_INPUT for a property that the operation does not know, at any depth, before anything is done:
- * otherwise a typo would silently have no effect. The schemas themselves stay lenient: they also parse data stored by
- * other versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any name.
+ * otherwise a typo would silently have no effect. The schemas themselves stay lenient, because they also parse data
+ * stored by other versions, and requests from a UI page loaded before an update. Free-form maps (arguments) accept any
+ * name.
  */
 export async function checkParts({ procedure, operation, input }: Asked): Promise<void> {
   const root = shapeOf(procedure)
@@ -98,11 +99,11 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
     if (said !== undefined && said !== input[name])
       throw refuse(operation, [name], others, `The path has a different value: leave "${name}" out of the body.`)
   }
-  // As it was sent: the input has lists made into objects where objects are expected.
+  // The body as sent: coercion turns lists into objects where it expects objects.
   await checkParts(body instanceof FormData || body == null ? asked : { ...asked, input: body })
 }
 
-/** Throws BAD_INPUT for an unknown name in the query; also for endpoints outside the contract. */
+/** Throws BAD_INPUT for an unknown name in the query. Endpoints outside the contract use it as well. */
 export function checkQuery(
   query: URLSearchParams,
   known: string[],
@@ -110,7 +111,7 @@ export function checkQuery(
   next: (name: string) => string = () => takes('The query', known)
 ): void {
   for (const key of query.keys()) {
-    // Brackets are for lists and objects: `status[]`. `fields` is read by the API itself, and only without brackets.
+    // Brackets are for lists and objects: `status[]`. The API itself reads `fields`, and only without brackets.
     const bare = key.split('[', 1)[0]!
     const name = bare === FIELDS ? key : bare
     if (!known.includes(name)) throw refuse(operation, [name], known, next(name), ' in its query')
@@ -158,9 +159,11 @@ async function findUnknownInLists(lists: ReturnType<typeof longListsOf>, root: S
   return null
 }
 
-/** The first property the shape does not have. Allocates nothing if there is none: bulks have ten thousand items. */
+/**
+ * The first property that the shape does not have. Allocates nothing if there is none: bulks have ten thousand items.
+ */
 function findUnknown(value: unknown, shape: Shape, root: Shape): Unknown | null {
-  // Wrong types are rejected by the schema.
+  // The schema rejects wrong types.
   if (typeof value !== 'object' || value === null) return null
   if (shape.$ref !== undefined) {
     return findUnknown(value, shape.$ref === '#' ? root : root.$defs![shape.$ref.split('/').at(-1)!]!, root)

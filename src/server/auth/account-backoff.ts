@@ -2,28 +2,30 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap, BoundedSet } from '../../engine/runtime/bounded.ts'
 
-/** Addresses that may send a wrong password of one account before it is slowed down: each has a limit of its own. */
+/**
+ * Clients that may send a wrong password of one account before the account is slowed down. Each has a limit of its own.
+ */
 const FREE_CLIENTS = 5
 const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 30_000
-/** After the last wrong one. */
+/** Since the last failure. */
 const FORGOTTEN_AFTER_MS = 15 * 60_000
 const MAX_ACCOUNTS = 1_000
-/** Per account: the same wrong password again comes from a program that does not know the new one, and is no guess. */
+/** Per account. The same wrong password again comes from an outdated program and is not a guess. */
 const REMEMBERED = 128
 
 interface Account {
   lastMs: number
   clients: Set<string>
   guesses: Set<string>
-  /** How many there were since more than a few addresses sent some. */
+  /** Failures since more than FREE_CLIENTS clients sent some. */
   spread: number
 }
 
 /**
- * Slows down guesses at one account that come from many addresses: then each wrong password doubles the wait, up to
- * half a minute. The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down
- * an account only for strangers.
+ * Slows down guesses at one account from many addresses: each wrong password then doubles the wait, up to half a
+ * minute. The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down an account
+ * only for strangers.
  */
 export class AccountBackoff {
   readonly #clock: Clock
@@ -34,7 +36,7 @@ export class AccountBackoff {
     this.#clock = clock
   }
 
-  /** How long no password of this account is checked; 0: it is checked now. */
+  /** How long this account's passwords are not checked; 0: they are checked now. */
   waitMs(name: string): number {
     const account = this.#byName.get(fold(name))
     if (account === undefined || account.spread === 0) return 0

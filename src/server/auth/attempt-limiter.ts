@@ -3,12 +3,12 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
 const WINDOW_MS = 60_000
-/** Bounds memory use: with more clients, those with the oldest first failure are forgotten. */
+/** Limits memory use: the clients with the oldest first failure are forgotten. */
 const MAX_CLIENTS = 10_000
 
 /**
- * Counts failed logins by client, in windows of a minute. With a shared cache, each failure also learns of those on
- * other engines, without waiting for them: several engines together check a few more passwords than one.
+ * Counts failed logins by client, in windows of a minute. With a shared cache, each failure also learns the count of
+ * other engines, without waiting for it, so several engines together check a few more passwords than one.
  */
 export class AttemptLimiter {
   readonly #name: string
@@ -24,7 +24,7 @@ export class AttemptLimiter {
     this.#maxFailures = options.maxFailuresPerMinute
   }
 
-  /** How long too many failures of this client block it; 0: it is not blocked. */
+  /** How long this client is blocked after too many failures; 0: not blocked. */
   blockedForMs(client: string): number {
     const window = this.#windows.get(client)
     if (window === undefined || window.failures < this.#maxFailures) return 0
@@ -38,18 +38,18 @@ export class AttemptLimiter {
     return isBlocked
   }
 
-  /** Counts a try here, before its outcome is known. Returns whether it blocks the client. */
+  /** Counts an attempt here before its outcome is known. Returns whether it blocks the client. */
   begin(client: string): boolean {
     return this.#addHere(client)
   }
 
-  /** It was right after all. */
+  /** The attempt succeeded. */
   takeBack(client: string): void {
     const window = this.#windows.get(client)
     if (window !== undefined && window.failures > 0) window.failures -= 1
   }
 
-  /** It was wrong: others learn of it. */
+  /** The attempt failed: also counts it on other engines. */
   confirm(client: string): void {
     if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
   }

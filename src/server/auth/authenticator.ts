@@ -17,7 +17,7 @@ import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
 import { configuredRoles } from './group-roles.ts'
 import { OidcSignIn } from './oidc-sign-in.ts'
-import { OneTimeLinks } from './begun-logins.ts'
+import { OneTimeLinks } from './pending-logins.ts'
 import { KnownClients, type NextStep, PasswordCheck, type Verdict } from './password-check.ts'
 import { ProxyUsers } from './proxy-user.ts'
 import { bearerToken } from '../nodes/node-endpoints.ts'
@@ -31,14 +31,14 @@ import { SharedSessions } from './shared-sessions.ts'
 import { PluginUsers } from './vouched-users.ts'
 
 /**
- * Whether the sender of this request knows the password. A browser that has received the password once repeats it with
- * every request, so from a browser it proves as little as a session.
+ * Whether the sender of this request knows the password. A browser that received the password once repeats it with
+ * every request, so from a browser it proves no more than a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
 }
 
-/** The holder of the service's own password: not a user with that role, and not a token. */
+/** The holder of the service's own password: neither a user with that role nor a token. */
 const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
 
 /** Throws UNAUTHORIZED for nodes and for anonymous callers. */
@@ -60,28 +60,27 @@ export interface AuthenticatorOptions {
   secondFactors: Engine['secondFactors']
   audit: Engine['audit']
   dataDirectory: string
-  /** Shared by several engines; null: this one is alone. */
+  /** Shared by several engines; null: this is the only engine. */
   cache: SharedCache | null
   signIn: SignInOptions
   clock: Clock
   logger: Logger
 }
 
-/** A client that is let in counts as known for a day from the last check. */
-const RIGHT_FOR_MS = 60_000
-/** Groups elsewhere are asked for at each login. */
-const OF_PLUGIN_MS = 12 * 3_600_000
-const EXPIRED_EVERY_MS = 30_000
-/** A browser has one session here, and pages on other ports of its host may have added some. */
+/** How long credentials on a connection count as verified. Shorter than a day, for which a client counts as known. */
+const VERIFIED_ON_SOCKET_MS = 60_000
+/** Limits sessions of plugin users, because their groups are read only at login. */
+const PLUGIN_SESSION_MS = 12 * 3_600_000
+const EXPIRY_CHECK_MS = 30_000
+/** A browser has one session here, but pages on other ports of its host may have added cookies. */
 const SHARED_COOKIES_MAX = 10
-/** How long to remember Basic credentials that are for a proxy, and that come with a session here. */
-const OF_OTHERS_FOR_MS = 60_000
-const OF_OTHERS_MAX = 1_000
+/** How long to remember Basic credentials that are meant for a proxy and come with a session. */
+const PROXY_CREDENTIALS_MS = 60_000
+const PROXY_CREDENTIALS_MAX = 1_000
 
-/** Decides who may do what with which password, session or link. */
 export class Authenticator {
   readonly links: OneTimeLinks
-  /** null: people sign in with passwords only. */
+  /** null: users log in with passwords only. */
   readonly oidc: OidcSignIn | null
   readonly #jwts: BearerJwts | null
   readonly #proxyUsers: ProxyUsers | null
@@ -94,17 +93,20 @@ export class Authenticator {
   readonly #sessions: Sessions | SharedSessions
   readonly #responses = new SessionResponses()
   readonly #timers: Timers
-  #looksForExpired = false
+  #checksExpiry = false
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
   /** Hashes of Basic credentials that came with a session and match no user here. */
-  readonly #ofOthers = new Map<string, number>()
+  readonly #proxyCredentials = new Map<string, number>()
   /**
    * The credentials that a connection last authenticated with. A sender who repeats them there knows them, so a plain
-   * comparison is safe; checking them anew took a tenth of a short request.
+   * comparison is safe. Checking them again took a tenth of a short request.
    */
-  readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
+  readonly #verifiedOnSocket = new WeakMap<
+    Socket,
+    { authorization: string; address: string; caller: Caller; untilMs: number }
+  >()
 
   constructor(options: AuthenticatorOptions) {
     const { credentials, authenticate, access, audit, clock, logger, cache } = options
@@ -143,10 +145,11 @@ export class Authenticator {
       backoff: new AccountBackoff(clock)
     }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
-    // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
+    // Higher than the form's limit: a poller with an outdated password must not lock out others behind the same
+    // address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
-    access.events.on('changed', () => this.#cutThoseWhoMayNot())
-    this.#secondFactors.events.on('changed', () => this.#cutThoseWhoMayNot())
+    access.events.on('changed', () => this.#cutRevoked())
+    this.#secondFactors.events.on('changed', () => this.#cutRevoked())
     this.#timers = new Timers(clock)
   }
 
@@ -155,12 +158,12 @@ export class Authenticator {
     return this.#known.has(clientOf(addressOf(request)))
   }
 
-  /** All steps of a login of this user from here are done. */
+  /** Call when all steps of this user's login are done. */
   markKnown(request: FastifyRequest, name: string): void {
     this.#known.add(clientOf(addressOf(request)), name)
   }
 
-  /** The client, if this user has logged in from there in the last day. */
+  /** The client, if this user logged in from there in the last day. */
   knownClientOf(request: FastifyRequest, name: string): string | null {
     const client = clientOf(addressOf(request))
     return this.#known.has(client, name) ? client : null
@@ -171,9 +174,9 @@ export class Authenticator {
   }
 
   /**
-   * Throws or rejects with UNAUTHORIZED unless the request has a session or the right credentials, with
-   * TOO_MANY_REQUESTS after too many wrong ones. What a program says of itself comes before what its proxy says, and
-   * both before a cookie, which a page on another port may have set. Waits only for what must be asked elsewhere.
+   * Throws or rejects with UNAUTHORIZED unless the request has a session or valid credentials, and with
+   * TOO_MANY_REQUESTS after too many wrong ones. A bearer token takes precedence over a proxy's user, and both over a
+   * cookie, which a page on another port may have set. Returns a promise only if it must ask another service.
    */
   check(request: FastifyRequest): Caller | Promise<Caller> {
     if (bearerToken(request.headers.authorization) !== null) return this.#checkCredentials(request)
@@ -194,19 +197,19 @@ export class Authenticator {
   }
 
   /**
-   * Basic credentials of another user than the session's. If they are right, the request is that user's: a page on
-   * another port may have set the cookie. If not, they are for a proxy in front of us, and are not checked with every
-   * request.
+   * The request has Basic credentials of another user than its session. If they are valid, the request is that user's:
+   * a page on another port may have set the cookie. Otherwise they are meant for a proxy in front of us; that result is
+   * cached.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)
-    if (this.#clock.monotonicMs() < (this.#ofOthers.get(key) ?? 0)) return caller
+    if (this.#clock.monotonicMs() < (this.#proxyCredentials.get(key) ?? 0)) return caller
     try {
       return await this.#checkCredentials(request)
     } catch (error) {
       if (!(error instanceof ScrapdeckError)) throw error
-      if (this.#ofOthers.size >= OF_OTHERS_MAX) this.#ofOthers.clear()
-      this.#ofOthers.set(key, this.#clock.monotonicMs() + OF_OTHERS_FOR_MS)
+      if (this.#proxyCredentials.size >= PROXY_CREDENTIALS_MAX) this.#proxyCredentials.clear()
+      this.#proxyCredentials.set(key, this.#clock.monotonicMs() + PROXY_CREDENTIALS_MS)
       return caller
     }
   }
@@ -214,7 +217,7 @@ export class Authenticator {
   #checkCredentials(request: FastifyRequest): Caller | Promise<Caller> {
     const { authorization } = request.headers
     const { socket } = request.raw
-    const before = this.#rightOn.get(socket)
+    const before = this.#verifiedOnSocket.get(socket)
     if (
       before !== undefined &&
       before.authorization === authorization &&
@@ -241,10 +244,10 @@ export class Authenticator {
     if (verdict?.is === 'right') {
       const { principal } = verdict
       const caller = callerOf(principal)
-      this.#rightOn.set(request.raw.socket, {
+      this.#verifiedOnSocket.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
-        ...{ caller, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS }
+        ...{ caller, untilMs: this.#clock.monotonicMs() + VERIFIED_ON_SOCKET_MS }
       })
       return caller
     }
@@ -263,42 +266,41 @@ export class Authenticator {
         `The password of ${name} is not enough here: ${name} logs in with a second factor. Send a token in place of the password (Settings → Users & access, or \`scrapdeck tokens add\`).`
       )
     }
-    // Tells apart only what the client knows anyway, not which of the two was wrong.
+    // Reveals only what the client knows anyway, not whether the name or the password was wrong.
     const credentials = request.headers.authorization === undefined ? 'missing' : 'wrong'
     throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS[credentials], { data: { credentials } })
   }
 
-  /** Checks what was typed into the login form. */
   async checkForm(request: FastifyRequest, given: BasicCredentials): Promise<Verdict> {
     return this.#formCheck.check(request, given)
   }
 
-  /** Whether this caller may still do what it might when its request began. */
+  /** Whether this caller still has the rights that it had when its request began. */
   isCurrent({ kind, id, principal }: Receiver): boolean {
     return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
   }
 
-  /** A session that has ended all others counts from then, and so do its requests that began before. */
+  /** A session that ended all others has the start time of that moment, also in requests that began before. */
   #asCounted(id: string, principal: Principal): Principal {
     const session = this.#own.get(id)
     return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
   }
 
-  /** Begins a session of this principal. Returns its token, the value of the cookie, and its id. */
+  /** Begins a session. Returns its token, which is the value of the cookie, and its id. */
   async logIn(
     { userId }: Pick<Principal, 'userId'>,
     { signedInWith, endsAtMs, request }: { signedInWith: SignedInWith; endsAtMs?: number; request: FastifyRequest }
   ): Promise<{ token: string; id: string; maxAgeSeconds: number }> {
     const nowMs = this.#clock.nowMs()
     const isOfPlugin = userId !== null && this.#access.getUser(userId)?.origin === 'plugin'
-    const ends = { endsAtMs: endsAtMs ?? nowMs + (isOfPlugin ? OF_PLUGIN_MS : SESSION_MS) }
+    const ends = { endsAtMs: endsAtMs ?? nowMs + (isOfPlugin ? PLUGIN_SESSION_MS : SESSION_MS) }
     const token = createSessionToken({ userId, beganAtMs: this.#access.sessionStart(userId), ...ends, signedInWith })
     const read = readSessionToken(token)!
     await this.#sessions.add(read, browserOf(request))
     return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /** Notes that a session is used. Returns what its browser should have instead of its cookie; null: it keeps that. */
+  /** Records that a session is used. Returns the new cookie for its browser; null: the browser keeps its cookie. */
   renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
     if (cookie === undefined) return null
     const token = this.#own.use(cookie, browserOf(request))
@@ -308,8 +310,8 @@ export class Authenticator {
   }
 
   /**
-   * Ends the sessions of this request and what they are receiving. Returns the one that began at an identity provider,
-   * if there is one.
+   * Ends the sessions of this request and the responses that they are receiving. Returns the id of the session that
+   * began at an identity provider, if any.
    */
   async logOut(request: FastifyRequest): Promise<string | null> {
     let fromProvider: string | null = null
@@ -323,12 +325,11 @@ export class Authenticator {
     return fromProvider
   }
 
-  /** Its identity provider has ended it. */
   async endSession(id: string): Promise<void> {
     await this.#sessions.end(id)
   }
 
-  /** Those that the caller may see: its own, or all. Of several engines: those that this one has seen. */
+  /** The sessions that the caller may see: its own, or all. With several engines, those that this one has seen. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
     const list = () =>
@@ -340,7 +341,7 @@ export class Authenticator {
         const { userId, sinceMs } = principalOf(request)
         const others = list().filter((one) => one.userId === userId && !one.isCurrent)
         if (userId !== null) {
-          // Other engines may have more of them, which are not listed here: the time in the database counts for all.
+          // Other engines may have sessions that are not listed here; the time in the database applies to all of them.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
           await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }
@@ -354,13 +355,13 @@ export class Authenticator {
     }
   }
 
-  /** null: it has ended. */
+  /** null: the session has ended. */
   #countedFrom(id: string): number | null {
     const session = this.#own.get(id)
     return session === null ? null : countedFrom(session)
   }
 
-  /** Apart from the request, which it would keep. */
+  /** A function of its own, so that it does not keep the request in memory. */
   #openCheckOf(id: string): () => boolean {
     return () => {
       const session = this.#own.get(id)
@@ -371,7 +372,7 @@ export class Authenticator {
     }
   }
 
-  /** A token is no browser: it sees none, unless it may do everything. */
+  /** A token is not a browser: it sees no sessions, unless it may manage users. */
   #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
     return this.#own.list().flatMap((one) => {
       const { id, userId, beganAtMs, signedInWith, endsAtMs, lastSeenAtMs, address, userAgent } = one
@@ -383,7 +384,10 @@ export class Authenticator {
     })
   }
 
-  /** Ends all sessions, what they are receiving, and unused links. Returns how many sessions were known here. */
+  /**
+   * Ends all sessions, the responses that they are receiving, and unused links. Returns how many sessions were known
+   * here.
+   */
   async logOutEverywhere(): Promise<number> {
     await this.links.revokeAll()
     const ended = await this.#sessions.endAll()
@@ -399,29 +403,29 @@ export class Authenticator {
 
   /** Cuts the response off when the caller's session ends, or the user or the token is revoked. */
   bindResponse(caller: Caller, response: ServerResponse): void {
-    // The owner's password is only changed by a restart.
+    // The owner's password changes only with a restart.
     if (caller.kind === 'session' || !isOwnerItself(caller)) this.#responses.add(caller, response)
-    if (caller.principal?.tokenId != null && !this.#looksForExpired) this.#lookForExpired()
+    if (caller.principal?.tokenId != null && !this.#checksExpiry) this.#checkExpiry()
   }
 
-  /** While tokens receive something: nothing is announced when one expires. */
-  #lookForExpired(): void {
-    this.#looksForExpired = true
-    this.#timers.set(EXPIRED_EVERY_MS, () => {
-      this.#cutThoseWhoMayNot()
-      this.#looksForExpired = false
-      if (this.#responses.hasTokens) this.#lookForExpired()
+  /** Polls while tokens receive a response, because no event announces that a token expires. */
+  #checkExpiry(): void {
+    this.#checksExpiry = true
+    this.#timers.set(EXPIRY_CHECK_MS, () => {
+      this.#cutRevoked()
+      this.#checksExpiry = false
+      if (this.#responses.hasTokens) this.#checkExpiry()
     })
   }
 
-  #cutThoseWhoMayNot(): void {
+  #cutRevoked(): void {
     this.#responses.cutUnless(
       (caller, principal) =>
         this.isCurrent(caller) && (caller.kind === 'session' || this.#nextStepOf(principal) === null)
     )
   }
 
-  /** What a password of this principal does not replace; null: it is enough, or no password was sent. */
+  /** The step that must follow the password; null: it is enough, or the caller sent a token. */
   #nextStepOf({ userId, tokenId }: Principal): NextStep | null {
     if (tokenId !== null) return null
     return this.#secondFactors.stepAfterPassword(userId, { isRequired: this.#requiresSecondFactor })
@@ -439,8 +443,8 @@ export class Authenticator {
   }
 
   /**
-   * A page on another port can add cookies to ours. Those that are no session change nothing; two sessions of different
-   * users are refused, because one of them may be there to make its user's account pass for the other's.
+   * A page on another port can add cookies to ours. Invalid ones change nothing. Two sessions of different users are
+   * refused, because the page may have added one to make its user act as another.
    */
   async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
     const sessions: FoundSession[] = []
@@ -459,7 +463,7 @@ export class Authenticator {
     return this.#sessions.find(token, browserOf(request))
   }
 
-  /** null: there is none, or its user may not log in any more. */
+  /** null: there is no session, or its user may no longer log in. */
   #sessionOf(id: string | null, read: SessionToken, token: string): FoundSession | null {
     if (id === null) return null
     const principal = this.#access.findBySession(read.userId, countedFrom(this.#own.get(id) ?? read))
@@ -484,7 +488,7 @@ function idOf({ tokenId, userId, name }: Principal): string {
 
 type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
-/** From Basic or Bearer; a bearer is a token without a user name. */
+/** A bearer is a token without a user name. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }

@@ -22,12 +22,12 @@ export class BearerJwts {
     this.#clock = clock
   }
 
-  /** Nothing else that anybody sends is a question to the issuer. */
+  /** Whether to ask the issuer: only for tokens that are well-formed and not our own. */
   isFor(token: string): boolean {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }
 
-  /** At once if it was verified before. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  /** Returns a verified token at once. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
   find(token: string): Principal | Promise<Principal> {
     return this.#access.findByBearer(token) ?? this.#verify(token)
   }

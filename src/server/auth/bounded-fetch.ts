@@ -2,10 +2,10 @@ import { request } from 'undici'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 
-/** Discovery documents, keys and answers with tokens have some kilobytes; one with many groups has a hundred. */
+/** Discovery documents, keys and token responses have some kilobytes; with many groups, a hundred. */
 const MAX_BYTES = 1024 * 1024
 const MAX_WAIT_MS = 10_000
-/** After a failure, so that a flood of requests here does not become a flood there. */
+/** After a failure, so that a flood of requests here does not become a flood at the provider. */
 const PAUSE_MS = 5_000
 
 interface FetchOptions {
@@ -16,8 +16,8 @@ interface FetchOptions {
 type Fetch = (url: string, options: FetchOptions) => Promise<Response>
 
 /**
- * As `fetch`, for answers of an identity provider: of a bounded size, within a bounded time, never encoded, never from
- * where it redirects to, and with a pause after a failure, per address. Rejects with the reason, for people.
+ * Like `fetch`, for an identity provider: limits size and time, refuses encoded bodies and redirects, and pauses after
+ * a failure, per address. Rejects with a readable reason.
  */
 export function createBoundedFetch(clock: Clock): Fetch {
   const pausedUntilMs = new Map<string, number>()

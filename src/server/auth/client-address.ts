@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { remember } from '../remember.ts'
 import { clientAddressOfPeer } from './peer-requests.ts'
 
-/** Addresses and networks of a setting, such as `127.0.0.1 10.1.0.0/16`; invalid ones were refused when it was read. */
+/** Addresses and networks of a setting, such as `127.0.0.1 10.1.0.0/16`. Invalid ones were refused when it was read. */
 export class AddressList {
   readonly #list = new BlockList()
 
@@ -16,7 +16,7 @@ export class AddressList {
     }
   }
 
-  /** False for what is not an address, such as a Unix socket. */
+  /** False for a text that is not an address, such as a Unix socket. */
   has(address: string): boolean {
     const version = isIP(address)
     return version !== 0 && this.#list.check(address, version === 6 ? 'ipv6' : 'ipv4')
@@ -24,8 +24,8 @@ export class AddressList {
 }
 
 /**
- * The address of the client, for logs and limits. Behind a trusted proxy (`trusted_proxies`) it is the one that the
- * proxy reports. `socket`: the client is on the Unix socket.
+ * The client's address, for logs and limits. Behind a trusted proxy (`trusted_proxies`), the address that the proxy
+ * reports. `socket`: the client is on the Unix socket.
  */
 export function addressOf(request: FastifyRequest): string {
   const ofPeer = clientAddressOfPeer(request.raw)
@@ -41,8 +41,8 @@ const read = remember((text) => {
 })
 
 /**
- * What limits count as one client: an IPv4 address, or an IPv6 network of 64 bits, which is what a single customer
- * gets: counted by address, he would have 2^64 clients.
+ * What limits count as one client: an IPv4 address, or an IPv6 network of 64 bits. That is what a single customer gets;
+ * counted by address, it would be 2^64 clients.
  */
 export const clientOf = remember((address: string): string => {
   if (!isIPv6(address)) return address
@@ -50,7 +50,7 @@ export const clientOf = remember((address: string): string => {
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`
 })
 
-/** An IPv4 address as such, where it is written as IPv6, which is how a socket for both versions reports it. */
+/** Converts an IPv4 address that is written as IPv6, as a socket for both versions reports it. */
 export function plainAddress(address: string): string {
   if (!isIPv6(address)) return address
   const groups = groupsOf(address)

@@ -7,12 +7,12 @@ import { addressOf, clientOf } from './client-address.ts'
 import { type BucketRule, secondsUntil, type Taken, TokenBuckets } from '../../engine/cluster/cache/token-bucket.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** A limit that is shared is charged in the cache, which takes a moment; otherwise there is nothing to wait for. */
+/** A shared limit is charged in the cache, which takes a moment; others are charged at once. */
 type Charging = void | Promise<void>
 
 /**
- * Applies the rate limits of all endpoints. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what
- * is left.
+ * Applies the rate limits of all endpoints. Each method throws or rejects with TOO_MANY_REQUESTS, and sets headers with
+ * the remaining allowance.
  */
 export class EndpointLimits {
   readonly #api: RequestLimiter | null
@@ -37,12 +37,12 @@ export class EndpointLimits {
     return charge(this.#endpoints, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
-  /** For a node that pulls, wherever it is. */
+  /** For a pulling node, whatever its address. */
   chargeNode(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
-  /** For a new session of any user: it does not begin with a new limit. */
+  /** Charges a new session as any session of its address, so that a login does not reset the limit. */
   async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
     await charge(this.#open, bucket, { reply, cost: 1 })
@@ -56,9 +56,9 @@ export class EndpointLimits {
 }
 
 /**
- * Per address and user, with all its tokens; for the service itself per credential: one runaway program must not stop
- * the others, nor the browsers. All sessions at one address count as one: a client that knows the password could
- * open a new one for each request.
+ * Per address and user, with all tokens of that user; for the service's own credentials, per credential. One runaway
+ * program must not stop the others, nor the browsers. All sessions at one address count as one: a client that knows the
+ * password could otherwise open a new session for each request.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`
@@ -81,7 +81,7 @@ function settle(reply: FastifyReply, { allowance, refused }: Charged): void {
   if (refused !== null) throw refused
 }
 
-/** What is left of a limit, as the headers of an answer say it. */
+/** The rest of a limit, for the response headers. */
 interface Allowance {
   limit: number
   remaining: number
@@ -89,7 +89,7 @@ interface Allowance {
   resetSeconds: number
 }
 
-/** What a request was charged; `refused`: it was over the limit, and was charged nothing. */
+/** `refused`: the request was over the limit and was not charged. */
 interface Charged {
   allowance: Allowance
   refused: ScrapdeckError | null
@@ -104,7 +104,7 @@ class RequestLimiter {
   readonly #advice: string
   readonly #text: string
 
-  /** `advice`: what a client over the limit can do about it, as a clause after "Retry in 2 s". */
+  /** `advice`: for a client over the limit, a clause after "Retry in 2 s". */
   constructor(options: { name: string; clock: Clock; limit: RateLimit; cache: SharedCache | null; advice?: string }) {
     const { requests, windowSeconds, burst } = options.limit
     this.#name = options.name
@@ -116,8 +116,8 @@ class RequestLimiter {
   }
 
   /**
-   * Charges a request that costs as much as `cost` ordinary ones. At once without a shared cache, or while it is away:
-   * this engine then counts alone.
+   * Charges a request that costs as much as `cost` ordinary ones. Without a shared cache, or while it does not respond,
+   * this engine counts alone and returns at once.
    */
   charge(client: string, cost = 1): Charged | Promise<Charged> {
     if (this.#cache === null || this.#cache.isAway) return this.#judge(this.#takeHere(client, cost), cost)

@@ -8,10 +8,10 @@ import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
  */
 export function createHostRule(options: {
   bindAddress: string
-  /** A function: with port 0 it is known only once the server listens. */
+  /** A function, because port 0 is resolved only once the server listens. */
   port: () => number
   allowedHosts: string[]
-  /** TLS: the port that a browser leaves out is another one. */
+  /** With TLS, the default port of a Host header is 443. */
   isEncrypted?: boolean
 }): (host: string | undefined) => boolean {
   const { bindAddress, port, isEncrypted = false } = options
@@ -26,7 +26,7 @@ export function createHostRule(options: {
     if (parts === null) return false
     if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
     if (parts.port !== port()) return false
-    // An address is not a name that DNS could rebind: when bound to all interfaces, any address can be ours.
+    // DNS cannot rebind an address: when bound to all interfaces, any address can be ours.
     return names.has(parts.name) || (isWildcard && isIP(parts.name) !== 0)
   }
   return (host) => {
@@ -51,9 +51,9 @@ function splitHost(host: string | undefined, usualPort: number): { name: string;
 }
 
 /**
- * Where passkeys are made for a browser that has opened `address` (`https://deck.example.org:6800`), or why there can
- * be none: they belong to the name of a host, and browsers have them over HTTPS and on localhost only. `publicUrl`: the
- * only address for them, if one is configured.
+ * The site for passkeys of a browser that has opened `address` (`https://deck.example.org:6800`), or why there is none.
+ * Passkeys belong to a host name, and browsers support them only over HTTPS and on localhost. `publicUrl`: if
+ * configured, the only address for them.
  */
 export function passkeySiteOf(address: string, publicUrl: string | null): PasskeySite | NoPasskeySite {
   if (!URL.canParse(address)) return { problem: 'Passkeys need a host name: open Scrapdeck by its name.' }

@@ -3,22 +3,24 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import type { JwtOptions } from './sign-in-options.ts'
 
-/** `requires`: claims that a token must have, besides when it expires. */
+/** `requires`: claims that a token must have besides its expiry. */
 type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
 
-/** Never `none`, and nothing that is signed with a secret: a public key must not become one. */
+/** Never `none`, and no symmetric algorithm: a public key must not serve as a shared secret. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** Tokens with an unknown key make us fetch the keys at most once a minute, over all senders. */
+/** Tokens with an unknown key cause at most one fetch of the keys per minute, over all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5
 
 export type VerifiedJwt = { is: 'valid'; claims: JWTPayload } | { is: 'invalid'; why: string } | { is: 'unknown' }
 
-/** Checks signed tokens of one issuer, by jose. Only this file loads it, for the first token that looks like one. */
+/**
+ * Checks signed tokens of one issuer, by jose. Only this file loads jose, for the first token that looks like a JWT.
+ */
 export class JwtVerifier {
   readonly #options: Expected
   readonly #fetch: ReturnType<typeof createBoundedFetch>
@@ -29,7 +31,7 @@ export class JwtVerifier {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** `unknown`: the keys of the issuer cannot be had. `nowMs`: for when it expires. */
+  /** `unknown`: the issuer's keys cannot be read. `nowMs`: for the expiry. */
   async verify(token: string, nowMs: number): Promise<VerifiedJwt> {
     const { issuer, audience, requires } = this.#options
     let keys: ReturnType<typeof createRemoteJWKSet>
@@ -45,7 +47,7 @@ export class JwtVerifier {
       })
       return { is: 'valid', claims: payload }
     } catch (error) {
-      // What jose says of a token has nothing of it; anything else is about the way to the keys.
+      // jose's errors about a token contain no part of it. Other errors are about fetching the keys.
       if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) return { is: 'unknown' }
       return { is: 'invalid', why: error.message }
     }
@@ -67,7 +69,7 @@ export class JwtVerifier {
     })
   }
 
-  /** OpenID Connect Discovery 1.0, 4: the document must say that it is of this issuer. */
+  /** OpenID Connect Discovery 1.0, 4: the document must name this issuer. */
   async #discover(): Promise<string> {
     const { issuer } = this.#options
     const response = await this.#fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {})

@@ -4,14 +4,14 @@ import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
 
-/** Where the login page gets what a passkey must sign. */
+/** Returns the options that a passkey must sign. */
 export const PASSKEY_OPTIONS_PATH = '/ui/login/passkey'
 
-/** A page of the UI is behind `#`, which a browser keeps to itself: the link takes it along. */
+/** Browsers do not send the fragment, which names the UI's page, so the link carries it along. */
 const LINK_SCRIPT = `const link = document.querySelector('a.button')
 if (location.hash) link.href += '?page=' + encodeURIComponent(location.hash)`
 
-/** The form is shown where the browser can read our options, and is sent once it has an answer to them. */
+/** Shows the form only if the browser can parse the options, and submits it with the passkey's response. */
 const PASSKEY_SCRIPT = `const form = document.getElementById('passkey')
 const field = form.elements.passkey
 const problem = form.querySelector('.problem')
@@ -40,13 +40,13 @@ export interface LoginPage {
   problem: string | null
   /** The identity provider; null: there is none. */
   signInWith: string | null
-  /** `yes`: there is a button. `problem`: why passkeys cannot be used; null: no user has one. */
+  /** `yes`: show a button. `problem`: why passkeys cannot be used. null: no user has one. */
   passkeys: 'yes' | { problem: string } | null
-  /** The page has another address than the form. */
+  /** The page has another address than its form. */
   isElsewhere?: boolean
 }
 
-/** What the login page may load: only the scripts that it has. */
+/** Allows only the scripts that are on the page. */
 export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   const scripts = [...(signInWith === null ? [] : [LINK_SCRIPT]), ...(passkeys === 'yes' ? [PASSKEY_SCRIPT] : [])]
   const policy =
@@ -55,8 +55,8 @@ export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
 }
 
 /**
- * The page for browsers without a session. At its own address, the forms have none, so that the browser keeps the
- * fragment, the page of the UI that was wanted.
+ * The page for browsers without a session. At its own address, its forms have no action, so that the browser keeps the
+ * fragment, which names the requested page of the UI.
  */
 export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }: LoginPage): string {
   const action = isElsewhere ? ' action="/ui/login"' : ''
@@ -91,7 +91,7 @@ function passkeyForm(passkeys: LoginPage['passkeys'], action: string): string {
 </form>`
 }
 
-/** After the password. `step`: which login it is. */
+/** Follows the password. `step` identifies the login. */
 export function codePage({ problem, step }: { problem: string | null; step: string }): string {
   const body = `<h1>Enter the code</h1>
 <p>Your authenticator app shows it. A recovery code works as well, once.</p>
@@ -100,7 +100,7 @@ ${problemText(problem)}${codeForm(step, 'Log in')}
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
 
-/** After the password, where everybody has a second factor: the app is set up now. */
+/** Follows the password if everybody needs a second factor and the user has none: the app is set up now. */
 export function setUpPage({
   problem,
   step,
@@ -120,8 +120,7 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
 }
 
 /**
- * Once, when the app has been set up: the browser is logged in. As on the login page, the form keeps the page of the UI
- * that was wanted.
+ * Shown once, when the app is set up and the browser is logged in. Like on the login page, the form keeps the fragment.
  */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>

@@ -21,12 +21,12 @@ import { createBoundedFetch } from './bounded-fetch.ts'
 import { claimIn } from './group-roles.ts'
 import type { OidcOptions } from './sign-in-options.ts'
 
-/** Signatures by a key of the provider. Never `none`, and nothing whose secret the client would know. */
+/** Signatures by the provider's private key. Never `none`, and no algorithm whose secret the client would know. */
 const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
 /** How old the provider's own description may be: its addresses and algorithms change rarely. */
-const DESCRIBED_FOR_MS = 3_600_000
+const DESCRIPTION_MAX_AGE_MS = 3_600_000
 
-/** What must be the same when the browser comes back. */
+/** Values that must match when the browser returns. */
 export interface Expected {
   state: string
   nonce: string
@@ -37,7 +37,7 @@ export interface Expected {
 export interface SignedIn {
   subject: string
   claims: Record<string, unknown>
-  /** For logging out there. */
+  /** For logging out at the provider. */
   idToken: string
 }
 
@@ -54,7 +54,7 @@ export class OidcClient {
     this.#fetch = createBoundedFetch(clock)
   }
 
-  /** Where the browser signs in, and what to expect when it comes back. */
+  /** Where the browser signs in, and what to expect when it returns. */
   async begin(redirectUri: string): Promise<{ url: URL; expected: Expected }> {
     const configuration = await this.#discover()
     const expected = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier(), redirectUri }
@@ -66,7 +66,7 @@ export class OidcClient {
     return { url, expected }
   }
 
-  /** `query`: with which the browser came back. Rejects unless all of the answer is as expected, and signed. */
+  /** `query`: from the returning browser. Rejects unless the whole response is as expected, and signed. */
   async finish(query: string, { state, nonce, verifier, redirectUri }: Expected): Promise<SignedIn> {
     const configuration = await this.#discover()
     const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
@@ -81,7 +81,7 @@ export class OidcClient {
     return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
   }
 
-  /** Where the browser ends its session at the provider, too; null: the provider has no such address. */
+  /** Where the browser also ends its session at the provider; null: the provider has no such address. */
   async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
     const configuration = await this.#discover()
     if (configuration.serverMetadata().end_session_endpoint === undefined) return null
@@ -91,10 +91,10 @@ export class OidcClient {
     })
   }
 
-  /** A failure is not kept: the next login asks again (with the pauses of bounded-fetch.ts). */
+  /** A failure is not cached: the next login asks again (with the pauses of bounded-fetch.ts). */
   #discover(): Promise<Configuration> {
     const nowMs = this.#clock.monotonicMs()
-    if (this.#described !== null && nowMs - this.#described.atMs < DESCRIBED_FOR_MS)
+    if (this.#described !== null && nowMs - this.#described.atMs < DESCRIPTION_MAX_AGE_MS)
       return this.#described.configuration
     const described = { configuration: this.#ask(), atMs: nowMs }
     this.#described = described
@@ -108,7 +108,7 @@ export class OidcClient {
     const { issuer, clientId, clientSecret } = this.#options
     const server = new URL(issuer)
     const secret = clientSecret ?? ''
-    // By default a client proves who it is as Basic authentication does (OpenID Connect Discovery 1.0, 3).
+    // By default, a client authenticates with Basic authentication (OpenID Connect Discovery 1.0, 3).
     const authenticate: typeof None = () => (as, client, body, headers) => {
       const methods = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const byHeader = methods.includes('client_secret_basic') || !methods.includes('client_secret_post')

@@ -6,59 +6,60 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
-import { BegunLogins } from './begun-logins.ts'
+import { PendingLogins } from './pending-logins.ts'
 import type { OidcOptions } from './sign-in-options.ts'
 import { BoundedMap } from '../../engine/runtime/bounded.ts'
 
-/** Where a browser begins. */
 export const SIGN_IN_PATH = '/ui/login/oidc'
-/** Where the provider sends it back to. */
+/** Where the provider redirects the browser. */
 export const CALLBACK_PATH = '/ui/login/oidc/callback'
 
-/** Where the provider says which sessions have ended there. */
+/** Where the provider reports sessions that ended there. */
 export const BACK_CHANNEL_PATH = '/ui/login/oidc/logout'
-/** What it says then (OpenID Connect Back-Channel Logout 1.0, 2.4). */
+/** The event in such a report (OpenID Connect Back-Channel Logout 1.0, 2.4). */
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-/** Until when a browser must be back. */
+/** How long a browser has for signing in at the provider. */
 export const LOGIN_MS = 10 * 60_000
-/** Limits the sessions that can be ended at the provider, too. */
-const SESSIONS_THERE_MAX = 1_000
+/** Limits the sessions that can also be ended at the provider. */
+const PROVIDER_SESSIONS_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
 const QUERY_LENGTH_MAX = 8_192
-/** A page of the UI, which is behind `#`: never another place. */
+/** A fragment, so the redirect can lead only to a page of the UI. */
 const PAGE = /^#\/[\u0021-\u007e]{0,2000}$/
 
 interface Begun extends Expected {
   page: string
 }
 
-/** A session at the provider. */
-interface SessionThere {
+interface ProviderSession {
   idToken: string
-  /** How the provider calls it; null: it does not say. */
+  /** The provider's id of the session; null: it sent none. */
   sid: string | null
 }
 
 export interface SignedInUser {
   principal: Principal
-  /** The fragment of the page that was wanted; empty: none. */
+  /** The fragment of the requested page; empty: none. */
   page: string
-  there: SessionThere
+  providerSession: ProviderSession
 }
 
 /**
- * Sign-in with an OpenID Connect provider. What the response must contain is kept here for ten minutes and one use. It
- * is found by a cookie of the browser that began the login, so the response to another browser does not log it in.
+ * Sign-in with an OpenID Connect provider. What the response must match is kept for ten minutes and one use. A cookie
+ * of the browser that began the login identifies it, so the response to another browser does not log it in.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions
   readonly #access: Engine['access']
   readonly #clock: Clock
   readonly #logger: Logger
-  readonly #begun: BegunLogins<Begun>
-  /** By session. They are lost with the process: then the provider asks whether to log out, and ends all of a user. */
-  readonly #there = new BoundedMap<string, SessionThere>(SESSIONS_THERE_MAX)
+  readonly #pending: PendingLogins<Begun>
+  /**
+   * By session. A restart loses them: then the provider asks whether to log out, and its logout ends all of a user's
+   * sessions.
+   */
+  readonly #providerSessions = new BoundedMap<string, ProviderSession>(PROVIDER_SESSIONS_MAX)
   #client: Promise<OidcClient> | null = null
   #logoutTokens: Promise<JwtVerifier> | null = null
 
@@ -67,7 +68,7 @@ export class OidcSignIn {
     this.#access = parts.access
     this.#clock = parts.clock
     this.#logger = parts.logger
-    this.#begun = new BegunLogins(parts.clock, LOGIN_MS)
+    this.#pending = new PendingLogins(parts.clock, LOGIN_MS)
   }
 
   get label(): string {
@@ -79,19 +80,19 @@ export class OidcSignIn {
     return this.#clock.nowMs() + this.#options.sessionMs
   }
 
-  /** Where the browser signs in, and the cookie that it must bring back. Rejects with SIGN_IN_UNAVAILABLE. */
+  /** Where the browser signs in, and the cookie that it must return with. Rejects with SIGN_IN_UNAVAILABLE. */
   async begin(at: { address: string; client: string; page: string }): Promise<{ url: string; cookie: string }> {
     const { url, expected } = await this.#ask((client) => client.begin(`${at.address}${CALLBACK_PATH}`))
     const page = PAGE.test(at.page) ? at.page : ''
-    return { url: url.href, cookie: this.#begun.add({ ...expected, page }, at.client) }
+    return { url: url.href, cookie: this.#pending.add({ ...expected, page }, at.client) }
   }
 
   /**
-   * `query`: what the browser brought back from the provider, without `?`. Rejects with the words for the login page:
+   * `query`: what the browser brought back from the provider, without `?`. Rejects with a message for the login page:
    * SIGN_IN_FAILED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE, UNAUTHORIZED.
    */
   async finish(cookies: readonly string[], query: string): Promise<SignedInUser> {
-    const begun = this.#begun.take(cookies)
+    const begun = this.#pending.take(cookies)
     const parameters = new URLSearchParams(query.slice(0, QUERY_LENGTH_MAX))
     if (begun === null || parameters.get('state') !== begun.state) {
       throw failed('This login was not begun in this browser, was already used, or took more than ten minutes')
@@ -111,19 +112,19 @@ export class OidcSignIn {
     const principal = await this.#access.signIn({ subject: identity, name, ...rights })
     this.#logger.info({ name: principal.name, role: principal.role }, 'Signed in with OIDC')
     const { sid } = claims
-    return { principal, page: begun.page, there: { idToken, sid: typeof sid === 'string' ? sid : null } }
+    return { principal, page: begun.page, providerSession: { idToken, sid: typeof sid === 'string' ? sid : null } }
   }
 
-  /** For the end of this session, here or there. */
-  keep(session: string, there: SessionThere): void {
-    if (there.idToken.length <= ID_TOKEN_LENGTH_MAX) this.#there.set(session, there)
+  /** Keeps the provider's session, for a logout here or there. */
+  keep(session: string, of: ProviderSession): void {
+    if (of.idToken.length <= ID_TOKEN_LENGTH_MAX) this.#providerSessions.set(session, of)
   }
 
   /**
-   * The provider reports that a user has logged out there. Ends all sessions of that user, or returns those that it
-   * names. Rejects with BAD_INPUT unless the provider has signed that for us, and with SIGN_IN_UNAVAILABLE.
+   * The provider reports a logout. Returns the sessions that the report names, or ends all sessions of the user.
+   * Rejects with BAD_INPUT unless the provider signed the report for us, and with SIGN_IN_UNAVAILABLE.
    */
-  async endFromThere(logoutToken: string): Promise<string[]> {
+  async endByProvider(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()
     const verified = await (await this.#logoutTokens).verify(logoutToken, this.#clock.nowMs())
     if (verified.is === 'unknown') {
@@ -135,20 +136,22 @@ export class OidcSignIn {
     const claims = verified.is === 'valid' ? verified.claims : {}
     const { events, sub, sid } = claims
     const isLogout = typeof events === 'object' && events !== null && Object.hasOwn(events, LOGOUT_EVENT)
-    // A token of a login has a nonce: it must not pass for this.
+    // A token of a login has a nonce; it must not pass for a logout token.
     if (!isLogout || Object.hasOwn(claims, 'nonce')) {
       throw new ScrapdeckError('BAD_INPUT', 'This is not a logout token of the configured provider')
     }
-    const sessions = [...this.#there].filter(([, there]) => sid !== undefined && there.sid === sid).map(([id]) => id)
+    const sessions = [...this.#providerSessions]
+      .filter(([, one]) => sid !== undefined && one.sid === sid)
+      .map(([id]) => id)
     if (sessions.length === 0 && sub !== undefined)
       await this.#access.endSessions(`oidc ${this.#options.issuer} ${sub}`)
     return sessions
   }
 
-  /** Where the browser ends its session at the provider, too; null: nowhere, or it does not respond. */
+  /** Where the browser also ends its session at the provider; null: there is none, or it does not respond. */
   async endUrl(session: string, returnTo: string): Promise<string | null> {
-    const idToken = this.#there.get(session)?.idToken ?? null
-    this.#there.delete(session)
+    const idToken = this.#providerSessions.get(session)?.idToken ?? null
+    this.#providerSessions.delete(session)
     const url = await this.#ask((client) => client.endUrl(idToken, returnTo)).catch(() => null)
     return url?.href ?? null
   }
@@ -160,7 +163,7 @@ export class OidcSignIn {
       return await question(client)
     } catch (error) {
       this.#logger.warn({ err: describe(error), issuer: this.#options.issuer }, 'A login with OIDC failed')
-      throw isAnswer(error)
+      throw isBadResponse(error)
         ? failed(`The answer of ${this.label} is not accepted`)
         : new ScrapdeckError(
             'SIGN_IN_UNAVAILABLE',
@@ -183,16 +186,16 @@ export class OidcSignIn {
 
 const failed = (text: string): ScrapdeckError => new ScrapdeckError('SIGN_IN_FAILED', `${text}. Start again.`)
 
-/** No answer came, or one of a server in front of the provider. */
-const NOT_ANSWERED = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
+/** There was no response, or one of a server in front of the provider. */
+const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])
 
-/** The library names what is wrong with an answer; everything else happened on the way to it. */
-function isAnswer(error: unknown): boolean {
+/** The library's codes say what is wrong with a response. Other errors happened on the way to it. */
+function isBadResponse(error: unknown): boolean {
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' && code.startsWith('OAUTH_') && !NOT_ANSWERED.has(code)
+  return typeof code === 'string' && code.startsWith('OAUTH_') && !NO_RESPONSE.has(code)
 }
 
-/** Without what the provider sent: there may be tokens in it. */
+/** Without what the provider sent, which may contain tokens. */
 function describe(error: unknown): Error {
   const { message, cause } = error as Error
   const reason = cause instanceof Error ? `: ${cause.message}` : ''

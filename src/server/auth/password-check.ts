@@ -19,7 +19,7 @@ const KNOWN_FOR_MS = 24 * 3_600_000
 const RECORD_EVERY_MS = 60_000
 const MAX_KNOWN = 10_000
 
-/** Clients that sent the right password of a user in the last 24 hours: its own, not a token, not that of another. */
+/** Clients that sent a user's own password (not a token) correctly in the last 24 hours. */
 export class KnownClients {
   readonly #clock: Clock
   readonly #lastMs = new BoundedMap<string, number>(MAX_KNOWN)
@@ -54,21 +54,21 @@ export type NextStep = 'code' | 'setUp'
 
 export type Verdict =
   | { is: 'right'; principal: Principal }
-  /** The password is right, and not enough. */
+  /** The password is right, but not enough. */
   | { is: 'half'; principal: Principal; next: NextStep }
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
-/** A password that was right is not hashed anew for each connection of the same client. */
+/** A verified password is not hashed again for each connection of the same client. */
 const VERIFIED_FOR_MS = 60_000
 const VERIFIED_MAX = 1_000
-/** Applies to clients that have not sent the right password of this user before. */
+/** For clients that have not sent the right password of this user before. */
 const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Checks passwords, within a number of wrong ones per minute and client. A client that is known for this user is
- * checked even then: otherwise anybody behind the same address could lock it out.
+ * Checks passwords, and limits wrong ones per minute and client. A client that is known for this user is checked even
+ * over the limit: otherwise anybody behind the same address could lock that user out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -79,7 +79,7 @@ export class PasswordCheck {
   /** By a keyed hash of name and password. */
   readonly #verified = new Map<string, { principal: Principal; untilMs: number }>()
   readonly #running = new Map<string, Promise<Principal | null>>()
-  /** How many of a client's are being checked. */
+  /** The number of checks in progress, by client. */
   readonly #checking = new Map<string, number>()
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
@@ -98,7 +98,7 @@ export class PasswordCheck {
     pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
-    /** A token in place of the password. Never where a session begins: that would have all rights of its user. */
+    /** A token may replace the password. Never for a session, which would have all rights of the user. */
     takesTokens: boolean
     nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients
@@ -117,13 +117,14 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Waits only for the password of a user, which takes long to check. Rejects as PluginUsers, or TOO_MANY_REQUESTS. */
+  /** Waits only for the slow check of a user's password. Rejects like PluginUsers, or with TOO_MANY_REQUESTS. */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
-    // No wait on this machine, or where the account's owner logged in before: others' guesses must not slow those.
+    // No wait on this machine, or where the account's owner logged in before: the guesses of others must not slow
+    // those.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) {
@@ -132,7 +133,7 @@ export class PasswordCheck {
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
-      // A wrong password of a known client is neither counted nor logged while others there are not even checked.
+      // Over the limit, a wrong password of a known client is neither counted nor logged, like unchecked ones.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
@@ -151,7 +152,7 @@ export class PasswordCheck {
     return this.#checkUser(key, { request, client, given, blockedForMs })
   }
 
-  /** Counted before it is tried, and taken back if it was right: many at once are no more than one after the other. */
+  /** Counts the attempt first and takes it back on success, so that parallel attempts have no advantage. */
   async #checkUser(key: string, { request, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
     this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
@@ -165,7 +166,7 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      // A plugin that does not answer counts as a failure: otherwise its silence would let anybody try on and on.
+      // A plugin that does not respond counts as a failure: otherwise its silence would allow unlimited attempts.
       const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
       if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error
@@ -176,7 +177,7 @@ export class PasswordCheck {
     }
   }
 
-  /** The same password that comes several times at once is checked once. */
+  /** Concurrent requests with the same password share one check. */
   #find(key: string, given: BasicCredentials, request: FastifyRequest): Promise<Principal | null> {
     const running = this.#running.get(key)
     if (running !== undefined) return running

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
-/** The client's address, and whether the request came from a proxy that may say who the client is. */
+/** The client's address, and whether the request came from a proxy that may name the user. */
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
@@ -18,7 +18,7 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
-/** Whether another engine asks itself, as engine-node.ts does: it names no client. */
+/** Whether the other engine itself is the client, as in engine-node.ts: it names no other. */
 export const isOfPeerItself = (request: IncomingMessage): boolean => fromPeers.get(request)?.address === '-'
 
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)
@@ -26,14 +26,14 @@ export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(r
 /** null: no engine forwarded it. */
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
-/** Whether the other engine got it from a proxy that may say who the client is; null: no engine forwarded it. */
+/** Whether the other engine got it from a proxy that may name the user; null: no engine forwarded it. */
 export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
-/** What an engine sends behind the secret. */
+/** The header that an engine adds to a forwarded request. */
 export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>
   [secret, client.address, ...(client.isVouchedFor ? [FROM_PROXY] : [])].join(' ')
 
 const FROM_PROXY = 'proxy'
 
-/** Hashes have one length, so that they can be compared. */
+/** Hashes have one length, so timingSafeEqual can compare them. */
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -12,8 +12,8 @@ import { admitVouched } from './vouched-users.ts'
 const NAME_MAX = 200
 
 /**
- * Users that a proxy has authenticated and names in a header. It counts only on connections that come from the proxy
- * itself, whatever X-Forwarded-For says; from anywhere else it is as if it had not been sent.
+ * Users that a proxy has authenticated and names in a header. The header counts only on connections from the proxy
+ * itself, whatever X-Forwarded-For says; from anywhere else it is ignored.
  */
 export class ProxyUsers {
   readonly #options: ProxyOptions
@@ -26,7 +26,7 @@ export class ProxyUsers {
     this.#from = new AddressList(options.from)
   }
 
-  /** null: no proxy names anybody. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED. */
+  /** null: no proxy names a user. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED. */
   find(request: FastifyRequest): Principal | null | Promise<Principal> {
     const { userHeader, groupsHeader, groupsSeparator, roles } = this.#options
     const { headers, raw } = request
@@ -35,7 +35,7 @@ export class ProxyUsers {
     const lists = valuesOf(raw.rawHeaders, groupsHeader)
     const [name = ''] = names
     claimName(request, name.slice(0, NAME_MAX))
-    // Another engine that forwards them joins those that were sent twice.
+    // Another engine that forwards the request joins repeated headers.
     if (names.length > 1 || lists.length > 1 || name === '' || name.includes(',') || name.length > NAME_MAX) {
       throw new ScrapdeckError(
         'UNAUTHORIZED',
@@ -58,7 +58,7 @@ export class ProxyUsers {
   }
 }
 
-/** The values of a header that was sent several times: Node joins them. */
+/** The values of a repeated header, which Node joins. */
 function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.flatMap((header, at) =>
     at % 2 === 0 && header.toLowerCase() === name ? [(rawHeaders[at + 1] ?? '').trim()] : []

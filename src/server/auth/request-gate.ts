@@ -30,7 +30,7 @@ class BodyRoom {
   readonly #held = new Map<Raw, number>()
   #bytes = 0
 
-  /** Counts at most what the route keeps in memory, which also counts for a body without a length. */
+  /** Counts at most what the route keeps in memory, which is also the assumed size of a body without a length. */
   hold(request: FastifyRequest): void {
     const { raw, headers } = request
     const most = isNodeRoute(request) ? NODE_MESSAGE_BYTES : MAX_TEXT_BYTES
@@ -65,8 +65,8 @@ export interface RequestGateOptions {
 }
 
 /**
- * What every request passes before its route: the origin check, then authentication, then the permission that the
- * route needs, then the rate limit.
+ * What every request passes before its route: the origin check, authentication, the permission that the route needs,
+ * then the rate limit.
  */
 export class RequestGate {
   readonly #options: RequestGateOptions
@@ -77,8 +77,8 @@ export class RequestGate {
   }
 
   /**
-   * Sets `request.caller`, or throws or rejects. What it returns must be awaited; mostly it is nothing. `isFromSocket`:
-   * no web page can have sent it.
+   * Sets `request.caller`, or throws or rejects. Await a returned promise; mostly there is none. `isFromSocket`: no web
+   * page can have sent the request.
    */
   admit(
     request: FastifyRequest,
@@ -89,7 +89,7 @@ export class RequestGate {
     request.caller = ANONYMOUS
     let caller: Caller | Promise<Caller>
     try {
-      // The engine that forwarded a request has compared its host with its own names.
+      // The engine that forwarded the request has checked its host.
       const isKnownHost = isFromPeer(request.raw) ? () => true : isOurHost
       if (!isFromSocket)
         checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
@@ -157,14 +157,14 @@ export class RequestGate {
     }
   }
 
-  /** Judged by the route, as isOpenToAll, and by the client's address, never by what a client says of itself. */
+  /** Compares the route, like isOpenToAll, and the client's address, never what a client says of itself. */
   #isOpenToScraper(request: FastifyRequest): boolean {
     return request.routeOptions.url === '/metrics' && this.#options.readsMetrics.has(addressOf(request))
   }
 
   /**
-   * Gives the rest of the request's body a few seconds: a stranger gets no more, and after an answer it is only read so
-   * that the client gets to see the answer.
+   * Limits the time for the rest of the body. A stranger gets no more, and after a response the body is read only so
+   * that the client sees the response.
    */
   limitBody(request: FastifyRequest): void {
     if (!hasUnreadBody(request)) return
@@ -180,7 +180,7 @@ function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
   return hasBody && !raw.complete && !raw.readableEnded
 }
 
-/** Login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
+/** Login, health checks and signed links. Compares the route, because a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
   return (
@@ -203,7 +203,7 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH
 }
 
-/** Throws ROLE_REQUIRED. Before any route is found, nothing is at stake: that answer is the same for all. */
+/** Throws ROLE_REQUIRED. Without a matching route there is nothing to protect: that response is the same for all. */
 function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
   const { needs = OWNER_PERMISSIONS, isOfAll = needs === OWNER_PERMISSIONS } = config

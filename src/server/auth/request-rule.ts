@@ -3,16 +3,15 @@ import type { FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 
-/** Who sent a request. */
 export interface Caller {
   /**
-   * `password`: sent the password with this request, like every program. `node`: a pulling node, at its own endpoints
-   * only. `anonymous`: public routes.
+   * `password`: sent with this request, as programs do. `node`: a pulling node, at its own endpoints only. `anonymous`:
+   * public routes.
    */
   kind: 'session' | 'password' | 'node' | 'anonymous'
-  /** Stable per session, token or user name (of a node: its id), and useless for logging in; empty if anonymous. */
+  /** Stable per session, token or user name, or the id of a node. Useless for logging in; empty if anonymous. */
   id: string
-  /** The cookie of a session, which may be renewed. Absent: there is none. */
+  /** The cookie of a session, which may be renewed. */
   cookie?: string
   /** null: a node, or anonymous. */
   principal: Principal | null
@@ -22,8 +21,8 @@ export const ANONYMOUS: Caller = { kind: 'anonymous', id: '', principal: null }
 
 /**
  * Rejects requests that a web page of another origin made a browser send, whatever cookie or password is attached: a
- * foreign Host (rebinding), a foreign Origin, or a fetch the browser marks as cross-site. A link that was followed
- * there passes if `changesNothing`: the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
+ * foreign Host (rebinding), a foreign Origin, or a fetch that the browser marks as cross-site. A followed link passes
+ * if `changesNothing`, because the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
   { method, headers, raw }: { method: string; headers: IncomingHttpHeaders; raw: { rawHeaders?: readonly string[] } },
@@ -50,7 +49,7 @@ export function checkRequestOrigin(
 
 /**
  * Rejects DNS rebinding: a foreign host name that resolves to this service. Throws FORBIDDEN_ORIGIN, and BAD_INPUT for
- * a second name: a proxy may have checked that one.
+ * a second name, because a proxy may have checked that one.
  */
 export function requireOurHost(
   host: string | undefined,
@@ -66,7 +65,7 @@ export function requireOurHost(
   )
 }
 
-/** Node.js keeps the first and drops others. Over HTTP/2, a Host that says the same as the authority is allowed. */
+/** Node.js keeps the first and drops others. Over HTTP/2, a Host that equals the authority is allowed. */
 export function hasSeveralHosts(rawHeaders: readonly string[] = []): boolean {
   const valuesOf = (wanted: string) =>
     rawHeaders.flatMap((name, at) => (at % 2 === 0 && name.toLowerCase() === wanted ? [rawHeaders[at + 1]] : []))
@@ -74,7 +73,7 @@ export function hasSeveralHosts(rawHeaders: readonly string[] = []): boolean {
   return hosts.length > 1 || new Set([...hosts, ...valuesOf(':authority')]).size > 1
 }
 
-/** The request fills a window of a browser, so a person reads the answer. */
+/** The request fills a browser window, so a person reads the response. */
 export function isNavigation(headers: IncomingHttpHeaders): boolean {
   return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 }
@@ -90,7 +89,7 @@ export function changesNothing({ routeOptions, query }: FastifyRequest): boolean
   return url !== '/ui/login' || !Object.hasOwn(query as object, 'token')
 }
 
-/** Assumes the page's scheme: behind a proxy the page uses https but we see http. */
+/** Assumes the page's scheme: behind a proxy, the page uses https but we see http. */
 function isSameOrigin(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false
   const page = new URL(origin)

@@ -3,24 +3,23 @@ import { type Permission, type Permissions, permissionsOf } from '../../shared/p
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The permissions that this route needs; `operation`: those of the operation that the request names
-     * (engine/api/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is
-     * open to owners alone. Ignored for public routes and for the endpoints of nodes (request-gate.ts).
+     * The permissions that this route needs. `operation`: those of the requested operation
+     * (engine/api/router/required-rights.ts). Absent: only owners may use it, so a route without this setting is safe.
+     * Ignored for public routes and for the endpoints of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'
-    /** It answers with what is of all projects: the permission must hold in all. */
+    /** The response has data of all projects, so the permission must hold in all. */
     isOfAll?: boolean
   }
 }
 
-/** The options of a route that requires this permission. */
 export const forPermission = (name: Permission) => ({ config: { needs: permissionsOf([name]) } })
 
-/** The same, for what is of all projects. */
+/** For routes with data of all projects. */
 export const forPermissionInAll = (name: Permission) => ({ config: { ...forPermission(name).config, isOfAll: true } })
 
-/** Pages, files, and what changes only the caller's own session. */
+/** Pages, files, and changes of only the caller's own session. */
 export const FOR_READERS = forPermission('read')
 
-/** The operation that answers says what it needs. */
+/** The operation defines the permissions. */
 export const BY_OPERATION = { config: { needs: 'operation' as const } }

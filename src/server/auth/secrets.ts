@@ -20,7 +20,7 @@ export function createCredentialsCheck(expected: BasicCredentials): (given: Basi
   return (given) => isRight(joined(given))
 }
 
-/** Unambiguous, whatever is in them. */
+/** Unambiguous for any content. */
 const joined = ({ username, password }: BasicCredentials) => `${username.length} ${username} ${password}`
 
 /** 256 bits, safe in URLs and cookies. */
@@ -36,8 +36,8 @@ export function hashToken(token: string): string {
 const PADDED_BYTES = 512
 
 /**
- * Returns a check for a secret. It compares texts filled up to the same length, so its time reveals neither the length
- * nor the first difference; hashing both would be a twentieth of a short request.
+ * Returns a check for a secret. It compares texts padded to the same length, so its time reveals neither the length nor
+ * the first difference. Hashing both would take a twentieth of a short request.
  */
 export function createSecretCheck(secret: string): (given: string) => boolean {
   const expected = padded(secret)
@@ -51,7 +51,10 @@ export function createSecretCheck(secret: string): (given: string) => boolean {
   }
 }
 
-/** The text behind its length in bytes, which tells it from one that ends with zeros; null: too long. */
+/**
+ * The length in bytes, then the text: without the length, a text that ends with zeros would be ambiguous. null: too
+ * long.
+ */
 function padded(text: string): Buffer | null {
   const bytes = Buffer.alloc(PADDED_BYTES)
   const length = Buffer.byteLength(text)

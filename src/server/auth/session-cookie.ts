@@ -1,12 +1,12 @@
 /**
- * `login`: a login at an identity provider has begun: the browser that returns must be the one that left. `step`: one
- * step of a login is done: the password was right, or a passkey was requested.
+ * `login`: a login at an identity provider has begun, and the same browser must return. `step`: a step of a login is
+ * done: the password was right, or a passkey was requested.
  */
 export type CookieUse = 'session' | 'login' | 'step'
 
 /**
- * Browsers send cookies to all ports of a host: the port in the name keeps the logins of two Scrapdecks apart. Behind
- * TLS, `__Host-` has browsers refuse one that another host of the domain, or a page without TLS, tries to set.
+ * Browsers send cookies to all ports of a host, so the port in the name separates the logins of two Scrapdecks. Behind
+ * TLS, `__Host-` makes browsers refuse a cookie from another host of the domain, or from a page without TLS.
  */
 export function cookieName(use: CookieUse, host: string, isSecure: boolean): string {
   const port = /:(\d+)$/.exec(host)?.[1]
@@ -24,11 +24,10 @@ export function readCookies(name: string, cookieHeader = ''): string[] {
 }
 
 /**
- * The value of `Set-Cookie`; `value`: of letters, digits, `_`, `-` and `.`; `maxAgeSeconds`: 0 deletes it.
- *
- * `Lax`: a user who follows a link from another site, or returns from an identity provider, is still logged in. It
- * protects as much as `Strict` here, because request-rule.ts refuses everything else from other sites, even from other
- * ports of localhost, where both are sent.
+ * The value of `Set-Cookie`. `value`: of letters, digits, `_`, `-` and `.`. `maxAgeSeconds`: 0 deletes it. With `Lax`,
+ * a user who follows a link from another site, or returns from an identity provider, is still logged in. It protects as
+ * much as `Strict` here, because request-rule.ts refuses everything else from other sites, even from other ports of
+ * localhost, where both are sent.
  */
 export function setCookie(
   name: string,

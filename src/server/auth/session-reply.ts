@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { Caller } from './request-rule.ts'
 
-/** Gives the browser this token; empty: deletes the one that it has. */
+/** An empty token deletes the cookie. */
 export function setSessionCookie(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -14,7 +14,6 @@ export function setSessionCookie(
   sendCookie('session', { request, reply }, { value: token, maxAgeSeconds })
 }
 
-/** The same of either use. */
 export function sendCookie(
   use: CookieUse,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
@@ -25,30 +24,30 @@ export function sendCookie(
   reply.header('set-cookie', setCookie(name, value, { maxAgeSeconds, isSecure }))
 }
 
-/** All values of a cookie that count: behind TLS, none that could have been planted. */
+/** All valid values of a cookie. Behind TLS, other hosts cannot have planted them. */
 export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   const { host = '', cookie } = request.headers
-  // Programs send none, and most requests are from programs.
+  // Most requests are from programs, which send no cookies.
   if (cookie === undefined) return []
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 
-/** A proxy that does not say so in each request is still known by the cookie that its browser got behind TLS. */
+/** A proxy may not announce TLS in each request. Then the cookie that the browser got behind TLS shows it. */
 function usesSecureCookie(use: CookieUse, request: FastifyRequest): boolean {
   const { host = '', cookie } = request.headers
   return isBehindTls(request) || readCookies(cookieName(use, host, true), cookie).length > 0
 }
 
 /**
- * `Secure` only behind TLS: the default is plain HTTP on the loopback interface. A client that forges these only
- * withholds its own cookie from itself.
+ * `Secure` only behind TLS, because the default is plain HTTP on the loopback interface. A client that forges these
+ * headers only withholds its own cookie from itself.
  */
 export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
   return isEncrypted(raw) || origin.startsWith('https:') || headers['x-forwarded-proto'] === 'https'
 }
 
-/** `https://deck.example.org`, as the browser has opened it. The host has passed the gate. */
+/** `https://deck.example.org`, as the browser opened it. The gate has checked the host. */
 export const addressInBrowser = (request: FastifyRequest): string =>
   `${isBehindTls(request) ? 'https' : 'http'}://${request.headers.host}`
 
@@ -58,7 +57,7 @@ interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
 }
 
-/** Responses that sessions, users and tokens are receiving: one that ends takes its streams and downloads with it. */
+/** Responses in progress of sessions, users and tokens. Ending one of these cuts its streams and downloads. */
 export class SessionResponses {
   readonly #byReceiver = new Map<string, Receiving>()
 
@@ -75,17 +74,17 @@ export class SessionResponses {
     return [...this.#byReceiver.values()].some(({ principal }) => principal?.tokenId != null)
   }
 
-  /** The sessions that are receiving something. */
+  /** The sessions with a response in progress. */
   sessions(): string[] {
     return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)
   }
 
-  /** Responses that have not begun are left alone: one of them answers the request that ended the session. */
+  /** Skips responses that have not begun: one of them answers the request that ended the session. */
   cut(id: string): void {
     for (const response of this.#byReceiver.get(id)?.responses ?? []) if (response.headersSent) response.destroy()
   }
 
-  /** Cuts off those who may not receive any more. */
+  /** Cuts off callers whose rights have ended. */
   cutUnless(isCurrent: (receiver: Receiver, principal: Principal) => boolean): void {
     for (const [id, { principal, kind }] of this.#byReceiver) {
       if (principal !== null && !isCurrent({ id, kind, principal }, principal)) this.cut(id)

@@ -6,17 +6,17 @@ import { createToken, hashToken } from './secrets.ts'
 const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
-/** 256 random bits, the user's id, when it began and ends (to the base 36), how; then 128 bits that are renewed. */
+/** 256 random bits, the user's id, start and end (in base 36), kind of login; then 128 bits that are renewed. */
 const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plok]))\.([\w-]{22})$/
 
-/** What the token of a session says. */
+/** The contents of a session token. */
 export interface SessionToken {
-  /** Useless for logging in. The same whenever the cookie is renewed. */
+  /** Useless for logging in. Stays the same when the cookie is renewed. */
   id: string
   /** null: the owner. */
   userId: UserId | null
   beganAtMs: number
-  /** However much it is used. */
+  /** Fixed, however much the session is used. */
   endsAtMs: number
   signedInWith: SignedInWith
   /** Hash of the part that is renewed. */
@@ -24,8 +24,8 @@ export interface SessionToken {
 }
 
 /**
- * The token of a session contains its user, the kind of login, and when it must end. This cannot be forged: sessions
- * are found by the hash of everything but the last part.
+ * A session token contains its user, the kind of login, and its end. It cannot be forged, because sessions are found by
+ * the hash of everything but the last part.
  */
 export function createSessionToken({
   userId,
@@ -37,13 +37,13 @@ export function createSessionToken({
   return [createToken(), userId ?? 'owner', ...times, LETTERS[signedInWith], createRenewal()].join('.')
 }
 
-/** The same session with another last part, and that part's hash. */
+/** The same session with a new last part, and the hash of that part. */
 export function renewSessionToken(token: string): { token: string; renewal: string } {
   const renewal = createRenewal()
   return { token: `${token.slice(0, token.lastIndexOf('.'))}.${renewal}`, renewal: hashToken(renewal) }
 }
 
-/** null: it cannot be one of ours. */
+/** null: it does not have the format of our tokens. */
 export function readSessionToken(token: string): SessionToken | null {
   const match = FORM.exec(token)
   if (match === null) return null

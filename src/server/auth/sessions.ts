@@ -7,18 +7,18 @@ import type { BasicCredentials } from './secrets.ts'
 import { readSessionToken, renewSessionToken, type SessionToken } from './session-token.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** However much it is used; of those that an identity provider vouched for, the operator says. */
+/** Fixed lifetime. For sessions from an identity provider, the operator sets it. */
 export const SESSION_MS = 30 * DAY_MS
-/** Without use. */
+/** Lifetime without use. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
-/** Per user: one who logs in again and again ends only the own sessions. */
+/** Per user: frequent logins end only the user's own sessions. */
 const MAX_SESSIONS_OF_USER = 50
-/** How often a browser gets another cookie: one that leaked from a backup or a log is soon worth nothing. */
+/** How often a browser gets a new cookie, so that one leaked from a backup or a log soon becomes worthless. */
 const RENEW_EVERY_MS = 3_600_000
-/** Requests that were on their way when the next cookie arrived still have the one before. */
+/** Requests already in flight when the next cookie arrives still send the previous one. */
 const FORMER_FOR_MS = 60_000
-/** How often it is recorded when sessions were used: an idle limit needs no more, and each time is the whole file. */
+/** How often the last use of sessions is stored. The idle limit needs no more, and each write is the whole file. */
 const RECORD_EVERY_MS = 5 * 60_000
 const SEEN_EVERY_MS = 10_000
 const USER_AGENT_MAX = 200
@@ -33,11 +33,11 @@ const Session = z.strictObject({
   lastSeenAtMs: z.number(),
   address: z.string(),
   userAgent: z.string(),
-  /** The cookie that the browser has used, when it was created, and a newer one that was sent to it. */
+  /** `renewal`, `renewedAtMs`: the cookie in use, and when it was created. `next`: a newer one that was sent. */
   renewal: Hash,
   renewedAtMs: z.number(),
   next: Hash.nullable(),
-  /** It counts as if it had begun then: a request of it has ended all others of its user. Absent: none has. */
+  /** Replaces `beganAtMs` for validity checks, after this session ended all others of its user. */
   countsFromMs: z.number().optional()
 })
 export type Session = z.infer<typeof Session>
@@ -49,7 +49,6 @@ const SessionsFile = z.strictObject({
 })
 type SessionsFile = z.infer<typeof SessionsFile>
 
-/** Where a request comes from, as it is shown to people. */
 export interface Browser {
   address: string
   userAgent: string
@@ -61,18 +60,20 @@ export interface SessionsOptions {
   credentials: BasicCredentials
   clock: Clock
   logger: Logger
-  /** A session is no longer valid. Gets its id. */
+  /** Gets the id of a session that is no longer valid. */
   onEnd: (id: string) => void
 }
 
-/** Sessions of browsers, kept in a file across restarts. It stores hashes of tokens, which cannot be used to log in. */
+/**
+ * Sessions of browsers, kept in a file across restarts. The file has hashes of tokens, which cannot be used to log in.
+ */
 export class Sessions {
   readonly #options: SessionsOptions
-  /** In the order of their beginnings. */
+  /** Oldest first. */
   readonly #byId: Map<string, Session>
-  /** Cookies that were sent and not used yet: requests that come together get the same. */
+  /** Cookies that were sent but not used yet: concurrent requests get the same one. */
   readonly #sent = new Map<string, string>()
-  /** Cookies that were replaced in the last moment. */
+  /** Recently replaced cookies. */
   readonly #former = new Map<string, { renewal: string; untilMs: number }>()
   #recordedAtMs: number
   #isChanged = false
@@ -86,14 +87,14 @@ export class Sessions {
     this.#credentials = isCurrent ? kept.credentials : null
     this.#byId = new Map(Object.entries(isCurrent ? kept.sessions : {}))
     this.#recordedAtMs = options.clock.nowMs()
-    // Written at once: otherwise going back to the old password would bring its sessions back.
+    // Written at once: otherwise restoring the old password would restore its sessions.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
       this.#write()
     }
   }
 
-  /** Records a session that begins, or one that began on another engine. */
+  /** Records a new session, or one that began on another engine. */
   add(token: SessionToken, browser: Browser): void {
     const { id, userId, signedInWith, beganAtMs, endsAtMs, renewal } = token
     const nowMs = this.#options.clock.nowMs()
@@ -109,7 +110,7 @@ export class Sessions {
     this.#write()
   }
 
-  /** The session's id; null: there is no such session, or this cookie of it has been replaced. */
+  /** The session's id; null: there is no such session, or this cookie was replaced. */
   find(token: SessionToken, _browser?: Browser): string | null {
     const session = this.get(token.id)
     return session !== null && this.#accepts(session, token) ? token.id : null
@@ -121,20 +122,20 @@ export class Sessions {
     return session !== undefined && isAlive(session, this.#options.clock.nowMs()) ? session : null
   }
 
-  /** All that have not ended, the newest first. */
+  /** Valid sessions, newest first. */
   list(): ({ id: string } & Session)[] {
     const nowMs = this.#options.clock.nowMs()
     const all = [...this.#byId].filter(([, session]) => isAlive(session, nowMs))
     return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  /** It is being used. Returns the token that its browser should have instead; null: it keeps this one. */
+  /** Records a use. Returns the token that the browser should have instead; null: it keeps this one. */
   use(token: string, browser: Browser): string | null {
     const { clock } = this.#options
     const nowMs = clock.nowMs()
     const read = readSessionToken(token)!
     const session = this.#byId.get(read.id)
-    // It began on another engine, which renews it.
+    // The session began on another engine, which renews it.
     if (session === undefined || nowMs - session.lastSeenAtMs < SEEN_EVERY_MS) return null
     Object.assign(session, { lastSeenAtMs: nowMs, ...shorten(browser) })
     this.#isChanged = true
@@ -145,13 +146,13 @@ export class Sessions {
     const renewed = renewSessionToken(token)
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
-    // Its browser may use it after a crash, too.
+    // After a crash, the browser may already use the new cookie.
     this.#isChanged = true
     this.record()
     return renewed.token
   }
 
-  /** Earlier sessions of its user have ended by this time, and this one goes on. */
+  /** Ends earlier sessions of the user, but keeps this one. */
   keepFrom(id: string, sinceMs: number): void {
     const session = this.#byId.get(id)
     if (session === undefined) return
@@ -162,7 +163,7 @@ export class Sessions {
 
   end(id: string): void {
     if (this.#drop(id)) this.#write()
-    // It may be receiving something without having been recorded here.
+    // It may have a response in progress although it was never recorded here.
     else this.#options.onEnd(id)
   }
 
@@ -185,7 +186,7 @@ export class Sessions {
     }
   }
 
-  /** The browser that sends the next cookie has it, so the one before ends. */
+  /** A browser that sends the next cookie has received it, so the previous one ends. */
   #accepts(session: Session, { id, renewal }: SessionToken): boolean {
     if (renewal === session.renewal) return true
     const { clock } = this.#options
@@ -230,7 +231,7 @@ const shorten = ({ address, userAgent }: Browser): Browser => ({
   userAgent: userAgent.slice(0, USER_AGENT_MAX).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')
 })
 
-/** Slow on purpose (some 10 ms), so that the file does not help to guess the password. Computed once per start. */
+/** Deliberately slow (some 10 ms), so that the file does not help to guess the password. Computed once per start. */
 function identify({ username, password }: BasicCredentials, salt: Buffer): SessionsFile['credentials'] {
   const hash = scryptSync(JSON.stringify([username, password]), salt, 32, { N: 4096 })
   return { salt: salt.toString('hex'), hash: hash.toString('hex') }

@@ -20,8 +20,8 @@ export interface SignInEndpointsOptions {
 const FIELD_MAX = 200
 
 /**
- * Where a program begins its sign-in and gets its token (docs/http.md). Public: the program has no credentials yet.
- * Below `/ui`, because it reads the same forms.
+ * Where a program begins its sign-in and gets its token (docs/http.md). Public, because the program has no credentials
+ * yet. Below `/ui`, because it reads the same forms.
  */
 export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options
@@ -63,7 +63,7 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
   )
 }
 
-/** The audit entry names the user who allowed it, and the address of the program. */
+/** The audit entry names the user who approved, and the address of the program. */
 async function tokenOf({ access, audit, signIns }: SignInEndpointsOptions, grant: Grant, request: FastifyRequest) {
   const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 
-/** What the members of a group may do: in all projects (null: only in some), more in single ones, and with nodes. */
+/** Roles of a group's members: in all projects (null: only in some), in single projects, and with nodes. */
 export interface GroupRights {
   role: string | null
   projects: Record<ProjectName, string>
@@ -12,11 +12,10 @@ export interface GroupRights {
 /** A user in several groups has the roles of all of them; a user in none is refused. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
-/** An OpenID Connect provider at which people sign in. */
 export interface OidcOptions {
   issuer: string
   clientId: string
-  /** null: a public client, which has only PKCE. */
+  /** null: a public client, which uses only PKCE. */
   clientSecret: string | null
   scopes: string
   nameClaim: string
@@ -24,29 +23,28 @@ export interface OidcOptions {
   roles: GroupRoles
   /** On the button: Sign in with … */
   label: string
-  /** However much it is used, a session ends after that: groups are asked for at each login. */
+  /** Fixed lifetime of sessions, because groups are read only at login. */
   sessionMs: number
 }
 
-/** Who signs tokens that programs send as `Authorization: Bearer`. */
+/** The issuer of tokens that programs send as `Authorization: Bearer`. */
 export interface JwtOptions {
   issuer: string
   audience: string
-  /** null: where the issuer's discovery document says. */
+  /** null: from the issuer's discovery document. */
   jwksUrl: string | null
   nameClaim: string
   groupsClaim: string
   roles: GroupRoles
 }
 
-/** A proxy that has authenticated whom it forwards. */
+/** A proxy that authenticates users and forwards their requests. */
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string
   /** The only character that ends the name of a group: names may contain all others. */
   groupsSeparator: ',' | ';' | '|' | ' '
   roles: GroupRoles
-  /** The addresses of the proxy itself. */
   from: readonly string[]
 }
 
@@ -58,7 +56,7 @@ export interface SignInOptions {
   pluginRoles: GroupRoles
   /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
   publicUrl: string | null
-  /** People with a password here set up an authenticator app at their next login, unless they have one. */
+  /** Users with a password here and without a second factor set up an authenticator app at their next login. */
   requiresSecondFactor: boolean
 }
 

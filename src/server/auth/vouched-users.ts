@@ -9,8 +9,8 @@ import { noRoleText, rightsIn } from './group-roles.ts'
 import type { GroupRoles } from './sign-in-options.ts'
 
 /**
- * The user of this subject, with the roles that the groups have in the configuration. Throws or rejects with
- * UNAUTHORIZED if an owner disabled the user, and with ROLE_REQUIRED.
+ * The user of this subject, with the roles of these groups. Throws or rejects with UNAUTHORIZED if an owner disabled
+ * the user, and with ROLE_REQUIRED.
  */
 export function admitVouched(
   request: FastifyRequest,
@@ -35,7 +35,7 @@ const WRONG_MAX = 1_000
 
 type PluginUsersParts = Pick<Engine, 'access' | 'audit'> & { roles: GroupRoles; clock: Clock }
 
-/** Users whose passwords a plugin checks: of names that are not of this Scrapdeck, so that it cannot pass for those. */
+/** Users whose passwords a plugin checks. Names of local users are excluded, so that the plugin cannot act as them. */
 export class PluginUsers {
   readonly #ask: NonNullable<Engine['authenticate']>
   readonly #parts: PluginUsersParts
@@ -47,7 +47,7 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** null: wrong password. `key`: a keyed hash of it. Rejects as admitVouched does, or with SIGN_IN_UNAVAILABLE. */
+  /** null: wrong password. `key`: its keyed hash. Rejects like admitVouched, or with SIGN_IN_UNAVAILABLE. */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null

@@ -2,7 +2,7 @@ import type { IncomingFile, IncomingFiles, IncomingWriter } from '../../engine/s
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { MAX_TEXT_BYTES } from '../limits.ts'
 
-/** What precedes the content of a part. Texts are Latin-1, one character per byte, so that none is lost. */
+/** The header of a part. Texts are Latin-1, one character per byte, so that none is lost. */
 export interface PartHead {
   name: string
   /** null: none was sent. */
@@ -17,8 +17,8 @@ export interface FormPart extends PartHead {
 const MAX_PARTS = 10_000
 
 /**
- * Collects the parts of a form as they arrive: what `isFile` accepts on disk, all others in memory, within
- * MAX_TEXT_BYTES. Rejects with REQUEST_TOO_LARGE, and with the errors of IncomingFiles.
+ * Collects the parts of a form as they arrive: files (`isFile`) on disk, all others in memory, up to MAX_TEXT_BYTES.
+ * Rejects with REQUEST_TOO_LARGE, and with the errors of IncomingFiles.
  */
 export class FormCollector {
   readonly #incoming: Pick<IncomingFiles, 'begin'>
@@ -33,29 +33,28 @@ export class FormCollector {
     this.#isFile = isFile
   }
 
-  /** Ends the part before it. undefined: nothing of both is on disk, and all is done already. */
+  /** Ends the previous part. Returns undefined if both parts are in memory, and so all is done. */
   begin(head: PartHead): Promise<void> | undefined {
     const ending = this.#endPart()
     return ending === undefined ? this.#beginPart(head) : ending.then(() => this.#beginPart(head))
   }
 
-  /** Adds to the part that was begun last. undefined: it is in memory, and all is done already. */
+  /** Adds to the current part. Returns undefined if it is in memory, and so all is done. */
   write(piece: Buffer): Promise<void> | undefined {
     const { content } = this.#current!
     if (!Array.isArray(content)) return content.write(piece)
     this.#charge(piece.length)
-    // A copy: the piece may be a view of a much larger buffer.
+    // A copy, because the piece may be a view of a much larger buffer.
     content.push(Buffer.from(piece))
     return undefined
   }
 
-  /** The parts in their order. Files in them are yours to release. */
+  /** The parts in order. The caller must release their files. */
   async end(): Promise<FormPart[]> {
     await this.#endPart()
     return this.#parts
   }
 
-  /** Removes what is on disk. */
   async abort(): Promise<void> {
     const current = this.#current?.content
     this.#current = null
@@ -103,7 +102,6 @@ export class FormCollector {
   }
 }
 
-/** Its content is on disk. */
 export const isFilePart = ({ value }: FormPart): boolean => !Buffer.isBuffer(value)
 
 export async function releaseFiles(parts: FormPart[]): Promise<void> {

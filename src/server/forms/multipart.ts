@@ -6,14 +6,14 @@ const MAX_HEADER_BYTES = 16 * 1024
 
 type Headers = Record<string, string[] | undefined>
 
-/** Scrapyd answers such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
+/** Scrapyd responds to such a body with an empty 400 and closes the connection (scrapyd-protocol.md, 1). */
 export class MalformedMultipartError extends Error {
   override readonly name = 'MalformedMultipartError'
 }
 
 /**
- * Parses multipart/form-data (RFC 7578) as it arrives; never more than a piece of it is in memory. Parts without a name
- * are skipped. Rejects with MalformedMultipartError, and with the errors of `body` and `collector`.
+ * Parses multipart/form-data (RFC 7578) as it arrives; only a piece of it is in memory. Skips parts without a name.
+ * Rejects with MalformedMultipartError, and with the errors of `body` and `collector`.
  */
 export async function readMultipart(
   body: AsyncIterable<Buffer> | Iterable<Buffer>,
@@ -24,7 +24,7 @@ export async function readMultipart(
   if (boundary === undefined || boundary === '' || boundary.length > 200) {
     throw new MalformedMultipartError('The multipart body has no boundary.')
   }
-  // It cuts off headers beyond 80 kB, more than we accept.
+  // Dicer cuts off headers beyond 80 kB, which is more than we accept.
   const parser = new Dicer({ boundary, maxHeaderPairs: 100 })
   let partCount = 0
   let isInHeaders = false
@@ -32,7 +32,7 @@ export async function readMultipart(
   let isFinished = false
   let failure: Error | null = null
   let wake = () => {}
-  /** One chunk may hold many parts; they are collected one after the other. */
+  /** One chunk may contain many parts; they are collected one after the other. */
   let collecting = Promise.resolve()
   const fail = (error: Error) => {
     failure ??= error
@@ -66,7 +66,7 @@ export async function readMultipart(
   try {
     for await (const chunk of body) {
       isDrained = parser.write(chunk)
-      // After the end of the form, nothing is drained any more.
+      // After the end of the form, there is no more drain event.
       await until(() => isDrained || isFinished)
     }
     parser.end()

@@ -18,13 +18,13 @@ interface Options {
   incoming: Pick<IncomingFiles, 'begin'>
   /** false: the body is read and dropped. */
   isWanted: boolean
-  /** Which parts go to disk; the others are kept in memory. */
+  /** Whether a part goes to disk; others stay in memory. */
   isFile: (head: PartHead) => boolean
   /** Limits the whole body. */
   limitBytes: number
 }
 
-/** Gives the requests of this scope `form`; its files are released when the response was sent or the client is gone. */
+/** Adds `form` to requests of this scope. Its files are released when the response was sent or the client is gone. */
 export function addForms(app: FastifyInstance): void {
   app.decorateRequest('form', null)
   // The first hook after the body was read.
@@ -37,7 +37,7 @@ export function addForms(app: FastifyInstance): void {
 
 /**
  * Reads the form in the body of a request as it arrives. Rejects with REQUEST_TOO_LARGE, MalformedMultipartError,
- * Fastify's error for a body over the limit, and with BAD_INPUT for a client that goes away.
+ * Fastify's error for a body over the limit, and with BAD_INPUT for a client that disconnects.
  */
 export async function receiveForm(request: FastifyRequest, body: Readable, options: Options): Promise<void> {
   const { incoming, isWanted, isFile, limitBytes } = options
@@ -60,7 +60,7 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
 /** null: the body is empty, which is valid whatever its type. */
 type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
 
-/** Most forms are a few names and values. As a stream, they took longer to read than all that is done with them. */
+/** Most forms are a few names and values. Reading those as a stream took longer than everything else in the request. */
 const SMALL_BYTES = 65_536
 
 function atOnce(body: Readable): Promise<Pieces> {
@@ -102,7 +102,7 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
         'bytes' in event
           ? collector.write(event.bytes)
           : collector.begin({ name: event.name, fileName: null, type: 'text/plain' })
-      // A turn for each value of a small form would take longer than the form.
+      // Awaiting each value of a small form would take longer than the form.
       if (step !== undefined) await step
     }
   }
@@ -111,7 +111,7 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
   await collect(parser.end())
 }
 
-/** Leaves the connection open when it stops early: the refusal must still be sent. */
+/** Keeps the connection open when it stops early, because the refusal must still be sent. */
 async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<Buffer> {
   let receivedBytes = 0
   for await (const piece of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -132,7 +132,7 @@ export function fieldsOf(request: FastifyRequest): (name: string) => string {
   return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
-/** Makes forms available to oRPC as it expects them, `FormData` in `body`; their files stay on disk. */
+/** Provides forms to oRPC as `FormData` in `body`; their files stay on disk. */
 export function parseContractForms(app: FastifyInstance, incoming: Pick<IncomingFiles, 'begin' | 'toFile'>): void {
   addForms(app)
   app.addContentTypeParser('multipart/form-data', async (request: FastifyRequest, body: Readable) => {
@@ -146,7 +146,7 @@ export function parseContractForms(app: FastifyInstance, incoming: Pick<Incoming
     try {
       return await formDataOf(request.form ?? [], incoming)
     } catch (error) {
-      // Before the hook that would release them with the answer.
+      // The hook that releases files after a response does not run.
       await releaseFiles(request.form ?? [])
       throw error
     }

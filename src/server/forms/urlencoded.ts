@@ -10,12 +10,12 @@ const PERCENT = 0x25
 const MAX_NAME_BYTES = 65_536
 
 /**
- * Parses urlencoded text piece by piece: pairs end at `&` and `;`, those without `=` are dropped. Works on bytes
+ * Parses urlencoded text piece by piece. Pairs end at `&` and `;`; those without `=` are dropped. Works on bytes
  * because an egg can be sent this way (ScrapydWeb does). Throws REQUEST_TOO_LARGE for an endless name.
  */
 export class UrlEncodedParser {
   #isInValue = false
-  /** The beginning of a name, or of a percent-encoded byte. */
+  /** The start of an incomplete name or percent-encoded byte. */
   #rest = Buffer.alloc(0);
 
   *push(piece: Buffer): Generator<FormEvent> {
@@ -43,7 +43,6 @@ export class UrlEncodedParser {
     }
   }
 
-  /** The text ends here. */
   *end(): Generator<FormEvent> {
     if (this.#isInValue && this.#rest.length > 0) yield { bytes: percentDecode(this.#rest) }
   }
@@ -76,7 +75,7 @@ function findEnd(text: Buffer, start: number, isInValue: boolean): number | null
   return null
 }
 
-/** The end of the text, without the beginning of a percent-encoded byte. */
+/** The end of the text, without the start of an incomplete percent-encoded byte. */
 function endOfWhole(text: Buffer, start: number): number {
   const percent = text.lastIndexOf(PERCENT)
   return percent >= Math.max(start, text.length - 2) ? percent : text.length

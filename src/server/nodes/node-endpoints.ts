@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Engine } from '../../engine/index.ts'
 import type { NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { parseJsonBody } from '../api/json-body.ts'
+import { acceptOnlyJson } from '../api/json-body.ts'
 import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 
 const BASE = '/api/node/v1'
@@ -13,7 +13,7 @@ export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean 
   return url?.startsWith(`${BASE}/`) === true
 }
 
-/** `Authorization: Bearer …`, as long as signed tokens of others get; null: something else. */
+/** `Authorization: Bearer …`, up to the length of signed tokens from other issuers; null: none. */
 export function bearerToken(header: string | undefined): string | null {
   return /^bearer ([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1] ?? null
 }
@@ -21,13 +21,19 @@ export function bearerToken(header: string | undefined): string | null {
 type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
- * The endpoints for nodes that pull (docs/pulling-nodes.md). Nothing of it is loaded before such a node connects. The
+ * The endpoints for pulling nodes (docs/pulling-nodes.md). Their code is loaded when the first such node connects. The
  * request gate has checked the token: `caller.id` is the node's.
  */
 export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling
   const held = new Set<AbortController>()
-  parseOnlyMessages(app)
+  // No form of a web page can send either type without a preflight.
+  acceptOnlyJson(app, NODE_MESSAGE_BYTES)
+  app.addContentTypeParser(
+    'application/octet-stream',
+    { parseAs: 'buffer', bodyLimit: NODE_DATA_BYTES },
+    async (_request: FastifyRequest, body: Buffer) => body
+  )
   // A stop of the service does not wait for polls.
   app.addHook('preClose', async () => {
     for (const poll of held) poll.abort()
@@ -35,12 +41,12 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
 
   app.post(`${BASE}/open`, async (request) => {
     const node = nodeOf(request)
-    const { epoch } = node.open(parse((await messages()).OpenMessage, request.body))
+    const { epoch } = node.open(parseMessage((await messages()).OpenMessage, request.body))
     return { node: { id: request.caller.id, name: node.name }, epoch }
   })
 
   app.post(`${BASE}/poll`, async (request, reply) => {
-    const message = parse((await messages()).PollMessage, request.body)
+    const message = parseMessage((await messages()).PollMessage, request.body)
     const poll = new AbortController()
     const onClose = () => poll.abort()
     held.add(poll)
@@ -55,38 +61,38 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
   })
 
   app.post(`${BASE}/claim`, async (request) => ({
-    verdicts: nodeOf(request).claim(parse((await messages()).ClaimMessage, request.body))
+    verdicts: nodeOf(request).claim(parseMessage((await messages()).ClaimMessage, request.body))
   }))
 
   app.post(`${BASE}/refuse`, async (request) => {
-    nodeOf(request).refuse(parse((await messages()).RefuseMessage, request.body))
+    nodeOf(request).refuse(parseMessage((await messages()).RefuseMessage, request.body))
     return {}
   })
 
   app.post(`${BASE}/lists`, async (request) => {
-    nodeOf(request).receiveLists(parse((await messages()).ListsMessage, request.body))
+    nodeOf(request).receiveLists(parseMessage((await messages()).ListsMessage, request.body))
     return {}
   })
 
   app.post(`${BASE}/answer`, async (request) => {
-    nodeOf(request).receiveAnswer(parse((await messages()).AnswerMessage, request.body))
+    nodeOf(request).receiveAnswer(parseMessage((await messages()).AnswerMessage, request.body))
     return {}
   })
 
   app.post(`${BASE}/data`, async (request) => {
     if (!Buffer.isBuffer(request.body)) throw new ScrapdeckError('BAD_INPUT', 'Send the bytes of the file.')
-    nodeOf(request).receiveData(parse((await messages()).DataMessage, request.query), request.body)
+    nodeOf(request).receiveData(parseMessage((await messages()).DataMessage, request.query), request.body)
     return {}
   })
 
   app.get<{ Params: { sha256: string } }>(`${BASE}/eggs/:sha256`, async (request, reply) => {
-    const stamp = parse((await messages()).Stamp, request.query)
+    const stamp = parseMessage((await messages()).Stamp, request.query)
     return sendEgg(nodeOf(request), stamp, request.params.sha256, reply)
   })
 
   function nodeOf({ caller }: FastifyRequest): PullingNode {
     const node = pulling.get(caller.id as NodeId)
-    // The token of a node is valid as soon as its row is there.
+    // A node's token is valid as soon as its row is stored.
     if (node === undefined) throw new ScrapdeckError('STOPPING', 'Scrapdeck is starting or stopping. Try again.')
     return node
   }
@@ -103,31 +109,16 @@ async function sendEgg(
   return reply.type('application/octet-stream').header('content-length', sizeBytes).send(stream)
 }
 
-function parse<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
+export function parseMessage<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const { path, message } = result.error.issues[0]!
   throw new ScrapdeckError('BAD_INPUT', `The message is not valid: ${path.join('.')}: ${message}`)
 }
 
-/** No form of a web page can send either of these without a preflight. */
-function parseOnlyMessages(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string', bodyLimit: NODE_MESSAGE_BYTES },
-    (_request: FastifyRequest, body: string) => parseJsonBody(body)
-  )
-  app.addContentTypeParser(
-    'application/octet-stream',
-    { parseAs: 'buffer', bodyLimit: NODE_DATA_BYTES },
-    async (_request: FastifyRequest, body: Buffer) => body
-  )
-}
-
 export const EGG_ROUTE = '/kubernetes/eggs/:token'
 
-/** The eggs of runs on Kubernetes, for their pods: the signed link is all that they have, and all that they need. */
+/** The eggs of runs on Kubernetes, for their pods. The signed link is their only credential. */
 export async function kubernetesEggEndpoint(app: FastifyInstance, options: { engine: Pick<Engine, 'openEgg'> }) {
   app.get<{ Params: { token: string } }>(EGG_ROUTE, async ({ params }, reply) => {
     const egg = await options.engine.openEgg(params.token)

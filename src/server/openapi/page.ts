@@ -33,7 +33,7 @@ SwaggerUIBundle({
 })
 `
 
-/** Swagger UI keeps its own styles, which are dark when START says so. */
+/** Swagger UI keeps its own styles, which are dark when START sets the class. */
 const STYLE = `
 body { margin: 0; background: #fafafa; color: #18202b; font: 15px/1.55 Inter, system-ui, sans-serif }
 nav { max-width: 1100px; margin: 0 auto; padding: 16px 20px; font-size: 13px }
@@ -85,7 +85,7 @@ ${operationRows(await describe())}
   )
 }
 
-/** Resolved on request: the package is installed next to our bundle, not inside it. */
+/** Resolved on request, because the package is installed next to our bundle, not inside it. */
 function findFiles(): string {
   try {
     const require = createRequire(import.meta.url)

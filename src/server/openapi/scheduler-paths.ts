@@ -24,7 +24,7 @@ const REASON = { type: TEXT_OR_NULL, description: 'cancelled, lost, unclear, or 
 const STATUS = { type: 'string' as const, enum: [...ORDER_STATUSES] }
 
 /**
- * `/jobs/{id}/status` and `/jobs/{id}/logs` outside the API. A path is unique in a document, and the API has both:
+ * `/jobs/{id}/status` and `/jobs/{id}/logs` outside the API. A document cannot have a path twice, and the API has both,
  * hence the server `/jobs`.
  */
 export function schedulerPaths(

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { twoDigits } from '../../shared/time.ts'
 import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
-import { keepText, type PythonJsonValue } from './python-text.ts'
+import { encodeOnce, type PythonJsonValue } from './python-text.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }
 type Fields = Record<string, PythonJsonValue>
@@ -41,7 +41,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
       ...urls(job)
     })),
     // Its text is cached: the array stays the same until one of its jobs changes.
-    finished: keepText(jobs.finished, () =>
+    finished: encodeOnce(jobs.finished, () =>
       jobs.finished.map((job) => ({
         id: job.jobid,
         project: job.project,
@@ -55,7 +55,7 @@ function makeFields(jobs: ScrapydJobs, options: Options): Fields {
   }
 }
 
-/** Whether other engines would answer with the same fields. */
+/** Whether other engines would respond with the same fields. */
 export const areOfStore = (fields: Fields): boolean => ofStore.has(fields)
 
 /** Without a host and, as in Scrapyd, not percent-encoded. */
@@ -69,7 +69,7 @@ export function fileUrl(
 
 /**
  * `2026-11-19 18:10:00.123000`: local time without a zone. Scrapyd omits a fraction of zero, which is one time in a
- * million (2.2); of our milliseconds it would be one in a thousand, and clients that expect a fraction fail.
+ * million (2.2). With our milliseconds it would be one in a thousand, and clients that expect a fraction fail.
  */
 export function formatLocalTime(atMs: number | null): string | null {
   if (atMs === null) return null

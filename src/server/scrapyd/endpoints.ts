@@ -20,16 +20,15 @@ import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-sh
 
 export interface Endpoint {
   method: 'GET' | 'POST'
-  /** Required of the caller. */
   permission: Permission
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
-  isKept?: true
-  /** Which question it answers, for other engines on the same store; null: these arguments are not worth it. */
+  isCached?: true
+  /** For responses that engines on the same store share. `keyOf` null: not worth sharing for these arguments. */
   shared?: {
     keyOf(args: FormValues, fleet: FleetAsScrapyd): string | null
-    /** Whether they would give the same answer. */
+    /** Whether other engines would respond with the same fields. */
     isSame(fields: Record<string, PythonJsonValue>): boolean
   }
   /** The fields of a success in Scrapyd's order, without the envelope. */
@@ -44,7 +43,7 @@ export interface Endpoint {
 const projectsField = fieldOf('projects')
 const spidersField = fieldOf('spiders')
 
-/** A list as the only field: the same object for the same list. */
+/** Wraps a list as the only field; returns the same object for the same list. */
 function fieldOf(name: string): (list: readonly string[]) => Record<string, readonly string[]> {
   const kept = new WeakMap<readonly string[], Record<string, readonly string[]>>()
   return (list) => {
@@ -55,13 +54,14 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
 }
 
 /**
- * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Parameters are read in its order: errors name the first bad one.
+ * Scrapyd 1.6 over the fleet (scrapyd-protocol.md, 3). Reads parameters in Scrapyd's order, because errors name the
+ * first bad one.
  */
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
     permission: 'read',
-    isKept: true,
+    isCached: true,
     shared: { keyOf: () => '', isSame: () => true },
     answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
   },
@@ -132,7 +132,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listprojects.json': {
     method: 'GET',
     permission: 'read',
-    isKept: true,
+    isCached: true,
     answer: async (fleet) => projectsField(await fleet.listProjects())
   },
   'listversions.json': {
@@ -146,7 +146,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listspiders.json': {
     method: 'GET',
     permission: 'read',
-    isKept: true,
+    isCached: true,
     async answer(fleet, args) {
       const project = popProject(args)
       const version = (popOptional(args, '_version') || null) as VersionName | null
@@ -156,7 +156,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'listjobs.json': {
     method: 'GET',
     permission: 'read',
-    isKept: true,
+    isCached: true,
     shared: { keyOf: keyOfProject, isSame: areOfStore },
     async answer(fleet, args, settings) {
       const project = popOptional(args, 'project') as ProjectName | null
@@ -190,12 +190,12 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   }
 }
 
-/** Which projects there are is not asked of the cache: an engine knows some that are not in the store. */
+/** The cache does not decide whether a project exists, because an engine knows some that are not in the store. */
 function keyOfProject(args: FormValues, fleet: FleetAsScrapyd): string | null {
   const values = args.get('project')
   if (values === undefined) return ''
   const name = values[0]!.toString('utf8')
-  // Whatever is answered with an error is not worth a key.
+  // Requests that lead to an error are not worth a key.
   if (values.length > 1 || name.length > LONGEST_NAME_BYTES || !Buffer.from(name).equals(values[0]!)) return null
   fleet.requireProject(name as ProjectName)
   return `project ${name}`
@@ -214,9 +214,7 @@ function directoryOf(project: ProjectName): ProjectName {
   return (name === '.' ? '' : name) as ProjectName
 }
 
-/**
- * Unlike Scrapyd: there, the empty name and `.` mean the eggs directory itself, and delproject deletes every egg (3.9).
- */
+/** Unlike Scrapyd, where the empty name and `.` mean the eggs directory, so that delproject deletes every egg (3.9). */
 function refuseEveryProject(directory: string, project: ProjectName): void {
   if (directory === '') throw new ScrapydAnswerError(`DirectoryTraversalError: ${project}`)
 }
@@ -241,7 +239,7 @@ function readSettings(pairs: string[]): Record<string, string> {
   return Object.fromEntries(settings)
 }
 
-/** All remaining arguments; parameters were already taken out. */
+/** All remaining arguments; parameters were already removed. */
 function readSpiderArguments(args: FormValues): Record<string, string> {
   const found: [string, string][] = []
   for (const [latin1Name, values] of args) {

@@ -8,7 +8,7 @@ const parseQuery = remember((query): FormValues => parseUrlEncoded(Buffer.from(q
 
 /**
  * The arguments of a request as Scrapyd reads them (scrapyd-protocol.md, 1): always the query; on POST also a form,
- * whose names replace those of the query. Of several files of one name, the first counts.
+ * whose names replace those of the query. Of several files with one name, the first counts.
  */
 export function readArguments(
   query: string,
@@ -30,12 +30,12 @@ export class ScrapydAnswerError extends Error {
   override readonly name = 'ScrapydAnswerError'
 }
 
-/** For names of projects, versions and spiders, and jobids: a file name on any system, `.log` included. */
+/** For names of projects, versions and spiders, and jobids: fits a file name on any system, `.log` included. */
 export const LONGEST_NAME_BYTES = 200
 
 /**
- * Removes the parameter from the arguments; what remains are spider arguments. The first value wins. Longer ones than a
- * name may be are refused: nothing could be called so, and errors repeat names.
+ * Removes the parameter from the arguments, so that spider arguments remain. The first value wins. Refuses values that
+ * are longer than a name can be, because errors repeat names.
  */
 export function popRequired(args: FormValues, name: string): string {
   const value = popOptional(args, name)

@@ -3,12 +3,12 @@ export type PythonJsonValue =
   | boolean
   | number
   | string
-  | KeptText
+  | EncodedText
   | readonly PythonJsonValue[]
   | { readonly [key: string]: PythonJsonValue }
 
 /** JSON text that was encoded before. */
-class KeptText {
+class EncodedText {
   readonly text: string
 
   constructor(text: string) {
@@ -16,12 +16,12 @@ class KeptText {
   }
 }
 
-const kept = new WeakMap<object, KeptText>()
+const kept = new WeakMap<object, EncodedText>()
 
-/** The value of `describe` as text, encoded once per `source`; the source must not change afterwards. */
-export function keepText(source: object, describe: () => PythonJsonValue): PythonJsonValue {
+/** The value of `describe` as text, encoded once per `source`, which must not change afterwards. */
+export function encodeOnce(source: object, describe: () => PythonJsonValue): PythonJsonValue {
   let text = kept.get(source)
-  if (text === undefined) kept.set(source, (text = new KeptText(toPythonJson(describe()))))
+  if (text === undefined) kept.set(source, (text = new EncodedText(toPythonJson(describe()))))
   return text
 }
 
@@ -32,7 +32,7 @@ export function keepText(source: object, describe: () => PythonJsonValue): Pytho
 export function toPythonJson(value: PythonJsonValue): string {
   if (typeof value === 'string') return escapeNonAscii(JSON.stringify(value))
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  if (value instanceof KeptText) return value.text
+  if (value instanceof EncodedText) return value.text
   if (Array.isArray(value)) return `[${value.map(toPythonJson).join(', ')}]`
   const pairs = Object.entries(value).map(
     ([key, item]) => `${escapeNonAscii(JSON.stringify(key))}: ${toPythonJson(item)}`

@@ -11,7 +11,7 @@ import { scrapydFor } from '../../engine/api/scrapyd-commands/scrapyd-for.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Audit } from '../../engine/access/audit/audit.ts'
 import type { Permission } from '../../shared/permissions.ts'
-import { actorOf, tellRequestId } from '../audit-origin.ts'
+import { actorOf, sendRequestId } from '../audit-origin.ts'
 import { principalOf } from '../auth/authenticator.ts'
 import { forPermission } from '../auth/route-permissions.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
@@ -33,7 +33,7 @@ export interface ScrapydEndpointsOptions {
   settings?: Partial<ScrapydEndpointSettings> | undefined
   logger: Logger
   audit: Pick<Audit, 'perform'>
-  /** Answers of all engines on this store; null: this engine is alone. */
+  /** Responses shared by all engines on this store; null: this is the only engine. */
   shared: Pick<SharedAnswers, 'find'> | null
   nowMs(): number
 }
@@ -49,10 +49,10 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? options.fleet.nodeName
-  // To ask for the zone of the machine costs more than all else here.
+  // Only if needed: reading the machine's time zone takes longer than everything else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
   const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
-  // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
+  // Scrapyd responds to every method. Node itself rejects methods that it does not know.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
@@ -81,7 +81,7 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
     const named = { ...endpoint, name }
     if (isOn(name))
-      serve(`/${name}`, (request, reply) => answerEndpoint(named, context, request, reply), endpoint.permission)
+      serve(`/${name}`, (request, reply) => handleEndpoint(named, context, request, reply), endpoint.permission)
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -113,8 +113,8 @@ export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEnd
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route for all unused methods: one for each of them on each path took a twentieth of the start. It
-  // names no permission, so only owners get Scrapyd's answer to them.
+  // One route for all unusual methods: one for each method and path took a twentieth of the start. It sets no
+  // permission, so only owners get Scrapyd's response.
   app.route({
     method: unusual,
     url: '/*',
@@ -133,14 +133,14 @@ function basePathOf(header: string | string[] | undefined): string {
     : ''
 }
 
-/** Engines whose answers would differ in what is not of the store share none. */
+/** Engines share responses only if their settings that affect the text are equal. */
 function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSettings): string {
   // Times are written in the zone of the machine.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
 }
 
-/** Raised with each change of how a shared answer is worded: engines of two versions run side by side. */
+/** Increase when the text of a shared response changes: engines of two versions run side by side. */
 const ANSWERS_VERSION = 1
 
 interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
@@ -152,7 +152,7 @@ interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'au
   bodies: WeakMap<object, Body>
 }
 
-async function answerEndpoint(
+async function handleEndpoint(
   endpoint: Endpoint & { name: string },
   context: Context,
   request: FastifyRequest,
@@ -174,10 +174,10 @@ async function answerEndpoint(
     return reply.code(400).send()
   }
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
-  const asked = readAsked(args)
+  const asked = readRequestedNames(args)
   try {
     const fleet = scrapydFor(context.fleet, principalOf(request))
-    // What some may not see is in the answers that all share.
+    // Shared responses contain all projects, so callers with limited rights do not use them.
     const isShared = context.shared !== null && fleet === context.fleet
     const key = isShared ? (endpoint.shared?.keyOf(args, fleet) ?? null) : null
     const found = key === null ? null : await context.shared!.find(`${context.keyPrefix} ${endpoint.name} ${key}`)
@@ -188,11 +188,11 @@ async function answerEndpoint(
       : performAs(request, reply, { endpoint, context, args, answer }))
     const body =
       context.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: context.nodeName }))
-    if (endpoint.isKept) context.bodies.set(fields, body)
+    if (endpoint.isCached) context.bodies.set(fields, body)
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(context, body))
     return sendJson(request, reply, body)
   } catch (error) {
-    // As the gate refuses it, but recorded already.
+    // The gate refuses with the same response. The audit log already has this refusal.
     if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') {
       return sendFailure(context, request, reply.code(403), error.message)
     }
@@ -205,7 +205,7 @@ async function answerEndpoint(
   }
 }
 
-/** Every change has an actor, and is recorded in the audit log. */
+/** Every change needs an actor, and the audit log records it. */
 function performAs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -217,7 +217,7 @@ function performAs<T>(
   }: { endpoint: { name: string }; context: Context; args: FormValues; answer: () => Promise<T> }
 ): Promise<T> {
   principalOf(request)
-  tellRequestId(request, reply)
+  sendRequestId(request, reply)
   // The handler removes the arguments that it reads.
   const given = new Map(args)
   const input = () => inputOf(given)
@@ -230,7 +230,7 @@ function performAs<T>(
 
 const LISTED_MAX = 50
 
-/** Arguments by name, and the settings among them too, so that secret ones are known by their names. */
+/** Arguments by name, with the settings as an object, so that secret settings are masked by their names. */
 function inputOf(args: FormValues): Record<string, unknown> {
   const input = Object.create(null) as Record<string, unknown>
   let count = 0
@@ -252,7 +252,7 @@ function nameAndValue(setting: string): [string, string] {
   return [name, rest.join('=')]
 }
 
-/** The envelope ends with the name of the engine that answers, which the others do not share. */
+/** The end of the envelope names the responding engine, so a shared response leaves it out. */
 const tailOf = ({ nodeName }: Context): string => `, "node_name": ${toPythonJson(nodeName)}}\n`
 
 function ofAnyNode(context: Context, body: Body): Buffer {
@@ -275,32 +275,32 @@ function sendFailure(context: Context, request: FastifyRequest, reply: FastifyRe
 /** JSON in ASCII, as text or as its bytes. */
 type Body = string | Buffer
 
-/** A short text goes out in one piece with its head; of a long one, kept bytes save encoding it for each answer. */
+/** A short text is sent in one piece with the headers. Bytes of a long one are encoded only once. */
 const LONG_TEXT = 4_096
 const inBytesIfLong = (text: string): Body => (text.length < LONG_TEXT ? text : Buffer.from(text, 'latin1'))
 
 /** HEAD gets the content length of GET. */
 function sendJson(request: FastifyRequest, reply: FastifyReply, body: Body): FastifyReply {
   reply.code(200).header('content-type', 'application/json').header('content-length', body.length)
-  return request.method === 'HEAD' ? reply.send() : reply.serializer(asItIs).send(body)
+  return request.method === 'HEAD' ? reply.send() : reply.serializer(unchanged).send(body)
 }
 
 /** Without a serializer, Fastify would add a charset to the type. */
-const asItIs = (body: unknown) => body as string
+const unchanged = (body: unknown) => body as string
 
 function encode(answer: Record<string, PythonJsonValue>): string {
   return `${toPythonJson(answer)}\n`
 }
 
-/** What a request names; Scrapyd repeats it in its error. */
-interface Asked {
+/** Names in a request, which Scrapyd repeats in its errors. */
+interface RequestedNames {
   project: string
   version: string
   spider: string
 }
 
-/** Called before the endpoint takes parameters out of `args`. Lenient: the endpoint reports invalid ones. */
-function readAsked(args: FormValues): Asked {
+/** Called before the endpoint removes parameters from `args`. Lenient, because the endpoint reports invalid ones. */
+function readRequestedNames(args: FormValues): RequestedNames {
   const first = (name: string) => args.get(name)?.[0]?.toString('utf8')
   return {
     project: first('project') ?? '',
@@ -310,10 +310,10 @@ function readAsked(args: FormValues): Asked {
 }
 
 /**
- * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), so that clients that match on them
- * work; null for unexpected errors, whose details are not shown to clients.
+ * The message of a failure in Scrapyd's words (scrapyd-protocol.md, 3.2 and 3.3), because clients match on them; null
+ * for unexpected errors, whose details clients must not see.
  */
-function wordFailure(error: unknown, asked: Asked): string | null {
+function wordFailure(error: unknown, asked: RequestedNames): string | null {
   if (error instanceof ScrapydAnswerError) return error.message
   if (!isScrapdeckError(error)) return null
   switch (error.code) {

@@ -34,11 +34,11 @@ export async function answerFile(
 /** Spiders write these files, and they share the origin of our UI: no scripts or forms, and a sandboxed origin. */
 const FILE_POLICY = "default-src 'none'; sandbox; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-/** What a browser may load these files for: to show or save them, never to run them in a page of ours. */
+/** Browsers may show or save these files, but never run them in a page of ours. */
 const DESTINATIONS = new Set(['document', 'empty', 'image', 'audio', 'video'])
 
 /**
- * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page wants
+ * The UI's policy allows scripts of its own origin, which these files share. Throws FORBIDDEN_ORIGIN if a page requests
  * one as its script, style, worker or frame.
  */
 function refuseAsPart({ headers }: FastifyRequest): void {
@@ -61,7 +61,7 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
     if (modifiedAtMs <= since) return reply.code(304).header('content-length', 0).send()
   }
   const { type, encoding } = contentTypeOf(name)
-  // Scrapy writes UTF-8; without a word, browsers take text for Latin-1.
+  // Scrapy writes UTF-8; without a charset, browsers assume Latin-1.
   reply.header('content-type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)
   if (encoding !== null) reply.header('content-encoding', encoding)
   if (request.method === 'HEAD') return reply.header('content-length', sizeBytes).send()
@@ -88,14 +88,14 @@ function decodeSegments(path: string): string[] | null {
   }
 }
 
-/** For a heading: bytes that cannot be decoded (in a query) are replaced. */
+/** For a heading: replaces bytes of a query that cannot be decoded. */
 function decodeLeniently(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString('utf8'))
 }
 
 /**
- * Parses one byte range (RFC 9110, 14): `start` up to but not including `stop`. null: no range, send everything. For
- * several ranges and other units everything is sent too, which the RFC allows.
+ * Parses one byte range (RFC 9110, 14): `start` up to but not including `stop`. null: no range, send everything; so are
+ * several ranges and other units, which the RFC allows.
  */
 export function parseRange(
   header: string | undefined,

@@ -6,7 +6,7 @@ import { BoundedMap } from '../../engine/runtime/bounded.ts'
 const VALID_MS = 10 * 60_000
 const MAX_OPEN_LINKS = 100
 
-/** Login links, each for one use within ten minutes. With a shared cache, any engine on it takes them. */
+/** Login links, each for one use within ten minutes. With a shared cache, any engine accepts them. */
 export class OneTimeLinks {
   readonly #clock: Clock
   readonly #cache: SharedCache | null
@@ -25,11 +25,11 @@ export class OneTimeLinks {
     return token
   }
 
-  /** Creates a link for all engines, or for this one if the cache does not answer. */
+  /** Creates a link for all engines, or for this one if the cache does not respond. */
   async create(): Promise<string> {
     const token = createToken()
     const isShared = (await this.#cache?.addLink(hashToken(token), VALID_MS)) === true
-    // Another token: the first may be in the cache all the same, and a link in both places would work twice.
+    // A new token, because the first may still have reached the cache, and a link in both places would work twice.
     return isShared ? token : this.createHere()
   }
 
@@ -45,7 +45,6 @@ export class OneTimeLinks {
     return (await this.#cache?.takeLink(hash)) === true
   }
 
-  /** Makes all unused links invalid. */
   async revokeAll(): Promise<void> {
     this.#expiryByHash.clear()
     await this.#cache?.dropLinks()
@@ -67,10 +66,10 @@ interface Kept<T> {
 }
 
 /**
- * Logins that another request of the same browser finishes. A cookie with a random token identifies the browser; only
- * its hash is kept here. Logins are lost with the process and then start again.
+ * Logins that another request of the same browser completes. A cookie with a random token identifies the browser; only
+ * its hash is kept here. A restart loses them, and users start again.
  */
-export class BegunLogins<T> {
+export class PendingLogins<T> {
   readonly #clock: Clock
   readonly #validMs: number
   /** By the hash of the browser's cookie, in the order in which they began. */
@@ -81,7 +80,7 @@ export class BegunLogins<T> {
     this.#validMs = validMs
   }
 
-  /** Returns the value of the cookie. `client`: whose it is, for the limit. */
+  /** Returns the value of the cookie. `client`: counts towards the limit per client. */
   add(value: T, client: string): string {
     const nowMs = this.#clock.monotonicMs()
     for (const [hash, { untilMs }] of this.#byHash) if (untilMs <= nowMs) this.#byHash.delete(hash)
@@ -92,7 +91,7 @@ export class BegunLogins<T> {
     return cookie
   }
 
-  /** It can be used again. null: none of these cookies is of one, or its time is over. */
+  /** Does not remove the login. null: none of these cookies belongs to one, or it has expired. */
   find(cookies: readonly string[]): { cookie: string; value: T } | null {
     for (const cookie of cookies) {
       const kept = this.#byHash.get(hashToken(cookie))
@@ -101,7 +100,7 @@ export class BegunLogins<T> {
     return null
   }
 
-  /** It can be used once. */
+  /** Removes the login. */
   take(cookies: readonly string[]): T | null {
     const found = this.find(cookies)
     if (found === null) return null

@@ -8,10 +8,10 @@ import { isNodeRoute } from './nodes/node-endpoints.ts'
 import { sendNotice } from './small-page.ts'
 import { toPythonJson } from './scrapyd/python-text.ts'
 
-/** Formats errors raised outside a route's own code (authentication, body too large, bugs) for that route's clients. */
-export function createErrorAnswer(options: { logger: Logger }) {
-  return function answerError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    // The query is not logged: it can hold a login token or spider arguments.
+/** Formats errors from outside a route's own code (authentication, body too large, bugs) for that route's clients. */
+export function createErrorHandler(options: { logger: Logger }) {
+  return function handleError(error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    // The query is not logged: it may contain a login token or spider arguments.
     const path = request.url.split('?', 1)[0] ?? ''
     const isJson = /^application\/json/.test(request.headers['content-type'] ?? '')
     const wire = toWireError(fromFastify(error, path === '/addversion.json' || (path.startsWith('/api') && !isJson)))
@@ -35,7 +35,7 @@ export function createErrorAnswer(options: { logger: Logger }) {
   }
 }
 
-/** A person followed a link or typed an address: says what happened in words, not in JSON. */
+/** For a person who followed a link or typed an address: a page instead of JSON. */
 function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { title } = ERROR_CODES[wire.code as ErrorCode] ?? { title: 'Not possible' }
   if (wire.data['isUnknownHost'] === true) {
@@ -45,12 +45,12 @@ function sendAsPage(wire: WireError, request: FastifyRequest, reply: FastifyRepl
   return sendNotice(reply, {
     title: 'Opened from another web page',
     text: 'A link on another web page leads here, and opening it may change something. If you trust that page, continue.',
-    // One slash: two, or a backslash, would name another host.
+    // Only one slash: two, or a backslash, would name another host.
     link: { href: request.url.replace(/^[/\\]+/, '/'), label: 'Continue' }
   })
 }
 
-/** Browsers are redirected to the login page; programs get Scrapyd's answer (scrapyd-protocol.md, 7.2). */
+/** Redirects browsers to the login page; programs get Scrapyd's response (scrapyd-protocol.md, 7.2). */
 function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const isForPeople = path.startsWith('/ui') || path.startsWith('/docs')
   if (isPerson(request) && (isForPeople || (path === '/' && request.headers['sec-fetch-mode'] === 'navigate')))
@@ -58,7 +58,7 @@ function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply)
   // With this header, browsers would show their own login dialog on top of the UI.
   if (!path.startsWith('/ui')) reply.header('www-authenticate', 'basic realm="Scrapyd"')
   if (isNavigation(request.headers)) {
-    // Shown when the browser's own login dialog is cancelled.
+    // Shown when the user cancels the browser's own login dialog.
     const text = 'This page requires a login.'
     return sendNotice(reply, { title: 'Not logged in', text, link: { href: '/ui/login', label: 'Log in' } })
   }
