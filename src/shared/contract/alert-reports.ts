@@ -24,12 +24,14 @@ export type AlertLogExcerpt = z.infer<typeof AlertLogExcerpt>
 export const AlertFigureHistory = z.object({
   /** `Items of the last 20 runs of shop/prices` */
   title: z.string(),
+  ...{ titleCode: z.string().optional(), titleParams: Params.optional() },
   /** Oldest first. `now`: what the alert is about. */
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
   /** Says the same in words, with units: not everybody sees the bars. */
-  caption: z.string()
+  caption: z.string(),
+  ...{ captionCode: z.string().optional(), captionParams: Params.optional() }
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
@@ -52,7 +54,8 @@ export const AlertRulePreview = z.object({
   /** False: of a part of the time not enough is known, or there is too much to look at. */
   isComplete: z.boolean(),
   /** What is not known, for people; may be empty. */
-  note: z.string()
+  note: z.string(),
+  ...{ noteCode: z.string().optional(), noteParams: Params.optional() }
 })
 export type AlertRulePreview = z.infer<typeof AlertRulePreview>
 
@@ -74,14 +77,19 @@ export const AlertReport = z.object({
   /** In as much time before. */
   runsBefore: RunCounts,
   /** The 20 spiders with most failed and lost runs. */
-  failing: z.array(z.object({ ...ofSpider, failed: z.number().int(), runs: z.number().int(), reason: z.string() })),
+  failing: z.array(
+    z.object({
+      ...{ ...ofSpider, failed: z.number().int(), runs: z.number().int(), reason: z.string() },
+      ...{ reasonCode: z.string().optional(), reasonParams: Params.optional() }
+    })
+  ),
   newErrors: z.object({
     count: z.number().int(),
     /** The 20 that most runs logged. */
     groups: z.array(z.object({ id: ErrorGroupId, project: AnyProjectName, title: z.string(), runs: z.number().int() }))
   }),
   /** The newest 20 runs that succeeded, but unlike earlier ones. */
-  unusual: z.array(z.object({ ...ofSpider, text: z.string() })),
+  unusual: z.array(z.object({ ...ofSpider, text: z.string(), code: z.string().optional(), params: Params.optional() })),
   /** The 10 spiders whose runs took longest. */
   slowest: z.array(z.object({ ...ofSpider, runs: z.number().int(), medianMs: z.number(), longestMs: z.number() })),
   /** null: only for those who see all projects. */

@@ -19,6 +19,9 @@ export const Finding = z.object({
   field: z.string().nullable(),
   /** `Items fell by 80 %: 120, usually 610 to 640`. */
   words: z.string(),
+  /** What `words` say (shared/texts); absent: found before there were codes. */
+  code: z.string().optional(),
+  params: z.record(z.string(), z.unknown()).optional(),
   value: z.number(),
   usual: UsualRange
 })

@@ -3,6 +3,8 @@ import { formatBytes } from '../format-bytes.ts'
 import { describeTags } from '../tag-terms.ts'
 import { formatDuration } from '../time.ts'
 import { alerts } from './en-alerts.ts'
+import { findings } from './en-findings.ts'
+import { mails } from './en-mails.ts'
 import { problems } from './en-problems.ts'
 import { firings } from './en-schedules.ts'
 import type { AtNode, Words } from './parts.ts'
@@ -104,6 +106,8 @@ export const en = {
   text: ({ text }: { text: string }) => text,
   ...problems,
   ...alerts,
+  ...findings,
+  ...mails,
   ...firings,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,

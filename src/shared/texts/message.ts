@@ -9,6 +9,7 @@ export type Code = keyof typeof en
 /** What a text is given: its parameters, those that are messages already rendered. */
 type Given<C extends Code> = Parameters<(typeof en)[C]> extends [infer P] ? P : unknown
 type Params<C extends Code> = { [K in keyof Given<C>]: Stored<Given<C>[K]> }
+type Parameterized<C extends Code> = unknown extends Given<C> ? [] : [params: Params<C>]
 type Stored<P> = P extends Words ? Message : P
 type Param = string | number | boolean | null | readonly string[] | Message
 
@@ -18,12 +19,12 @@ export interface Message {
   params: Readonly<Record<string, Param>>
 }
 
-export function say<C extends Code>(
-  code: C,
-  ...[params]: unknown extends Given<C> ? [] : [params: Params<C>]
-): Message {
+export function say<C extends Code>(code: C, ...[params]: Parameterized<C>): Message {
   return { code, params: (params ?? {}) as Message['params'] }
 }
+
+/** The text at once, where no code is stored or sent: in mails and chats. */
+export const textOf = <C extends Code>(code: C, ...params: Parameterized<C>): string => render(say(code, ...params))
 
 type WaitingCodes<C extends Code = Code> = C extends `waiting.${infer W}` ? W : never
 

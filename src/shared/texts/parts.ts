@@ -16,3 +16,6 @@ export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 const GB = 1_000_000_000
 
 export const gigabytes = (bytes: number): string => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`
+
+/** `2026-11-28 10:49 UTC` */
+export const utcMinute = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`

@@ -65,6 +65,8 @@ it('what is unusual about the newest run is there until the next is as expected'
   expect(watch.current()).toEqual([])
   await clock.advanceBy(5_000)
   expect(wordsOf(watch)).toEqual(['Items fell by 80 %: 125, usually 619 to 628'])
+  const said = { code: 'finding.metric', params: { metric: 'items', value: 125 } }
+  expect(watch.current()).toMatchObject([{ findings: [said] }])
   expect(watch.current()[0]).toMatchObject({ ...PRICES, jobId: id })
   expect(changes()).toBe(1)
   watch.refresh(PRICES)

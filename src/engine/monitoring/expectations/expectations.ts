@@ -1,5 +1,5 @@
 import type { Finding, RunMetric, UsualRange } from '../../../shared/contract/index.ts'
-import { formatDuration } from '../../../shared/time.ts'
+import { type Message, messageOf, say, written } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { PastRun } from '../../model/records.ts'
 
@@ -140,7 +140,8 @@ export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] 
     const value = metricOf(run, metric)
     if (expected === undefined || value === null || !isUnusual(value, expected, RULES[metric])) return []
     if (metric === 'errors' && run.errors! < ERRORS_MIN) return []
-    return [{ metric, field: null, words: wordsOf(metric, value, expected), value, usual: expected.usual }]
+    const { median, usual } = expected
+    return [{ metric, field: null, ...said(say('finding.metric', { metric, value, median, ...usual })), value, usual }]
   })
   return [...ofMetrics, ...judgeFields(run, expectations.fields)]
 }
@@ -156,14 +157,22 @@ function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
   unusual.sort((one, other) => other.expected.median - other.value - (one.expected.median - one.value))
   return unusual.slice(0, FIELDS_REPORTED).map(({ name, value, expected }, at) => {
     const more = unusual.length - FIELDS_REPORTED
-    const others = more > 0 && at === FIELDS_REPORTED - 1 ? `, and ${more} more fields like it` : ''
-    const usually = `usually ${percentage(100 - expected.median)}`
-    const words = `${shownName(name)} is empty in ${percentage(100 - value)} of the items (${usually})${others}`
-    return { metric: 'field', field: name, words, value, usual: expected.usual }
+    const others = at === FIELDS_REPORTED - 1 ? Math.max(0, more) : 0
+    const of = { field: shownName(name), empty: 100 - value, usual: 100 - expected.median, others }
+    return { metric: 'field', field: name, ...said(say('finding.field', of)), value, usual: expected.usual }
   })
 }
 
-const percentage = (value: number): string => `${Math.round(value)} %`
+function said(message: Message): Pick<Finding, 'words' | 'code' | 'params'> {
+  const { text: words, code, params } = written(message)
+  return { words, code, params }
+}
+
+/** What is unusual about a run, in one sentence. `findings`: not empty. */
+export const wordsOf = (findings: readonly Finding[]): Message =>
+  findings
+    .map(({ words, code, params }) => messageOf({ text: words, code, params }))
+    .reduce((one, other) => say('finding.and', { one, other }))
 
 /** The name comes from the spider and may be anything. */
 function shownName(name: string): string {
@@ -181,30 +190,6 @@ function isUnusual(value: number, { values, median, deviation }: Expected, { fal
   const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
   // Among few runs, one such value is enough to be usual.
   return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
-}
-
-function wordsOf(metric: CountedMetric, value: number, { median, usual }: Expected): string {
-  const show = (number: number) => formatMetric(metric, number)
-  const low = show(usual.low)
-  const high = show(usual.high)
-  const usually = `usually ${low === high ? low : `${low} to ${high}`}`
-  const what = LABELS[metric]
-  if (metric === 'errors') return `${what} rose to ${show(value)} per 100 pages, ${usually}`
-  const change =
-    value < median
-      ? `fell by ${Math.round((1 - value / median) * 100)} %`
-      : median === 0
-        ? 'rose'
-        : `rose to ${(value / median).toFixed(1)} times as much`
-  return `${what} ${change}: ${show(value)}, ${usually}`
-}
-
-const LABELS: Record<CountedMetric, string> = { items: 'Items', pages: 'Pages', runtime: 'Runtime', errors: 'Errors' }
-
-function formatMetric(metric: CountedMetric, value: number): string {
-  if (metric === 'runtime') return formatDuration(Math.round(value))
-  if (metric === 'errors') return String(Math.round(value * 10) / 10)
-  return Math.round(value).toLocaleString('en-US')
 }
 
 function describeValues(given: readonly number[]): Expected {

@@ -36,6 +36,7 @@ import type { BlobsState } from './blob-watch.ts'
 import { channelProblems, type ChannelTrouble, pluginWithoutChannelProblems } from './channel-problems.ts'
 import { type HeartbeatFailure, heartbeatProblems } from './heartbeat.ts'
 import { storageProblems } from './storage-problems.ts'
+import { wordsOf } from '../expectations/expectations.ts'
 import { problem } from './problem.ts'
 
 export interface ProblemsInput {
@@ -245,7 +246,7 @@ function unusualRuns({ findings }: ProblemsInput): Problem[] {
       id: `unusual:${project}/${spider}`,
       severity: 'warning',
       title: say('problem_title.run_unusual', { project, spider }),
-      text: plain(found.map(({ words }) => words).join('; ')),
+      text: wordsOf(found),
       sinceMs: endedAtMs,
       project,
       spider,

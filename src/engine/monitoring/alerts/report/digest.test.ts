@@ -76,6 +76,7 @@ test('an e-mail shows it as text and as HTML, in which text of others is escaped
   expect(html).not.toContain('\u001b')
   expect(text).toContain('Before: 4 runs, 0 failed or lost')
   expect(text).toContain('- shop/prices: 1 of 1 run; last: exit code 1')
+  expect(report.failing).toMatchObject([{ reasonCode: 'text', reasonParams: { text: 'exit code 1' } }])
   expect(text).toContain('https://deck.example/#/alerts')
 })
 

@@ -1,7 +1,9 @@
 import type { AlertReport, Outcome, SpiderFindings } from '../../../../shared/contract/index.ts'
+import { type Message, plain, written } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskSample } from '../../../maintenance/retention/disk.ts'
-import type { StorageSums, StoredErrorGroup } from '../../../model/records.ts'
+import { type StorageSums, type StoredErrorGroup, whyFailed } from '../../../model/records.ts'
+import { wordsOf } from '../../expectations/expectations.ts'
 import type { PastJob } from '../past/events-of-jobs.ts'
 
 export interface DigestInput {
@@ -52,7 +54,7 @@ export function digestOf(input: DigestInput): AlertReport {
       .slice(0, LISTED_MAX)
       .map(({ project, spider, findings: found }) => ({
         ...{ project, spider },
-        text: cut(found.map(({ words }) => words).join('; '))
+        ...writtenShort(wordsOf(found))
       })),
     slowest: slowestOf(spiders),
     service: serviceOf(input.service)
@@ -83,8 +85,8 @@ function failingOf(spiders: PastJob[][]): AlertReport['failing'] {
     .map(({ jobs, failures }) => {
       const newest = failures.reduce((one, other) => (one.endedAtMs! >= other.endedAtMs! ? one : other))
       const { project, spider } = newest
-      const reason = cut(newest.killingLine ?? newest.reason ?? 'for an unknown reason')
-      return { project, spider, failed: failures.length, runs: jobs.length, reason }
+      const { text: reason, code: reasonCode, params: reasonParams } = writtenShort(whyFailed(newest))
+      return { project, spider, failed: failures.length, runs: jobs.length, reason, reasonCode, reasonParams }
     })
 }
 
@@ -117,6 +119,12 @@ function serviceOf(service: DigestInput['service']): AlertReport['service'] {
     diskFreePercent:
       disk === null || disk.totalBytes === 0 ? null : Math.floor((1_000 * disk.freeBytes) / disk.totalBytes) / 10
   }
+}
+
+/** Only words from outside are long. */
+function writtenShort(message: Message): ReturnType<typeof written> {
+  const { text, ...said } = written(message)
+  return said.code === 'text' ? written(plain(cut(text))) : { text: cut(text), ...said }
 }
 
 const cut = (text: string): string => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text)

@@ -1,5 +1,6 @@
 import type { Figures, NodeId, Problem, SpiderFindings } from '../../../../shared/contract/index.ts'
-import { encode, type Message, messageOf, plain, say } from '../../../../shared/texts/message.ts'
+import { encode, type Message, messageOf, say } from '../../../../shared/texts/message.ts'
+import { wordsOf } from '../../expectations/expectations.ts'
 import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
@@ -60,7 +61,7 @@ export const runSignals = (
 export const unusualSignals = (findings: readonly SpiderFindings[]): Signal[] =>
   findings.map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
     ...{ watch: 'spider_unusual', key: `${project}/${spider}`, value: 1, sinceMs: endedAtMs },
-    ...{ subject: spiderSubject({ project, spider }), text: encode(plain(found.map(({ words }) => words).join('; '))) },
+    ...{ subject: spiderSubject({ project, spider }), text: encode(wordsOf(found)) },
     labels: { ...NO_LABELS, project, spider, jobId }
   }))
 

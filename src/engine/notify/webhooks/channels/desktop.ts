@@ -1,9 +1,10 @@
 import type { AlertNews, AlertNotice, AlertView } from '../../../../shared/contract/index.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import { subjectOf as kindOfSubject } from '../../../../shared/alert-watches.ts'
 import type { StoredDelivery } from '../../../model/records.ts'
 import { newsIn } from './message.ts'
 import { seenNews } from './seen-news.ts'
-import { moodOf, oneLine, subjectOf, wordOf } from './words.ts'
+import { moodOf, oneLine, subjectOf } from './words.ts'
 
 /** Systems cut off longer titles. */
 const TITLE_MAX = 100
@@ -25,10 +26,11 @@ export function noticeOf(
   const mood = moodOf(news)
   const isFiring = firing.length > 0
   const count = isFiring ? firing.length + moreFiring : resolved.length + moreResolved
-  const what = count === 1 ? subjectOf((firing[0] ?? resolved[0])!, TITLE_MAX) : `${count} alerts`
+  const what =
+    count === 1 ? subjectOf((firing[0] ?? resolved[0])!, TITLE_MAX) : textOf('mail.alerts', { alerts: count })
   return {
     ...{ id, atMs: madeAtMs, groupId, severity: isFiring && news.kind !== 'test' ? news.severity : null },
-    title: oneLine(`${wordOf(mood)}: ${what}`, TITLE_MAX),
+    title: oneLine(textOf('mail.headline', { mood, title: what }), TITLE_MAX),
     body: linesOf(news, count).join('\n'),
     alertIds: news.kind === 'test' ? [] : firing.map((alert) => alert.id),
     retryJobIds: [...new Set(firing.flatMap((alert) => endedRunOf(alert) ?? []))]
@@ -41,9 +43,9 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   const over = resolved.length + moreResolved
   return [
     ...listed.map((alert) => oneLine(alert.text, LINE_MAX) || subjectOf(alert, LINE_MAX)),
-    ...(count > listed.length ? [`and ${count - listed.length} more`] : []),
-    ...(isFiring && over > 0 ? [`${over} resolved`] : []),
-    ...(kind === 'repeat' ? ['Not acknowledged yet'] : [])
+    ...(count > listed.length ? [textOf('mail.and_more', { alerts: count - listed.length })] : []),
+    ...(isFiring && over > 0 ? [textOf('mail.count_resolved', { alerts: over })] : []),
+    ...(kind === 'repeat' ? [textOf('mail.reminder')] : [])
   ]
 }
 

@@ -1,4 +1,6 @@
 import type { AlertNews, AlertView } from '../../../../shared/contract/index.ts'
+import type { Mood } from '../../../../shared/texts/en-mails.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import type { Post } from '../post.ts'
 import type { Sender } from './message.ts'
 import { objectIn, postJson } from './post-json.ts'
@@ -9,7 +11,6 @@ import {
   headlineOf,
   jobLink,
   type Links,
-  type Mood,
   moodOf,
   oneLine,
   type Section,
@@ -79,7 +80,7 @@ function describe({ isFiring, alerts, more }: Section, links: Links): string {
     length += line.length + 1
   }
   const left = more + alerts.length - lines.length
-  return [...lines, ...(left > 0 ? [`and ${left} more`] : [])].join('\n')
+  return [...lines, ...(left > 0 ? [textOf('mail.and_more', { alerts: left })] : [])].join('\n')
 }
 
 /** Discord shows `<t:…:R>` as the time that has passed, in the reader's language. */
@@ -89,7 +90,7 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const link = jobLink(links, alert)
   const text = shown(alert.text, TEXT_MAX)
   const sign = signOf(isFiring ? alert.severity : 'resolved')
-  return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [Open job](<${link}>)`}${text === '' ? '' : `\n${text}`}`
+  return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [${textOf('mail.open_job')}](<${link}>)`}${text === '' ? '' : `\n${text}`}`
 }
 
 /** Posts to a webhook of Discord, and waits until the message is stored: otherwise errors would not be reported. */

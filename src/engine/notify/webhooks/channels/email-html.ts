@@ -1,5 +1,6 @@
 import type { AlertFigureHistory } from '../../../../shared/contract/index.ts'
-import { type Mood, utcTime } from './words.ts'
+import type { Mood } from '../../../../shared/texts/en-mails.ts'
+import { utcMinute } from '../../../../shared/texts/parts.ts'
 
 /**
  * Pieces of an HTML e-mail: tables and inline styles, because Outlook and Gmail support little else. Classes only
@@ -151,7 +152,7 @@ export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistor
   // A screen reader reads the caption.
   return block(
     `${table} aria-hidden="true" style="table-layout:fixed"><tr>${cells.join('')}</tr></table>
-${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(utcTime(fromMs), 'left')}${end(utcTime(untilMs), 'right')}</tr></table>
+${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(utcMinute(fromMs), 'left')}${end(utcMinute(untilMs), 'right')}</tr></table>
 <div class="text" style="padding-top:4px;${FONT};font-size:13px;line-height:20px;color:#343a40">${escapeHtml(caption)}</div>`,
     'padding:6px 0 4px'
   )

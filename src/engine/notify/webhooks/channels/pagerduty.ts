@@ -1,4 +1,5 @@
 import type { AlertNews, AlertSeverity } from '../../../../shared/contract/index.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { SendResult } from '../plan-try.ts'
 import type { Post } from '../post.ts'
@@ -66,14 +67,14 @@ function triggerOf(news: AlertNews, alert: AlertNews['firing'][number], links: L
       custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200), value: alert.value, labels }
     },
     ...clientOf(links),
-    ...(link !== null && { links: [{ href: link, text: 'Open job' }] })
+    ...(link !== null && { links: [{ href: link, text: textOf('mail.open_job') }] })
   }
 }
 
 const restEvent = (news: AlertNews, dedup_key: string, links: Links): PagerDutyEvent => ({
   ...{ event_action: 'trigger', dedup_key },
   payload: {
-    summary: oneLine(`${news.moreFiring} more alerts of ${news.ruleName}`, SUMMARY_MAX),
+    summary: oneLine(textOf('mail.more_of_rule', { alerts: news.moreFiring, rule: news.ruleName }), SUMMARY_MAX),
     ...{ source: 'Scrapdeck', severity: news.severity },
     custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200) }
   },

@@ -5,6 +5,7 @@ import type {
   AlertNews,
   AlertView
 } from '../../../../shared/contract/index.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import {
   button,
   card,
@@ -33,7 +34,6 @@ import {
   type Section,
   sectionsOf,
   timesOf,
-  utcTime,
   wordOf,
   subjectOf
 } from './words.ts'
@@ -54,9 +54,9 @@ export function renderEmail(
   links: Links,
   evidence: AlertEvidence = NO_EVIDENCE
 ): { subject: string; html: string; text: string } {
-  const subject = cut(`[Scrapdeck] ${headlineOf(news)}`, SUBJECT_MAX)
+  const subject = cut(textOf('mail.subject', { headline: headlineOf(news) }), SUBJECT_MAX)
   const shown = { log: shownLog(evidence.log), history: shownHistory(evidence.history) }
-  return { subject, html: htmlOf(news, links, subject, shown), text: textOf(news, links, shown) }
+  return { subject, html: htmlOf(news, links, subject, shown), text: plainOf(news, links, shown) }
 }
 
 /** The last lines that fit; null: there are none. */
@@ -91,7 +91,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
     ...sections.map((section) => sectionHtml(section, sections.length > 1, links, room)),
     ...(history === null ? [] : [paragraph(history.title), chart(history, mood)]),
     ...(log === null ? [] : [logHtml(log, links)]),
-    ...(link === null ? [] : [button(link, 'Open in Scrapdeck')])
+    ...(link === null ? [] : [button(link, textOf('mail.open'))])
   ]
   return card({ subject, preview: preview(news), mood, parts })
 }
@@ -99,16 +99,16 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
 /** With several alerts, it must be clear whose log this is. */
 function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
   const url = jobLink(links, { labels: { jobId } })
-  const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
-  return [paragraph(logTitle(subject)), logLines(lines), source].join('')
+  const source = sourceLine(textOf('mail.job', { jobId }), url === null ? null : { url, text: textOf('mail.open_job') })
+  return [paragraph(textOf('mail.log', { subject })), logLines(lines), source].join('')
 }
-
-const logTitle = (subject: string): string => `Last lines of the log of ${subject}`
 
 /** The text that mail lists show after the subject. */
 const preview = (news: AlertNews): string =>
   sectionsOf(news)
-    .map(({ label, alerts, more }) => `${alerts.length + more} ${label.toLowerCase()}`)
+    .map(({ isFiring, alerts, more }) =>
+      textOf(isFiring ? 'mail.count_firing' : 'mail.count_resolved', { alerts: alerts.length + more })
+    )
     .join(', ')
 
 function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: { bytes: number }): string {
@@ -121,7 +121,7 @@ function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: 
       name: escapeHtml(subjectOf(alert, NAME_MAX)),
       text: escapeHtml(oneLine(alert.text, TEXT_MAX)),
       times: timesOf(alert),
-      link: link === null ? null : { url: link, text: 'Open job' }
+      link: link === null ? null : { url: link, text: textOf('mail.open_job') }
     })
     room.bytes -= Buffer.byteLength(row)
     if (room.bytes < 0) break
@@ -129,29 +129,32 @@ function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: 
   }
   const left = more + alerts.length - rows.length
   const title = isLabelled ? paragraph(label) : ''
-  return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
+  return [title, ...rows, left > 0 ? note(textOf('mail.and_more', { alerts: left })) : ''].join('')
 }
 
-function textOf(news: AlertNews, links: Links, { log, history }: AlertEvidence): string {
+function plainOf(news: AlertNews, links: Links, { log, history }: AlertEvidence): string {
   const link = alertsLink(links)
   const facts = factsOf(news).map(([name, value]) => `${name}: ${value}`)
   const sections = sectionsOf(news).map(({ label, alerts, more, isFiring }) =>
     [
       `${label}:`,
       ...alerts.map((alert) => lineOf(alert, isFiring, links)),
-      ...(more > 0 ? [`and ${more} more`] : [])
+      ...(more > 0 ? [textOf('mail.and_more', { alerts: more })] : [])
     ].join('\n')
   )
   return [
     headlineOf(news),
     facts.join('\n'),
     ...sections,
-    ...(history === null
-      ? []
-      : [`${history.title}:\n  ${history.caption}\n  ${utcTime(history.fromMs)} to ${utcTime(history.untilMs)}`]),
+    ...(history === null ? [] : [`${history.title}:\n  ${history.caption}\n  ${textOf('mail.from_to', history)}`]),
     ...(log === null
       ? []
-      : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),
+      : [
+          [
+            `${textOf('mail.log_of_job', { subject: log.subject, jobId: log.jobId })}:`,
+            ...log.lines.map((line) => `  ${line}`)
+          ].join('\n')
+        ]),
     ...(link === null ? [] : [link])
   ]
     .filter((part) => part !== '')

@@ -1,4 +1,6 @@
 import type { AlertNews, AlertView } from '../../../../shared/contract/index.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
+import { utcMinute } from '../../../../shared/texts/parts.ts'
 import type { Post } from '../post.ts'
 import type { Sender } from './message.ts'
 import { postJson } from './post-json.ts'
@@ -14,7 +16,6 @@ import {
   sectionsOf,
   signOf,
   timesOf,
-  utcTime,
   subjectOf
 } from './words.ts'
 
@@ -50,7 +51,7 @@ export function slackBlocks(news: AlertNews, links: Links): Block[] {
   for (const section of sections) blocks.push(...blocksOf(section, sections.length > 1, links, room))
   const link = alertsLink(links)
   if (link !== null) {
-    const button = { type: 'button', action_id: 'open', text: plainText('Open in Scrapdeck'), url: link }
+    const button = { type: 'button', action_id: 'open', text: plainText(textOf('mail.open')), url: link }
     blocks.push({ type: 'actions', elements: [button] })
   }
   return blocks
@@ -92,7 +93,7 @@ function blocksOf(
   }
   const left = more + alerts.length - shown.length
   const title = isLabelled ? [richText([words(label, { bold: true })])] : []
-  const rest = left > 0 ? [{ type: 'context', elements: [plainText(`and ${left} more`)] }] : []
+  const rest = left > 0 ? [{ type: 'context', elements: [plainText(textOf('mail.and_more', { alerts: left }))] }] : []
   return [...title, ...shown, ...rest]
 }
 
@@ -104,8 +105,8 @@ function blockOf(alert: AlertView, isFiring: boolean, links: Links): Block {
     words(`${signOf(isFiring ? alert.severity : 'resolved')} `),
     words(subject, { bold: true }),
     words(text === '' ? ' ' : `\n${text}\n`),
-    ...(isFiring ? [words('since '), dateOf(alert.firedAtMs)] : [words(timesOf(alert))]),
-    ...(link === null ? [] : [words(' · '), { type: 'link', url: link, text: 'Open job' }])
+    ...(isFiring ? [words(textOf('mail.since', { at: '' })), dateOf(alert.firedAtMs)] : [words(timesOf(alert))]),
+    ...(link === null ? [] : [words(' · '), { type: 'link', url: link, text: textOf('mail.open_job') }])
   ])
 }
 
@@ -114,7 +115,7 @@ const dateOf = (atMs: number): Block => ({
   type: 'date',
   timestamp: Math.floor(atMs / 1000),
   format: '{date_short_pretty} {time}',
-  fallback: utcTime(atMs)
+  fallback: utcMinute(atMs)
 })
 
 /** Posts to an incoming webhook of Slack or of a compatible service. */

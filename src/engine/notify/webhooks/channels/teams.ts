@@ -1,4 +1,6 @@
 import type { AlertNews, AlertView } from '../../../../shared/contract/index.ts'
+import type { Mood } from '../../../../shared/texts/en-mails.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import type { Post } from '../post.ts'
 import type { Sender } from './message.ts'
 import { hide, postJson } from './post-json.ts'
@@ -8,7 +10,6 @@ import {
   headlineOf,
   jobLink,
   type Links,
-  type Mood,
   moodOf,
   oneLine,
   type Section,
@@ -67,7 +68,7 @@ function messageOf(news: AlertNews, links: Links, most: number): Element {
         runs([{ text: `${name}: ${value}`, isSubtle: true, size: 'small' }], 'none')
       )
     ],
-    ...(link !== null && { actions: [{ type: 'Action.OpenUrl', title: 'Open in Scrapdeck', url: link }] })
+    ...(link !== null && { actions: [{ type: 'Action.OpenUrl', title: textOf('mail.open'), url: link }] })
   }
   const attachment = { contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }
   return { type: 'message', attachments: [attachment] }
@@ -91,7 +92,9 @@ function elementsOf({ label, isFiring, alerts, more }: Section, shown: AlertView
       const link = jobLink(links, alert)
       const text = oneLine(alert.text, TEXT_MAX)
       const open =
-        link === null ? [] : [{ text: ' ' }, { text: 'Open job', selectAction: { type: 'Action.OpenUrl', url: link } }]
+        link === null
+          ? []
+          : [{ text: ' ' }, { text: textOf('mail.open_job'), selectAction: { type: 'Action.OpenUrl', url: link } }]
       return runs([
         { text: `${signOf(isFiring ? alert.severity : 'resolved')} ` },
         { text: subjectOf(alert, SUBJECT_MAX), weight: 'bolder' },
@@ -100,7 +103,7 @@ function elementsOf({ label, isFiring, alerts, more }: Section, shown: AlertView
         ...open
       ])
     }),
-    ...(left > 0 ? [runs([{ text: `and ${left} more`, isSubtle: true }])] : [])
+    ...(left > 0 ? [runs([{ text: textOf('mail.and_more', { alerts: left }), isSubtle: true }])] : [])
   ]
 }
 

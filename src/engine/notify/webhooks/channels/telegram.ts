@@ -1,4 +1,5 @@
 import type { AlertNews, AlertView } from '../../../../shared/contract/index.ts'
+import { textOf } from '../../../../shared/texts/message.ts'
 import type { Post } from '../post.ts'
 import type { Sender } from './message.ts'
 import { objectIn, postJson } from './post-json.ts'
@@ -33,7 +34,7 @@ export function telegramText(news: AlertNews, links: Links): string {
   const title = `${signOf(moodOf(news))} ${code(headlineOf(news))}`
   const facts = factsOf(news).map(([name, value]) => `${name}: ${code(value)}`)
   const link = alertsLink(links)
-  const ends = [...facts, ...(link === null ? [] : [anchor(link, 'Open in Scrapdeck')])]
+  const ends = [...facts, ...(link === null ? [] : [anchor(link, textOf('mail.open'))])]
   let room = TEXT_MAX - [title, ...ends].join('\n').length - LEAST_LEFT
   const sections = sectionsOf(news).map((section) => {
     const lines = linesOf(section, links, room)
@@ -58,14 +59,14 @@ function linesOf({ isFiring, alerts, more }: Section, links: Links, room: number
     length += line.length + 1
   }
   const left = more + alerts.length - lines.length
-  return left > 0 ? [...lines, `and ${left} more`] : lines
+  return left > 0 ? [...lines, textOf('mail.and_more', { alerts: left })] : lines
 }
 
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const link = jobLink(links, alert)
   const text = oneLine(alert.text, LINE_MAX)
   const sign = signOf(isFiring ? alert.severity : 'resolved')
-  const end = link === null ? '' : ` · ${anchor(link, 'Open job')}`
+  const end = link === null ? '' : ` · ${anchor(link, textOf('mail.open_job'))}`
   const subject = subjectOf(alert, SUBJECT_MAX)
   return `${sign} ${code(subject)} ${timesOf(alert)}${end}${text === '' ? '' : `\n${code(text)}`}`
 }

@@ -1,7 +1,8 @@
 import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../../shared/contract/index.ts'
 import { mendOf, rankOf } from '../../../../shared/alert-watches.ts'
-import { type Message, say, writtenAs } from '../../../../shared/texts/message.ts'
-import { formatWait } from '../../../../shared/time.ts'
+import type { Mood } from '../../../../shared/texts/en-mails.ts'
+import { type Message, say, textOf, writtenAs } from '../../../../shared/texts/message.ts'
+import { utcMinute } from '../../../../shared/texts/parts.ts'
 import { showUnseen } from '../../../../shared/unseen.ts'
 
 /** Where the app can be opened; null: unknown, so messages have no links. */
@@ -9,16 +10,6 @@ export interface Links {
   base: string | null
 }
 
-/** What a message conveys first: its severity, or that it is over. */
-export type Mood = AlertSeverity | 'resolved' | 'test'
-
-const MOOD_WORDS: Record<Mood, string> = {
-  critical: 'Critical',
-  warning: 'Warning',
-  info: 'Info',
-  resolved: 'Resolved',
-  test: 'Test'
-}
 /** For services without colours. */
 const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
 const TITLE_MAX = 200
@@ -29,7 +20,7 @@ const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
 export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
   kind === 'test' ? 'test' : firing.length > 0 ? severity : 'resolved'
 
-export const wordOf = (mood: Mood): string => MOOD_WORDS[mood]
+export const wordOf = (mood: Mood): string => textOf('mail.mood', { mood })
 export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
 
 /** One line for display: without control characters, and ending with `…` if it was longer. */
@@ -72,15 +63,14 @@ export const worstOf = (alerts: readonly Pick<AlertView, 'severity'>[]): AlertSe
 
 /** `Critical: north is down: connection refused` */
 export function headlineOf(news: AlertNews): string {
-  return `${wordOf(moodOf(news))}: ${oneLine(news.title, TITLE_MAX)}`
+  return textOf('mail.headline', { mood: moodOf(news), title: oneLine(news.title, TITLE_MAX) })
 }
 
-/** `2026-11-28 10:49 UTC`: most services cannot convert a time to the reader's zone. */
-export const utcTime = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
-
-/** `since 2026-11-28 10:49 UTC`, `resolved after 12 min`. */
+/** In UTC: most services cannot convert a time to the reader's zone. */
 export const timesOf = ({ firedAtMs, resolvedAtMs }: AlertView): string =>
-  resolvedAtMs === null ? `since ${utcTime(firedAtMs)}` : `resolved after ${formatWait(resolvedAtMs - firedAtMs)}`
+  resolvedAtMs === null
+    ? textOf('mail.since', { at: utcMinute(firedAtMs) })
+    : textOf('mail.resolved_after', { durationMs: resolvedAtMs - firedAtMs })
 
 export interface Section {
   /** `Firing`, `Resolved`. */
@@ -97,8 +87,8 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
   const shown = (alerts: AlertView[]) =>
     alerts.map((alert) => (isOnly && alert.text === title ? { ...alert, text: '' } : alert))
   return [
-    { label: 'Firing', isFiring: true, alerts: shown(firing), more: moreFiring },
-    { label: 'Resolved', isFiring: false, alerts: shown(resolved), more: moreResolved }
+    { label: textOf('mail.firing'), isFiring: true, alerts: shown(firing), more: moreFiring },
+    { label: textOf('mail.resolved'), isFiring: false, alerts: shown(resolved), more: moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
@@ -112,12 +102,13 @@ export function factsOf({
   limit
 }: AlertNews): [name: string, value: string][] {
   return [
-    ['Rule', oneLine(ruleName, 200) || 'unnamed'],
-    ['Owner', oneLine(owner, 200)],
-    ['Reminder', kind === 'repeat' ? 'not acknowledged yet' : ''],
-    ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : ''],
-    ['Limit reached', limit ? limitWords(limit) : ''],
-    ['What to do', whatToDo(firing)]
+    [textOf('mail_fact.rule'), oneLine(ruleName, 200) || textOf('mail.rule_unnamed')],
+    [textOf('mail_fact.owner'), oneLine(owner, 200)],
+    [textOf('mail_fact.reminder'), kind === 'repeat' ? textOf('mail.not_acknowledged') : ''],
+    [textOf('mail_fact.still_firing'), stillFiring > 0 ? textOf('mail.reported_before', { alerts: stillFiring }) : ''],
+    // Explains the silence that follows, which could otherwise be taken for a quiet system.
+    [textOf('mail_fact.limit'), limit ? textOf('mail.held', { all: limit.all, untilMs: limit.heldUntilMs }) : ''],
+    [textOf('mail_fact.to_do'), whatToDo(firing)]
   ].filter((fact): fact is [string, string] => fact[1] !== '')
 }
 
@@ -127,10 +118,6 @@ function whatToDo(firing: readonly AlertView[]): string {
   const [watch] = watches
   return watch === undefined || watches.size > 1 ? '' : (mendOf(watch) ?? '')
 }
-
-/** Explains the silence that follows, which could otherwise be taken for a quiet system. */
-const limitWords = ({ heldUntilMs, all }: NonNullable<AlertNews['limit']>): string =>
-  `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcTime(heldUntilMs)}`
 
 /** A link to the alerts; null: unknown. */
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
