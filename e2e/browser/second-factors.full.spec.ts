@@ -64,7 +64,7 @@ test('a person sets up an authenticator app, logs in with its code, and with a r
   await page.getByLabel('Code').fill(codeAt(firstMs + STEP_MS))
   await page.getByRole('button', { name: 'Log in' }).click()
   // The page that was wanted is still there.
-  await expect(ways(page)).toContainText('Needs a code beside it')
+  await expect(ways(page)).toContainText('Needs a code as well')
 
   await logOut(page, deck)
   await enterPassword(page, deck)

@@ -18,19 +18,19 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
-export const PASSWORD_HELP = texts.atLeast15CharactersOfAny
+export const PASSWORD_HELP = texts.passwordHint
 
-const rowsOf = <Role extends z.ZodType<string>>(role: Role, noun: string) =>
+const rowsOf = <Role extends z.ZodType<string>>(role: Role, namedTwice: string, nameEach: string) =>
   z
     .array(z.object({ name: z.string().trim(), role }))
-    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, texts.aIsNamedTwice(noun))
-    .refine((rows) => rows.every(({ name }) => name !== ''), texts.nameEachOrRemoveItsRow(noun))
+    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, namedTwice)
+    .refine((rows) => rows.every(({ name }) => name !== ''), nameEach)
 
 const rightsFields = {
-  /** `none`: nothing but what is named. */
+  /** `none`: only what is named. */
   role: z.string(),
-  projects: rowsOf(z.string(), 'project'),
-  nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), 'tag')
+  projects: rowsOf(z.string(), texts.projectNamedTwice, texts.nameEachProject),
+  nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), texts.tagNamedTwice, texts.nameEachTag)
 }
 
 interface RightsRows {
@@ -54,9 +54,9 @@ function toRights({ role, projects, nodeGroups }: RightsRows): GivenRights {
 
 const hasRole = ({ role, projects, nodeGroups }: RightsRows) =>
   role !== 'none' || projects.length + nodeGroups.length > 0
-const NO_ROLE = { error: texts.addAProjectOrANode, path: ['projects'] }
+const NO_ROLE = { error: texts.needsSomeRole, path: ['projects'] }
 
-/** `mayHaveNone`: groups have roles for the user. */
+/** `mayHaveNone`: the user gets roles from groups. */
 export const rightsForm = ({ mayHaveNone = false } = {}) =>
   z
     .object(rightsFields)
@@ -74,7 +74,7 @@ export const GroupForm = z
   .object({
     name: z.string().trim().min(1, texts.required).pipe(NewGroup.shape.name),
     description: z.string().trim().max(500),
-    members: z.array(UserId).max(1_000, texts.aGroupCanHave1000),
+    members: z.array(UserId).max(1_000, texts.tooManyMembers),
     ...rightsFields
   })
   .transform(
@@ -96,7 +96,6 @@ const userFields = {
   ...rightsFields
 }
 
-/** A person logs in with a password; a service has tokens instead. */
 export const UserForm = z
   .discriminatedUnion('kind', [
     z.object({ ...userFields, kind: z.literal('person'), password: Password }),
@@ -127,7 +126,7 @@ export const CodeForm = z.object({
   code: z
     .string()
     .transform((code) => code.replaceAll(/\s/g, ''))
-    .pipe(z.string().regex(/^\d{6}$/, texts.theAppShowsSixDigits))
+    .pipe(z.string().regex(/^\d{6}$/, texts.sixDigits))
 })
 
 export const PasskeyForm = CurrentPasswordForm.extend({
@@ -135,17 +134,22 @@ export const PasskeyForm = CurrentPasswordForm.extend({
 })
 
 /** Days, as the options of a select. */
-export const EXPIRIES = { '30': '30 days', '90': '90 days', '365': '365 days', never: texts.never } as const
+export const EXPIRIES = {
+  '30': texts.days(30),
+  '90': texts.days(90),
+  '365': texts.days(365),
+  never: texts.neverExpires
+} as const
 
-/** In `userId`, an empty text is the caller. */
+/** An empty `userId` is the caller. */
 export const TokenForm = z
   .object({
     name: z.string().trim().min(1, texts.required).pipe(NewAccessToken.shape.name),
     userId: z.literal('').or(UserId),
     role: z.string(),
-    /** None: all of the user's. */
+    /** Empty: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
-    /** None: all of the user's, unless it is for some projects. */
+    /** Empty: all of the user's, or none if the token is for some projects. */
     nodeGroups: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(EXPIRIES) as (keyof typeof EXPIRIES)[])
   })
@@ -166,7 +170,7 @@ export const startToken = (): TokenTexts => ({
   ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
 })
 
-/** All permissions that these roles, a user's own and those of groups, give in any project. */
+/** All permissions that these roles give in any project: a user's own and those of groups. */
 export const permissionsOfRoles = (
   given: readonly Pick<User, 'role' | 'projects'>[],
   roles: readonly AccessRole[]
@@ -181,8 +185,8 @@ export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): 
   permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
 
 /**
- * The role of a token after its user was chosen, among those that the user has: a program has a user of its own, whose
- * role was chosen for it, so its token gets the largest; for others the chosen one stays if it is among them.
+ * The role of a token after its user was chosen, among the roles of that user. A program's user was given its role for
+ * this purpose, so its token gets the largest one. For others, the chosen role stays if the user has it.
  */
 export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
   const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0

@@ -57,7 +57,7 @@ it('a service is added without a password', async () => {
 
 it('says when users are needed while there are none', async () => {
   open({ firstRun: true })
-  expect(await screen.findByText('Alone on this computer you need no users')).toBeTruthy()
+  expect(await screen.findByText('You need no users if you are alone on this computer')).toBeTruthy()
   expect(await screen.findByText('No tokens')).toBeTruthy()
 })
 

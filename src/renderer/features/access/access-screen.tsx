@@ -17,7 +17,7 @@ import { useApi } from '../../api/api.tsx'
 import { describePermissions } from './role-words.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Lets owners, who have every button, see the pages as others do. */
+/** Lets owners see the screens as another role sees them. */
 function SeeAs() {
   const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
@@ -38,13 +38,13 @@ function SeeAs() {
   )
 }
 
-/** Who may do what: one's own account, tokens and sessions; for owners, those of everybody. */
+/** The user's own account, tokens and sessions; for owners, those of all users. */
 export function AccessScreen() {
   const me = useMe()
   const isOwner = useMay('users.change', 'everywhere').may
   return (
     <PanelsScreen isNarrow>
-      <ScreenHead title={texts.usersAccess}>{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
+      <ScreenHead title={texts.title}>{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
       <QueryState query={me} what={texts.yourRole} rows={3}>
         {(data) => (
           <>
@@ -62,7 +62,6 @@ export function AccessScreen() {
   )
 }
 
-/** For users, not for the service's own password. */
 function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
@@ -73,9 +72,9 @@ function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: {
       <FieldRow label={texts.role}>
         {role}{' '}
         <span className="dim">
-          · {permissions.everywhere === null ? texts.onlyWhatIsNamedHere : describePermissions(permissions.everywhere)}
+          · {permissions.everywhere === null ? texts.onlyNamedHere : describePermissions(permissions.everywhere)}
         </span>
-        {isFromProvider && <span className="dim">{texts.fromYourGroupsAtTheIdentity}</span>}
+        {isFromProvider && <span className="dim">{texts.rolesFromProvider}</span>}
       </FieldRow>
       {Object.entries(permissions.projects).map(([project, names]) => (
         <FieldRow key={project} label={project}>
@@ -83,13 +82,13 @@ function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: {
         </FieldRow>
       ))}
       {Object.entries(nodeGroups).map(([tag, one]) => (
-        <FieldRow key={tag} label={texts.nodes(tag)}>
+        <FieldRow key={tag} label={texts.nodesTagged(tag)}>
           {one}
         </FieldRow>
       ))}
       {groups.length > 0 && (
         <FieldRow label={texts.groups}>
-          {groups.join(', ')} <span className="dim">{texts.whoseRolesAreAmongYours}</span>
+          {groups.join(', ')} <span className="dim">{texts.groupRolesIncluded}</span>
         </FieldRow>
       )}
     </Panel>

@@ -4,7 +4,7 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface AccessTableProps {
   label: string
-  /** Of the columns, without that of the actions. `isNumber`: aligned to the right. */
+  /** Without the column of the actions. `isNumber`: aligned right. */
   columns: readonly (string | { title: string; isNumber: true } | false)[]
   children: ReactNode
 }

@@ -5,17 +5,17 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Days, as the options of a select. */
 export const APPROVAL_EXPIRIES = {
-  '1': '1 day',
-  '7': '7 days',
-  '30': '30 days',
-  '90': '90 days',
-  '365': '365 days'
+  '1': texts.days(1),
+  '7': texts.days(7),
+  '30': texts.days(30),
+  '90': texts.days(90),
+  '365': texts.days(365)
 } as const
 
 export const ApprovalForm = z
   .object({
     role: z.string(),
-    /** None: all of the user's. */
+    /** Empty: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(APPROVAL_EXPIRIES) as (keyof typeof APPROVAL_EXPIRIES)[])
   })
@@ -36,12 +36,12 @@ export type Asked =
 
 const Redirect = SignInApproval.shape.to.options[0]
 
-/** What the page's address asks for. Anybody can write one: the code goes to a program on this computer or nowhere. */
+/** What the URL asks for. It may be forged, so the code goes to a program on this computer or nowhere. */
 export function readAuthorize(search: AuthorizeSearch): Asked {
   const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
   if (redirectUri === undefined) return { is: 'code' }
   if (rest.code_challenge_method !== 'S256' || state === undefined) {
-    return { is: 'unusable', why: texts.theAddressIsIncompleteOrFrom }
+    return { is: 'unusable', why: texts.addressIncomplete }
   }
   const requester = { client, host, user }
   const to = Redirect.safeParse({ kind: 'redirect', requester, redirectUri, challenge })
@@ -49,6 +49,6 @@ export function readAuthorize(search: AuthorizeSearch): Asked {
   const isElsewhere = to.error.issues.some(({ path }) => path[0] === 'redirectUri')
   return {
     is: 'unusable',
-    why: isElsewhere ? texts.itWouldSendACodeTo : texts.theAddressIsIncompleteOrFrom
+    why: isElsewhere ? texts.addressElsewhere : texts.addressIncomplete
   }
 }

@@ -24,10 +24,9 @@ import { describeRole, rolesWithin } from './role-words.ts'
 import { useRoles } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** What the page ends with. */
 type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
 
-/** A program on some computer sends a person here, who decides whether it may act as the logged-in user. */
+/** A program sends its user here to decide whether it may act as the logged-in user. */
 export function AuthorizeScreen() {
   const asked = readAuthorize(getRouteApi('/authorize').useSearch())
   const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)
@@ -35,15 +34,15 @@ export function AuthorizeScreen() {
   const me = useMe().data
   if (!hasBrowserSession()) {
     return (
-      <EmptyState icon={<IconDevicesX size={28} />} title={texts.openThisPageInABrowser}>
-        {texts.onlyAUserWhoIsLogged}
+      <EmptyState icon={<IconDevicesX size={28} />} title={texts.openInBrowser}>
+        {texts.openInBrowserHint}
       </EmptyState>
     )
   }
   if (asked.is === 'unusable') {
     return (
-      <EmptyState icon={<IconDevicesX size={28} />} title={texts.thisSignInCannotBeUsed}>
-        {texts.startItAgainOnTheComputer(asked.why)}
+      <EmptyState icon={<IconDevicesX size={28} />} title={texts.signInUnusable}>
+        {texts.signInUnusableHint(asked.why)}
       </EmptyState>
     )
   }
@@ -75,7 +74,6 @@ export function AuthorizeScreen() {
   )
 }
 
-/** The program at that address, on this computer, gets the answer. */
 function leaveTo(redirectUri: string, state: string, answer: Record<string, string>): void {
   window.location.assign(`${redirectUri}?${new URLSearchParams({ ...answer, state })}`)
 }
@@ -100,7 +98,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         <h1 className={`${classes.question} break`}>{texts.enterTheCode}</h1>
         <TextInput
           label={texts.code}
-          description={texts.theEightLettersThatTheCommand}
+          description={texts.codeHint}
           placeholder="WDJB-MJHT"
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
@@ -113,7 +111,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         />
         <Group align="stretch" gap={8} mt={10}>
           <Button type="submit" variant="filled" disabled={userCode === null} loading={find.isPending}>
-            {texts.continueIt}
+            {texts.goOn}
           </Button>
         </Group>
       </form>
@@ -125,9 +123,9 @@ interface ConsentProps {
   me: Me
   requester: SignInRequester
   to: SignInApproval['to']
-  /** Of a code that was typed: where and when the program has shown it. */
+  /** For a typed code: where and when the program showed it. */
   began?: Pick<WaitingSignIn, 'address' | 'beganAtMs'>
-  /** Sends the browser to the program. Absent: it asks by itself. */
+  /** Sends the browser to the program. Absent: the program polls. */
   leave?: (answer: Record<string, string>) => void
   onEnd: (end: End) => void
 }
@@ -157,21 +155,18 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
   return (
     <Panel>
       <SchemaForm form={form} className={classes.form}>
-        <h1 className={`${classes.question} break`}>{texts.allowTheOnToActAs(program, requester.host)}</h1>
+        <h1 className={`${classes.question} break`}>{texts.consentQuestion(program, requester.host)}</h1>
         <div>
           <FieldRow label={texts.youAre}>
             <strong>{me.name}</strong>
           </FieldRow>
           <FieldRow label={texts.computer}>
             {requester.host}
-            {requester.user !== '' && <span className="dim">{texts.account(requester.user)}</span>}
+            {requester.user !== '' && <span className="dim">{texts.computerAccount(requester.user)}</span>}
           </FieldRow>
           {began !== undefined && <FieldRow label={texts.askedFrom}>{began.address}</FieldRow>}
         </div>
-        <p>
-          It gets a token of its own. Allow it only if you have just started this yourself
-          {began === undefined ? texts.onThisComputer : ''}: it can then do what you choose here, without asking again.
-        </p>
+        <p>{began === undefined ? texts.consentHintHere : texts.consentHint}</p>
         <RoleSelect
           {...form.input('role')}
           roles={within}
@@ -189,7 +184,7 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
         <Select
           {...form.input('expiry')}
           label={texts.expiresAfter}
-          description={texts.youCanRevokeItAtAny}
+          description={texts.revokeAnyTime}
           allowDeselect={false}
           data={optionsOf(APPROVAL_EXPIRIES)}
         />
@@ -208,14 +203,14 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
 }
 
 function Ended({ end: { is, requester } }: { end: End }) {
-  const name = texts.on(SIGN_IN_CLIENTS[requester.client], requester.host)
+  const name = texts.programOnHost(SIGN_IN_CLIENTS[requester.client], requester.host)
   return is === 'allowed' ? (
-    <EmptyState icon={<IconDevicesCheck size={28} className="tone-ok" />} title={texts.isSignedIn(name)}>
-      {texts.youCanCloseThisWindowThe}
+    <EmptyState icon={<IconDevicesCheck size={28} className="tone-ok" />} title={texts.programSignedIn(name)}>
+      {texts.signedInHint}
     </EmptyState>
   ) : (
-    <EmptyState icon={<IconDevices size={28} />} title={texts.wasNotSignedIn(name)}>
-      {texts.nothingWasAllowedIfYouDid}
+    <EmptyState icon={<IconDevices size={28} />} title={texts.programNotSignedIn(name)}>
+      {texts.notSignedInHint}
     </EmptyState>
   )
 }

@@ -19,6 +19,6 @@ const SYSTEMS: [RegExp, string][] = [
 export function describeBrowser(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
-  if (browser !== undefined && system !== undefined) return texts.on2(browser, system)
-  return browser ?? (userAgent === '' ? texts.unknown : userAgent.slice(0, 40))
+  if (browser !== undefined && system !== undefined) return texts.browserOnSystem(browser, system)
+  return browser ?? (userAgent === '' ? texts.unknownBrowser : userAgent.slice(0, 40))
 }

@@ -17,13 +17,13 @@ import { READ_AGAIN } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 const WAYS: Record<Session['signedInWith'], string> = {
-  password: 'password',
-  link: texts.loginLink,
-  oidc: texts.identityProvider,
-  passkey: 'passkey'
+  password: texts.withPassword,
+  link: texts.withLoginLink,
+  oidc: texts.withProvider,
+  passkey: texts.withPasskey
 }
 
-/** Browsers that are logged in: one's own, or those of everybody for an owner. */
+/** Browsers that are logged in: the user's own, or those of all users for an owner. */
 export function BrowsersPanel() {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may
@@ -87,7 +87,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
         <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
       </td>
       <td data-label={texts.ends}>
-        <span title={formatInstant(endsAtMs)}>{texts.inIt(formatAge(Math.max(0, endsAtMs - nowMs)))}</span>
+        <span title={formatInstant(endsAtMs)}>{texts.timeLeft(formatAge(Math.max(0, endsAtMs - nowMs)))}</span>
       </td>
       <td className={classes.acts}>
         <Button
@@ -95,7 +95,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
           variant="subtle"
           color="red"
           loading={isPending}
-          aria-label={isCurrent ? texts.logOutOfThisBrowser : texts.logOutOf(browser, userName)}
+          aria-label={isCurrent ? texts.logOutThisBrowser : texts.logOutBrowser(browser, userName)}
           onClick={end}
         >
           {texts.logOut}
@@ -105,7 +105,7 @@ function SessionRow({ session, showsUser }: { session: Session; showsUser: boole
   )
 }
 
-/** Without confirmation: after a mistake, the user logs in again. */
+/** Without confirmation: after a mistake, the user can log in again. */
 function useEnd({ id, userName, isCurrent }: Session, browser: string) {
   const { client, query } = useApi()
   const queries = useQueryClient()
@@ -114,9 +114,9 @@ function useEnd({ id, userName, isCurrent }: Session, browser: string) {
       if (isCurrent && hasBrowserSession()) return logOut()
       await client.sessions.revoke({ id })
       await queries.invalidateQueries({ queryKey: query.sessions.key() })
-      showNotice({ message: texts.ofIsLoggedOut(browser, userName) })
+      showNotice({ message: texts.browserIsLoggedOut(browser, userName) })
     },
-    onError: (error) => notifyError(texts.couldNotEndTheSession, error)
+    onError: (error) => notifyError(texts.couldNotEndSession, error)
   })
   return { end: () => mutate(), isPending }
 }

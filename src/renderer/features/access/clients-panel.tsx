@@ -9,15 +9,15 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** How Scrapyd clients connect: with a token in place of the password, which is not readable here. */
+/** How Scrapyd clients connect: with a token, because this page cannot read the password. */
 export function ClientsPanel({ me: { name } }: { me: Me }) {
   const { query } = useApi()
   const status = useQuery(query.system.status.queryOptions())
   return (
     <Panel
       title={texts.scrapydClients}
-      note={texts.theFleetActsAsOneScrapyd}
-      aside={<LinkButton to="/access">{texts.createAToken}</LinkButton>}
+      note={texts.scrapydClientsNote}
+      aside={<LinkButton to="/access">{texts.createTokenLink}</LinkButton>}
     >
       <QueryState query={status} what={texts.theAddress} rows={4}>
         {({ address }) => <ClientsView address={address} username={name} />}
@@ -29,16 +29,16 @@ export function ClientsPanel({ me: { name } }: { me: Me }) {
 function ClientsView({ address, username }: { address: string | null; username: string }) {
   const url = address ?? window.location.origin
   const snippets = {
-    'scrapy.cfg': [texts.deployScrapdeckUrlUsername(url, username), texts.appendThisToTheScrapyCfg],
-    curl: [texts.curlUTokenScheduleJsonD(username, url), texts.theJobIsQueuedHereAnd]
+    'scrapy.cfg': [texts.scrapyCfgSnippet(url, username), texts.scrapyCfgHint],
+    curl: [texts.curlSnippet(username, url), texts.curlHint]
   } as const
   return (
     <>
-      {address === null && <p className="dim">{texts.scrapdeckIsNotListeningFor}</p>}
+      {address === null && <p className="dim">{texts.notListening}</p>}
       <FieldRow label={texts.address}>
         <CopyText value={url} what={texts.theAddress} />
       </FieldRow>
-      <FieldRow label={texts.password}>{texts.aTokenTheUserNameCan}</FieldRow>
+      <FieldRow label={texts.password}>{texts.tokenAsPassword}</FieldRow>
       <Tabs defaultValue="scrapy.cfg" mt={10}>
         <Tabs.List>
           {Object.keys(snippets).map((name) => (
@@ -51,7 +51,7 @@ function ClientsView({ address, username }: { address: string | null; username: 
           <Tabs.Panel key={name} value={name}>
             <div className={classes.snippet}>
               <pre className="mono">{text}</pre>
-              <CopyButton value={text} what={texts.thisFor(name)} />
+              <CopyButton value={text} what={texts.snippetFor(name)} />
               <p className="dim">{words}</p>
             </div>
           </Tabs.Panel>

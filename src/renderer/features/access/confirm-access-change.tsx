@@ -7,14 +7,12 @@ interface ConfirmAccessChangeProps {
   title: string
   act: string
   change: () => Promise<unknown>
-  /** After it is done. */
   onDone?: () => void
   onClose: () => void
-  /** What will happen. */
   children: ReactNode
 }
 
-/** Asks before a change that cannot be undone, and reads the tables of this screen again after it. */
+/** Asks before a change that cannot be undone, then refetches the tables of this screen. */
 export function ConfirmAccessChange({ change, onDone, onClose, ...dialog }: ConfirmAccessChangeProps) {
   const readAgain = useReadAccess()
   const { mutate, isPending, error } = useMutation({

@@ -21,7 +21,6 @@ import { GroupForm, type GroupTexts, startGroup } from './access-forms.ts'
 import { RightsFields } from './rights-fields.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Groups of users, for owners. */
 export function GroupsPanel() {
   const { query } = useApi()
   const groups = useQuery(query.groups.list.queryOptions(READ_AGAIN))
@@ -38,7 +37,7 @@ export function GroupsPanel() {
         {(data) =>
           data.groups.length === 0 ? (
             <EmptyState icon={<IconUsersGroup size={28} stroke={1.4} />} title={texts.noGroups} action={addButton}>
-              {texts.membersOfAGroupHaveIts}
+              {texts.noGroupsHint}
             </EmptyState>
           ) : (
             <AccessTable label={texts.groups} columns={[texts.name, texts.roles, texts.members]}>
@@ -84,10 +83,10 @@ function GroupRow({ group, groups, users }: GroupRowProps) {
       <td className={classes.acts}>
         <MoreMenu label={texts.moreActionsFor(group.name)} size={24}>
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setAsking('edit')}>
-            {texts.edit}
+            {texts.editItem}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-            {texts.remove}
+            {texts.removeItem}
           </Menu.Item>
         </MoreMenu>
         {asking === 'edit' && <GroupDialog group={group} users={users} onClose={close} />}
@@ -102,15 +101,14 @@ function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClo
   const { lockedOut, losing } = lossOf(group, users, groups)
   return (
     <ConfirmAccessChange
-      title={texts.remove2(group.name)}
-      act={texts.remove3}
+      title={texts.askRemove(group.name)}
+      act={texts.remove}
       change={() => client.groups.remove({ id: group.id })}
       onClose={onClose}
     >
-      {lockedOut.length > 0 && texts.canNoLongerLogInNo(namesIn(lockedOut))}
-      {losing.length > 0 &&
-        `${namesIn(losing)} ${losing.length === 1 ? 'loses' : 'lose'} these roles: ${givenWords(group).join(', ')}. `}
-      {lockedOut.length + losing.length === 0 ? texts.noUserLosesARole : texts.theUsersThemselvesStay}
+      {lockedOut.length > 0 && `${texts.lockedOutByRemoval(namesIn(lockedOut))} `}
+      {losing.length > 0 && `${texts.loseRoles(losing.length, namesIn(losing), givenWords(group).join(', '))} `}
+      {lockedOut.length + losing.length === 0 ? texts.noUserLosesARole : texts.usersStay}
     </ConfirmAccessChange>
   )
 }
@@ -122,7 +120,6 @@ interface GroupDialogProps {
   onClose: () => void
 }
 
-/** A group of users, with their roles. */
 function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -133,24 +130,24 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
       if (group === null) await client.groups.create(wanted)
       else await client.groups.update({ id: group.id, ...withoutOthersChanges(wanted, group) })
       onClose()
-      notifyDone(group === null ? texts.wasAdded(wanted.name) : texts.wasChanged(wanted.name))
+      notifyDone(group === null ? texts.added(wanted.name) : texts.changed(wanted.name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={group === null ? texts.addGroup : texts.edit2(group.name)} size={520}>
+    <Dialog opened onClose={onClose} title={group === null ? texts.addGroup : texts.editGroup(group.name)} size={520}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput
           {...form.input('name')}
           label={texts.name}
-          placeholder={texts.crawlTeam}
+          placeholder={texts.groupNameExample}
           maxLength={64}
           data-autofocus
         />
         <TextInput {...form.input('description')} label={texts.description} maxLength={500} />
         <MultiSelect
           label={texts.members}
-          description={texts.theyHaveTheseRolesInAddition}
+          description={texts.membersHint}
           placeholder={form.values.members.length === 0 ? texts.chooseUsers : undefined}
           searchable
           nothingFoundMessage={texts.noSuchUser}
@@ -166,7 +163,7 @@ function GroupDialog({ group, users, onClose }: GroupDialogProps) {
   )
 }
 
-/** Members that another owner adds or removes meanwhile stay as they are. */
+/** Keeps what another owner changes in the members meanwhile. */
 function withoutOthersChanges({ members, ...wanted }: NewGroup, before: Group) {
   return {
     ...wanted,

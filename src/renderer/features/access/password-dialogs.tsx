@@ -11,7 +11,7 @@ import classes from './access.module.css'
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** One's own password. It ends one's sessions, so a browser goes to the login. */
+/** Changes the user's own password. This ends the user's sessions, so a browser goes to the login. */
 export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const form = useFormOf({
@@ -38,18 +38,13 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
           description={PASSWORD_HELP}
           autoComplete="new-password"
         />
-        <FormFoot
-          form={form}
-          submit={texts.changePassword}
-          says={texts.youAreLoggedOutEverywhereAnd}
-          onCancel={onClose}
-        />
+        <FormFoot form={form} submit={texts.changePassword} says={texts.changePasswordHint} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )
 }
 
-/** Sets another user's password, for example after it was forgotten. */
+/** Sets another user's password. */
 export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -59,14 +54,14 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
     save: async ({ password }) => {
       await client.users.update({ id, password })
       onClose()
-      notifyDone(texts.hasANewPassword(name))
+      notifyDone(texts.passwordWasSet(name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={texts.setAPasswordFor(name)} size={460}>
+    <Dialog opened onClose={onClose} title={texts.setPasswordFor(name)} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>{texts.allSessionsOfEndTokensAnd(name)}</DialogText>
+        <DialogText>{texts.setPasswordHint(name)}</DialogText>
         <PasswordInput
           {...form.input('password')}
           label={texts.newPassword}

@@ -32,8 +32,8 @@ export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label
       />
       <ScopedRolesField
         label={texts.projects}
-        description={texts.moreInSingleProjectsThanIn}
-        noun="project"
+        description={texts.projectRolesHint}
+        words={{ name: texts.project, row: texts.projectRow, add: texts.addProject }}
         roles={roles.filter(({ isForProjects }) => isForProjects)}
         known={projects.map(({ name }) => name)}
         lengthMax={200}
@@ -43,8 +43,8 @@ export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label
       />
       <ScopedRolesField
         label={texts.nodeGroups}
-        description={texts.forTheNodesWithATag}
-        noun="tag"
+        description={texts.nodeGroupRolesHint}
+        words={{ name: texts.tag, row: texts.tagRow, add: texts.addTag }}
         roles={NODE_ROLES}
         known={[...new Set(nodes.flatMap(({ tags }) => tags))].toSorted()}
         lengthMax={60}

@@ -31,7 +31,7 @@ interface RoleDialogProps {
   onClose: () => void
 }
 
-/** A role as a set of permissions, each with what it allows. A built-in one can only be read. */
+/** A role as a set of permissions. A built-in one can only be read. */
 export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -43,28 +43,28 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
     save: async (wanted) => {
       await (isNew ? client.roles.create(wanted) : client.roles.update(wanted))
       onClose()
-      notifyDone(isNew ? texts.theRoleWasAdded(wanted.name) : texts.theRoleWasChanged(wanted.name))
+      notifyDone(isNew ? texts.roleWasAdded(wanted.name) : texts.roleWasChanged(wanted.name))
       await readAgain()
     }
   })
   if (isFixed) {
     return (
-      <Dialog opened onClose={onClose} title={texts.role2(role.name)} size={560}>
-        <p className={`${classes.roleNote} dim`}>{texts.aBuiltInRoleStaysAs}</p>
+      <Dialog opened onClose={onClose} title={texts.roleTitle(role.name)} size={560}>
+        <p className={`${classes.roleNote} dim`}>{texts.builtInRoleHint}</p>
         <Permissions value={role.permissions} />
       </Dialog>
     )
   }
   const { permissions } = form.values
   return (
-    <Dialog opened onClose={onClose} title={isNew ? texts.addRole : texts.role2(role.name)} size={560}>
+    <Dialog opened onClose={onClose} title={isNew ? texts.addRole : texts.roleTitle(role.name)} size={560}>
       <SchemaForm form={form} className={classes.form}>
         {isNew && (
           <TextInput
             {...form.input('name')}
             label={texts.name}
-            placeholder={texts.shopKeeper}
-            description={texts.inSmallLettersItCannotBe}
+            placeholder={texts.roleNameExample}
+            description={texts.roleNameHint}
             maxLength={64}
             data-autofocus
             {...CODE_INPUT}
@@ -83,18 +83,18 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
 
 function scopeWords(permissions: readonly Permission[]): string {
   const ofService = ofWholeService(permissions)
-  if (ofService.length === 0) return texts.thisRoleCanBeGivenIn
-  return texts.thisRoleCanOnlyBeGiven(listPermissions(ofService))
+  if (ofService.length === 0) return texts.roleForProjects
+  return texts.roleForServiceOnly(listPermissions(ofService))
 }
 
-/** Without `onChange`, they are only shown. */
+/** Read-only without `onChange`. */
 function Permissions({ value, onChange }: { value: readonly Permission[]; onChange?: (next: Permission[]) => void }) {
   return (
     <Stack gap={14} className={classes.permissions}>
-      {GROUPS.map(({ group, permissions }) => (
+      {Object.entries(GROUPS).map(([group, title]) => (
         <fieldset key={group}>
-          <legend>{group}</legend>
-          {permissions.map((name) => {
+          <legend>{title}</legend>
+          {PERMISSIONS.filter((name) => PERMISSION_TEXTS[name].group === group).map((name) => {
             const { label, text, scope } = PERMISSION_TEXTS[name]
             const fixed = onChange === undefined ? null : fixedBecause(name)
             return (
@@ -105,7 +105,7 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
                   <span className={classes.permission}>
                     {label[0]!.toUpperCase() + label.slice(1)}
                     {scope === 'service' && (
-                      <Badge size="xs" variant="default" title={texts.itCannotBeGivenInSingle}>
+                      <Badge size="xs" variant="default" title={texts.wholeServiceHint}>
                         {texts.wholeService}
                       </Badge>
                     )}
@@ -134,23 +134,25 @@ const RoleForm = z.object({
 })
 type RoleTexts = z.input<typeof RoleForm>
 
-/** `of`: a role to begin with, changed under its own name or copied under another. */
 function startRole(of: AccessRole | null, isCopy: boolean): RoleTexts {
   if (of === null) return { name: '', description: '', permissions: ['read'] }
   const permissions = namesOf(subtract(permissionsOf(of.permissions), OWNER_PERMISSIONS))
   return { name: isCopy ? '' : of.name, description: of.description, permissions }
 }
 
-/** Why a permission cannot be chosen or left out; null: it can. */
+/** Why a permission cannot be switched; null: it can. */
 function fixedBecause(name: Permission): string | null {
   if (name === 'read') return texts.everyRoleHasIt
-  return namesOf(OWNER_PERMISSIONS).includes(name) ? texts.onlyTheBuiltInRoleOwner : null
+  return namesOf(OWNER_PERMISSIONS).includes(name) ? texts.onlyOwnerHasIt : null
 }
 
-const GROUPS: { group: PermissionGroup; permissions: Permission[] }[] = (
-  ['Jobs', 'Projects', 'Nodes', 'Service'] as const
-).map((group) => ({ group, permissions: PERMISSIONS.filter((name) => PERMISSION_TEXTS[name].group === group) }))
+const GROUPS: Record<PermissionGroup, string> = {
+  jobs: texts.jobsGroup,
+  projects: texts.projectsGroup,
+  nodes: texts.nodesGroup,
+  service: texts.serviceGroup
+}
 
-/** Permissions that restrict a role to all projects. */
+/** Permissions that a role for single projects cannot have. */
 const ofWholeService = (permissions: readonly Permission[]): Permission[] =>
   namesOf(subtract(permissionsOf(permissions), PROJECT_PERMISSIONS))

@@ -3,6 +3,7 @@ import { Flex, type SelectProps } from '@mantine/core'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
 import { describeRole } from './role-words.ts'
+import { texts } from '../../../shared/texts/ui/access.ts'
 
 /** Wide enough for the descriptions, also below a narrow field. */
 const LIST = { width: 350, position: 'bottom-start' } as const
@@ -12,7 +13,7 @@ interface RoleSelectProps extends SelectProps {
   hasNone?: boolean
 }
 
-/** Chooses one of these roles; each says what it may do. `hasNone`: or none at all. */
+/** A role, each with what it may do. `hasNone`: or none. */
 export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
   const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
   // Several roles from groups elsewhere, or one that was removed.
@@ -20,12 +21,15 @@ export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps
   return (
     <Select
       allowDeselect={false}
-      data={isOther ? [props.value!, ...names] : names}
+      data={[...(isOther ? [props.value!] : []), ...names].map((value) => ({
+        value,
+        label: value === 'none' ? texts.none : value
+      }))}
       comboboxProps={LIST}
       maxDropdownHeight={320}
       renderOption={({ option }) => (
         <Flex component="span" direction="column" className={classes.role}>
-          {option.value}
+          {option.label}
           <span className="dim">{describeRole(roles, option.value)}</span>
         </Flex>
       )}

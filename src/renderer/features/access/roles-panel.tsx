@@ -13,7 +13,7 @@ import { describeRole, listPermissions } from './role-words.ts'
 import { useRoles } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** The built-in roles and those of owners. */
+/** The built-in roles and those that owners added. */
 export function RolesPanel() {
   const roles = useRoles()
   const [isAdding, setAdding] = useState(false)
@@ -49,7 +49,7 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         <span className={classes.name}>
           <strong>{name}</strong>
           {isBuiltIn && (
-            <Badge size="xs" variant="default" title={texts.itStaysAsItIs}>
+            <Badge size="xs" variant="default" title={texts.builtInHint}>
               {texts.builtIn}
             </Badge>
           )}
@@ -62,7 +62,7 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         <UnstyledButton
           className={classes.count}
           title={listPermissions(permissions)}
-          aria-label={texts.permissionOf(permissions.length, name)}
+          aria-label={texts.permissionsOf(permissions.length, name)}
           onClick={() => setOpen('role')}
         >
           {permissions.length}
@@ -72,19 +72,19 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
         <span className="dim">{isForProjects ? texts.anyProject : texts.allProjects}</span>
       </td>
       <td className={classes.acts}>
-        <MoreMenu label={texts.moreActionsForTheRole(name)} size={24}>
+        <MoreMenu label={texts.moreActionsForRole(name)} size={24}>
           <Menu.Item
             leftSection={isBuiltIn ? <IconShieldLock size={14} /> : <IconPencil size={14} />}
             onClick={() => setOpen('role')}
           >
-            {isBuiltIn ? texts.showPermissions : texts.edit}
+            {isBuiltIn ? texts.showPermissions : texts.editItem}
           </Menu.Item>
           <Menu.Item leftSection={<IconCopy size={14} />} onClick={() => setOpen('copy')}>
             {texts.duplicate}
           </Menu.Item>
           {!isBuiltIn && (
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setOpen('remove')}>
-              {texts.remove}
+              {texts.removeItem}
             </Menu.Item>
           )}
         </MoreMenu>
@@ -101,12 +101,12 @@ function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) 
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={texts.removeTheRole(name)}
-      act={texts.remove3}
+      title={texts.askRemoveRole(name)}
+      act={texts.remove}
       change={() => client.roles.remove({ name })}
       onClose={onClose}
     >
-      {texts.itCanNoLongerBeGiven}
+      {texts.removeRoleHint}
     </ConfirmAccessChange>
   )
 }

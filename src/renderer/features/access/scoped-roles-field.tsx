@@ -7,7 +7,7 @@ import { RoleSelect } from './role-select.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 export interface ScopedRole<Role extends string> {
-  /** Of a project, or a tag of nodes. */
+  /** A project, or a tag of nodes. */
   name: string
   role: Role
 }
@@ -15,10 +15,8 @@ export interface ScopedRole<Role extends string> {
 interface ScopedRolesFieldProps<Role extends string> {
   label: string
   description: string
-  /** What each row names, in lower case. */
-  noun: string
+  words: { name: string; row: (row: number) => string; add: string }
   roles: readonly AccessRole[]
-  /** Names that there are. */
   known: readonly string[]
   lengthMax: number
   value: readonly ScopedRole<Role>[]
@@ -26,11 +24,10 @@ interface ScopedRolesFieldProps<Role extends string> {
   onChange: (rows: ScopedRole<Role>[]) => void
 }
 
-/** Roles in single projects or node groups, a row for each; also for names that are not there yet. */
+/** Roles in single projects or node groups, one a row; a name need not exist yet. */
 export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldProps<Role>) {
-  const { label, description, noun, roles, known, lengthMax, value, error, onChange } = props
+  const { label, description, words, roles, known, lengthMax, value, error, onChange } = props
   const free = known.filter((one) => !value.some(({ name }) => name === one))
-  const Noun = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`
   const change = (index: number, patch: Partial<ScopedRole<Role>>) =>
     onChange(value.map((row, at) => (at === index ? { ...row, ...patch } : row)))
   return (
@@ -39,8 +36,8 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
         {value.map(({ name, role }, index) => (
           <div className={classes.projectRow} key={index}>
             <Autocomplete
-              aria-label={`${Noun} ${index + 1}`}
-              placeholder={Noun}
+              aria-label={words.row(index + 1)}
+              placeholder={words.name}
               data={free}
               value={name}
               maxLength={lengthMax}
@@ -48,7 +45,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
               {...CODE_INPUT}
             />
             <RoleSelect
-              aria-label={texts.roleIn(name || `${noun} ${index + 1}`)}
+              aria-label={texts.roleIn(name || words.row(index + 1))}
               roles={roles}
               value={role}
               onChange={(next) => next !== null && change(index, { role: next as Role })}
@@ -56,7 +53,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
             <ActionIcon
               variant="subtle"
               color="gray"
-              aria-label={texts.remove4(name || `${noun} ${index + 1}`)}
+              aria-label={texts.removeRow(name || words.row(index + 1))}
               onClick={() => onChange(value.filter((_, at) => at !== index))}
             >
               <IconX size={14} />
@@ -69,7 +66,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
           leftSection={<IconPlus size={13} />}
           onClick={() => onChange([...value, { name: '', role: 'viewer' as Role }])}
         >
-          {texts.add(noun)}
+          {words.add}
         </Button>
       </Stack>
     </Input.Wrapper>

@@ -9,7 +9,7 @@ import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** Ends browser sessions: this one, or all of them. The desktop's own window has none. */
+/** Ends this browser session or all of them. The desktop's window has no session. */
 export function SessionsPanel() {
   const { query } = useApi()
   const [isAsking, setAsking] = useState(false)
@@ -21,13 +21,13 @@ export function SessionsPanel() {
       onSuccess: ({ ended }) => {
         if (isBrowser) return openLogin()
         setAsking(false)
-        showNotice({ message: ended === 0 ? texts.noBrowserWasLoggedIn : texts.browserLoggedOut(ended) })
+        showNotice({ message: ended === 0 ? texts.noBrowserWasLoggedIn : texts.browsersLoggedOut(ended) })
       }
     })
   )
   return (
     <Panel title={texts.browserSessions}>
-      <p className="dim">{texts.aBrowserStaysLoggedInFor}</p>
+      <p className="dim">{texts.sessionsHint}</p>
       <Group align="stretch" gap={8} mt={10}>
         {isBrowser && (
           <Button size="xs" loading={leave.isPending} onClick={() => leave.mutate()}>
@@ -42,15 +42,14 @@ export function SessionsPanel() {
       </Group>
       {isAsking && (
         <ConfirmDialog
-          title={isBrowser ? texts.logOutEverywhere2 : texts.logOutAllBrowsers2}
+          title={isBrowser ? texts.askLogOutEverywhere : texts.askLogOutAllBrowsers}
           act={isBrowser ? texts.logOutEverywhere : texts.logOutAllBrowsers}
           onAct={() => everywhere.mutate({})}
           isActing={everywhere.isPending}
           error={everywhere.error}
           onClose={() => setAsking(false)}
         >
-          All browser sessions end at once{isBrowser && texts.includingThisOne}, with their live views. Unused login
-          links stop working.
+          {isBrowser ? texts.logOutEverywhereHint : texts.logOutAllBrowsersHint}
         </ConfirmDialog>
       )}
     </Panel>

@@ -19,7 +19,7 @@ interface SetUp {
   qrCode: string
 }
 
-/** Password, then QR code and a first code, then the recovery codes. */
+/** First the password, then the QR code and a first code, then the recovery codes. */
 export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [setUp, setSetUp] = useState<SetUp | null>(null)
@@ -28,12 +28,12 @@ export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
   if (setUp !== null) return <ConfirmCodeDialog setUp={setUp} onDone={setCodes} onClose={onClose} />
   return (
     <ConfirmPasswordDialog
-      title={texts.setUpAnAuthenticatorApp}
-      act={texts.continueIt}
+      title={texts.setUpAuthenticator}
+      act={texts.goOn}
       onAct={async (current) => setSetUp(await client.secondFactors.beginAuthenticator({ current }))}
       onClose={onClose}
     >
-      {texts.youLogInWithYourPassword}
+      {texts.setUpAuthenticatorHint}
     </ConfirmPasswordDialog>
   )
 }
@@ -59,11 +59,11 @@ function ConfirmCodeDialog({
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={texts.setUpAnAuthenticatorApp} size={460} closeOnClickOutside={false}>
+    <Dialog opened onClose={onClose} title={texts.setUpAuthenticator} size={460} closeOnClickOutside={false}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>{texts.scanThisWithTheAppOr}</DialogText>
+        <DialogText>{texts.scanHint}</DialogText>
         <a href={uri} className={`${classes.qr} box`}>
-          <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt={texts.qrCodeForTheAuthenticatorApp} />
+          <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt={texts.qrCode} />
         </a>
         <Group gap={10} wrap="nowrap" className={classes.secret}>
           <CopyText value={secret} what={texts.theKey} />
@@ -71,7 +71,7 @@ function ConfirmCodeDialog({
         <TextInput
           {...form.input('code')}
           {...CODE_INPUT}
-          label={texts.codeThatTheAppShows}
+          label={texts.codeOfApp}
           inputMode="numeric"
           autoComplete="one-time-code"
           maxLength={7}
@@ -83,18 +83,18 @@ function ConfirmCodeDialog({
   )
 }
 
-/** Shown once: afterwards only their hashes exist. */
+/** Shown once: only their hashes are stored. */
 export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClose: () => void }) {
   return (
     <Dialog
       opened
       onClose={onClose}
-      title={texts.saveYourRecoveryCodes}
+      title={texts.saveRecoveryCodes}
       size={460}
       closeOnClickOutside={false}
       closeOnEscape={false}
     >
-      <DialogText>{texts.ifYouLoseThePhoneEach}</DialogText>
+      <DialogText>{texts.recoveryCodesHint}</DialogText>
       <Group align="flex-start" gap={10} wrap="nowrap" className={classes.codes}>
         <ul className="mono" aria-label={texts.recoveryCodes}>
           {codes.map((code) => (
@@ -105,14 +105,14 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
       </Group>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          {texts.iHaveSavedThem}
+          {texts.codesSaved}
         </Button>
       </DialogFoot>
     </Dialog>
   )
 }
 
-/** The engine asks again for the password before it changes how a user logs in. */
+/** The engine requires the password to change how a user logs in. */
 export function ConfirmPasswordDialog({
   title,
   act,
@@ -160,18 +160,18 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
       const credential = await makePasskey(options)
       await client.secondFactors.addPasskey({ name, credential })
       onClose()
-      notifyDone(texts.youCanLogInWithThe(name))
+      notifyDone(texts.passkeyAdded(name))
       await readAgain()
     }
   })
   return (
-    <Dialog opened onClose={onClose} title={texts.addAPasskey} size={460}>
+    <Dialog opened onClose={onClose} title={texts.addPasskeyTitle} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>{texts.theBrowserKeepsItInThis}</DialogText>
+        <DialogText>{texts.passkeyHint}</DialogText>
         <TextInput
           {...form.input('name')}
           label={texts.name}
-          description={texts.toTellItFromOthersSuch}
+          description={texts.passkeyNameHint}
           maxLength={100}
           data-autofocus
         />

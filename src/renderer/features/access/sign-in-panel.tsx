@@ -21,15 +21,15 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 type Asking = 'password' | 'setUp' | 'turnOff' | 'renew' | 'addPasskey' | Passkey
 
-/** With what one logs in oneself: password, authenticator app, recovery codes, passkeys. */
+/** The user's own password, authenticator app, recovery codes and passkeys. */
 export function SignInPanel() {
   const { query } = useApi()
   const signIn = useQuery(query.secondFactors.get.queryOptions(READ_AGAIN))
   const [asking, setAsking] = useState<Asking | null>(null)
   const close = () => setAsking(null)
   return (
-    <Panel title="Sign-in" note={texts.howYouLogIn} flush>
-      <QueryState query={signIn} what={texts.howYouLogIn} rows={3}>
+    <Panel title={texts.signIn} note={texts.signInNote} flush>
+      <QueryState query={signIn} what={texts.signInNote} rows={3}>
         {(data) =>
           data.hasPassword ? (
             <>
@@ -37,7 +37,7 @@ export function SignInPanel() {
               <p className={`dim ${classes.none}`}>{whatIfLost(data)}</p>
             </>
           ) : (
-            <p className={`dim ${classes.none}`}>{texts.youSignInElsewherePasswords}</p>
+            <p className={`dim ${classes.none}`}>{texts.signInElsewhere}</p>
           )
         }
       </QueryState>
@@ -60,61 +60,57 @@ function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking)
     </Button>
   )
   return (
-    <table className={`${classes.table} ${classes.ways}`} aria-label="Sign-in">
+    <table className={`${classes.table} ${classes.ways}`} aria-label={texts.signIn}>
       <tbody>
-        <Way name={texts.password} act={action(texts.change, 'password', texts.changePassword2)}>
-          {authenticator === null ? texts.enoughToLogIn : texts.needsACodeBesideIt}
+        <Way name={texts.password} act={action(texts.change, 'password', texts.changePasswordItem)}>
+          {authenticator === null ? texts.passwordIsEnough : texts.passwordNeedsCode}
         </Way>
         <Way
           name={texts.authenticatorApp}
           act={
             authenticator === null
-              ? action(texts.setUp, 'setUp', texts.setUpAnAuthenticatorApp2)
-              : action(texts.turnOff, 'turnOff', texts.turnOffTheAuthenticatorApp)
+              ? action(texts.setUp, 'setUp', texts.setUpAuthenticatorItem)
+              : action(texts.turnOffItem, 'turnOff', texts.turnOffAuthenticatorItem)
           }
         >
           {authenticator === null ? (
             <span className="dim">{texts.off}</span>
           ) : (
-            <>
-              On{' '}
+            texts.authenticatorOn(
               <span className="dim">
-                · set up <RelativeTime atMs={authenticator.createdAtMs} suffix=" ago" />
+                {texts.setUpAgo(<RelativeTime atMs={authenticator.createdAtMs} suffix=" ago" />)}
               </span>
-            </>
+            )
           )}
         </Way>
         {authenticator !== null && (
-          <Way name={texts.recoveryCodes} act={action(texts.replace, 'renew', texts.replaceTheRecoveryCodes)}>
+          <Way name={texts.recoveryCodes} act={action(texts.replaceItem, 'renew', texts.replaceCodesItem)}>
             <span className={authenticator.recoveryCodesLeft < FEW_CODES ? 'tone-wait' : undefined}>
-              {texts.left(authenticator.recoveryCodesLeft)}
+              {texts.codesLeft(authenticator.recoveryCodesLeft)}
             </span>
           </Way>
         )}
         {passkeys.map((passkey) => (
           <Way
             key={passkey.id}
-            name={texts.passkey(passkey.name)}
-            act={action(texts.remove, passkey, texts.removeThePasskey(passkey.name))}
+            name={texts.passkeyNamed(passkey.name)}
+            act={action(texts.removeItem, passkey, texts.removePasskeyItem(passkey.name))}
           >
-            For {passkey.host}{' '}
-            <span className="dim">
-              ·{' '}
-              {passkey.lastUsedAtMs === null ? (
-                texts.notUsedYet
-              ) : (
-                <>
-                  last used <RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" />
-                </>
-              )}
-            </span>
+            {texts.passkeyForHost(
+              passkey.host,
+              <span className="dim">
+                {passkey.lastUsedAtMs === null
+                  ? texts.notUsedYet
+                  : texts.lastUsedAgo(<RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" />)}
+              </span>
+            )}
           </Way>
         ))}
         <Way
           name={passkeys.length === 0 ? texts.passkeys : texts.anotherPasskey}
-          act={problem === null && action(texts.add2, 'addPasskey', texts.addAPasskey2)}
+          act={problem === null && action(texts.addItem, 'addPasskey', texts.addPasskeyItem)}
         >
-          <span className="dim">{problem ?? texts.inPlaceOfPasswordAndCode}</span>
+          <span className="dim">{problem ?? texts.passkeysHint}</span>
         </Way>
       </tbody>
     </table>
@@ -133,14 +129,9 @@ function Way({ name, children, act }: { name: string; children: ReactNode; act: 
 
 const FEW_CODES = 3
 
-/** What people ask before they turn it on, and after it has happened. */
 function whatIfLost({ authenticator, passkeys }: LoginMethods): string {
-  const owner = texts.anOwnerOfThisScrapdeckCan
-  if (authenticator !== null) {
-    const passkey = passkeys.length > 0 ? ', or a passkey,' : ''
-    return texts.ifYouLoseThePhoneLog(passkey, owner)
-  }
-  return passkeys.length > 0 ? texts.ifYouLoseAPasskeyLog : texts.ifYouForgetThePasswordAn
+  if (authenticator !== null) return passkeys.length > 0 ? texts.lostPhoneWithPasskey : texts.lostPhone
+  return passkeys.length > 0 ? texts.lostPasskey : texts.lostPassword
 }
 
 function TurnOffDialog({ onClose }: { onClose: () => void }) {
@@ -148,18 +139,18 @@ function TurnOffDialog({ onClose }: { onClose: () => void }) {
   const readAgain = useReadAccess()
   return (
     <ConfirmPasswordDialog
-      title={texts.turnOffTheAuthenticatorApp2}
-      act={texts.turnOff2}
+      title={texts.askTurnOffAuthenticator}
+      act={texts.turnOff}
       says={texts.yourOtherSessionsEnd}
       onClose={onClose}
       onAct={async (current) => {
         await client.secondFactors.removeAuthenticator({ current })
         onClose()
-        notifyDone(texts.theAuthenticatorAppIsOff)
+        notifyDone(texts.authenticatorIsOff)
         await readAgain()
       }}
     >
-      {texts.yourPasswordAloneIsEnoughTo}
+      {texts.turnOffAuthenticatorHint}
     </ConfirmPasswordDialog>
   )
 }
@@ -171,15 +162,15 @@ function RenewCodesDialog({ onClose }: { onClose: () => void }) {
   if (codes !== null) return <RecoveryCodesDialog codes={codes} onClose={onClose} />
   return (
     <ConfirmPasswordDialog
-      title={texts.replaceTheRecoveryCodes2}
-      act={texts.replace2}
+      title={texts.askReplaceCodes}
+      act={texts.replace}
       onClose={onClose}
       onAct={async (current) => {
         setCodes((await client.secondFactors.renewRecoveryCodes({ current })).recoveryCodes)
         await readAgain()
       }}
     >
-      {texts.youGetTenNewOnesThe}
+      {texts.replaceCodesHint}
     </ConfirmPasswordDialog>
   )
 }
@@ -189,18 +180,18 @@ function RemovePasskeyDialog({ passkey: { id, name }, onClose }: { passkey: Pass
   const readAgain = useReadAccess()
   return (
     <ConfirmPasswordDialog
-      title={texts.removeThePasskey2(name)}
-      act={texts.remove3}
+      title={texts.askRemovePasskey(name)}
+      act={texts.remove}
       says={texts.yourOtherSessionsEnd}
       onClose={onClose}
       onAct={async (current) => {
         await client.secondFactors.removePasskey({ id, current })
         onClose()
-        notifyDone(texts.thePasskeyIsRemoved(name))
+        notifyDone(texts.passkeyRemoved(name))
         await readAgain()
       }}
     >
-      {texts.itIsRefusedFromNowOn}
+      {texts.removePasskeyHint}
     </ConfirmPasswordDialog>
   )
 }

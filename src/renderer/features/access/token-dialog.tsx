@@ -25,13 +25,12 @@ import { texts } from '../../../shared/texts/ui/access.ts'
 
 interface TokenDialogProps {
   me: Me
-  /** Whose it can be, besides the caller's; empty unless the caller is an owner. */
+  /** Whose token it can be; empty unless the caller is an owner. */
   users: readonly User[]
   onClose: () => void
   onCreated: (created: { secret: string; token: AccessToken }) => void
 }
 
-/** What the token is for, whose it is, and how much and how long it may. */
 export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
@@ -66,8 +65,8 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         <TextInput
           {...form.input('name')}
           label={texts.name}
-          placeholder={texts.gitlabLaptopDashboard}
-          description={texts.whatTheTokenIsFor}
+          placeholder={texts.tokenNameExample}
+          description={texts.tokenNameHint}
           maxLength={100}
           data-autofocus
         />
@@ -78,7 +77,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
             allowDeselect={false}
             searchable={others.length > 10}
             data={[
-              { value: '', label: `${me.name} (you)` },
+              { value: '', label: texts.you(me.name) },
               ...others.map(({ id, name }) => ({ value: id, label: name }))
             ]}
             onChange={(next) => {
@@ -95,7 +94,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         />
         <TagsInput
           label={texts.projects}
-          description={texts.leaveItEmptyForAllProjects}
+          description={texts.tokenProjectsHint}
           data={projects.map(({ name }) => name)}
           value={form.values.projects}
           error={form.error('projects')}
@@ -104,7 +103,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         {hasNodeGroups && (
           <TagsInput
             label={texts.nodeGroups}
-            description={texts.leaveItEmptyForAllNode}
+            description={texts.tokenNodeGroupsHint}
             data={tags}
             value={form.values.nodeGroups}
             error={form.error('nodeGroups')}

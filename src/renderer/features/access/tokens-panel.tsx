@@ -7,7 +7,6 @@ import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { useNow } from '../../ui/clock.ts'
-import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
@@ -21,7 +20,7 @@ import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
 import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** What programs log in with: one's own tokens, or all of them for an owner. */
+/** What programs log in with: the user's own tokens, or those of all users for an owner. */
 export function TokensPanel({ me }: { me: Me }) {
   const { query } = useApi()
   const isOwner = useMay('users.change', 'everywhere').may
@@ -47,7 +46,7 @@ export function TokensPanel({ me }: { me: Me }) {
         {(data) =>
           data.tokens.length === 0 ? (
             <EmptyState icon={<IconKey size={28} stroke={1.4} />} title={texts.noTokens}>
-              {texts.aProgramSendsATokenInstead}
+              {texts.noTokensHint}
             </EmptyState>
           ) : (
             <AccessTable
@@ -77,12 +76,12 @@ export function TokensPanel({ me }: { me: Me }) {
   )
 }
 
-/** `user`: whose it is; null: all are the caller's. */
+/** `user`: whose token it is; null: all are the caller's. */
 function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
   const [isAsking, setAsking] = useState(false)
   const { name, role, ending, lastUsedAtMs } = token
   const { projects, nodeGroups } = token
-  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => texts.nodes3(tag))]
+  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => texts.onlyNodes(tag))]
   return (
     <tr>
       <th scope="row">
@@ -94,12 +93,16 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
         {only.length > 0 && (
           <span className="dim" title={only.join('\n')}>
             {' '}
-            in {only.length === 1 ? only[0] : plural(only.length, nodeGroups === null ? 'project' : 'place')}
+            {only.length === 1
+              ? texts.only(only[0]!)
+              : nodeGroups === null
+                ? texts.onlyProjects(only.length)
+                : texts.onlyPlaces(only.length)}
           </span>
         )}
       </td>
       <td data-label={texts.token}>
-        <span className="mono" title={texts.theLastCharactersOfTheToken}>
+        <span className="mono" title={texts.tokenEndingHint}>
           …{ending}
         </span>
       </td>
@@ -107,17 +110,17 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
         <Expiry token={token} />
       </td>
       <td data-label={texts.lastUsed}>
-        <RelativeTime atMs={lastUsedAtMs} suffix=" ago" absent="never" />
+        <RelativeTime atMs={lastUsedAtMs} suffix=" ago" absent={texts.never} />
       </td>
       <td className={classes.acts}>
         <Button
           size="compact-xs"
           variant="subtle"
           color="red"
-          aria-label={texts.revoke2(name)}
+          aria-label={texts.revokeToken(name)}
           onClick={() => setAsking(true)}
         >
-          {texts.revoke}
+          {texts.revokeItem}
         </Button>
         {isAsking && <RevokeDialog token={token} onClose={() => setAsking(false)} />}
       </td>
@@ -127,12 +130,12 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
 
 function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
   const nowMs = useNow()
-  if (expiresAtMs === null) return <span className="faint">{texts.never2}</span>
+  if (expiresAtMs === null) return <span className="faint">{texts.never}</span>
   const isOver = expiresAtMs <= nowMs
   return (
     <span className={isOver ? `tone-bad ${classes.marked}` : undefined} title={formatInstant(expiresAtMs)}>
       {isOver && <IconAlertTriangle size={14} aria-hidden />}
-      {isOver ? texts.expiredAgo(formatAge(nowMs - expiresAtMs)) : texts.inIt3(timeLeft(expiresAtMs - nowMs))}
+      {isOver ? texts.expiredAgo(formatAge(nowMs - expiresAtMs)) : texts.timeLeft(timeLeft(expiresAtMs - nowMs))}
     </span>
   )
 }
@@ -153,19 +156,15 @@ function RevokeDialog({
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={texts.revoke3(name)}
-      act={texts.revoke4}
+      title={texts.askRevoke(name)}
+      act={texts.revoke}
       change={() => client.tokens.revoke({ id })}
       onClose={onClose}
     >
-      The token <span className="mono">…{ending}</span> is refused from now on.{' '}
-      {lastUsedAtMs === null ? (
-        texts.itWasNeverUsed
-      ) : (
-        <>
-          It was last used <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />.
-        </>
-      )}
+      {texts.tokenRefused(<span className="mono">…{ending}</span>)}{' '}
+      {lastUsedAtMs === null
+        ? texts.neverUsed
+        : texts.tokenLastUsed(<RelativeTime atMs={lastUsedAtMs} suffix=" ago" />)}
     </ConfirmAccessChange>
   )
 }
@@ -176,16 +175,16 @@ interface CreatedToken {
   userName: string
 }
 
-/** Shown once: afterwards only its hash exists. */
+/** Shown once: only its hash is stored. */
 function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & { onClose: () => void }) {
   const address = useAddress()
   const snippets = {
-    API: texts.curlHAuthorizationBearerApi(secret, address),
-    'scrapy.cfg': texts.deployScrapdeckUrlUsername2(address, userName, secret)
+    API: texts.apiSnippet(secret, address),
+    'scrapy.cfg': texts.tokenCfgSnippet(address, userName, secret)
   }
   return (
     <Dialog opened onClose={onClose} title={texts.tokenWasCreated(token.name)} size={560} closeOnClickOutside={false}>
-      <DialogText>{texts.copyTheTokenNowItIs}</DialogText>
+      <DialogText>{texts.copyTokenNow}</DialogText>
       <Group gap={10} wrap="nowrap" className={classes.secret}>
         <CopyText value={secret} what={texts.theToken} />
       </Group>
@@ -200,20 +199,20 @@ function TokenSecretDialog({ token, secret, userName, onClose }: CreatedToken & 
         {Object.entries(snippets).map(([name, text]) => (
           <Tabs.Panel key={name} value={name} className={classes.snippet}>
             <pre className="mono">{text}</pre>
-            <CopyButton value={text} what={texts.withTheToken} />
+            <CopyButton value={text} what={texts.snippetWithToken} />
           </Tabs.Panel>
         ))}
       </Tabs>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          {texts.iHaveSavedIt}
+          {texts.tokenSaved}
         </Button>
       </DialogFoot>
     </Dialog>
   )
 }
 
-/** Where programs reach this Scrapdeck: beside the page, or what the desktop says: its own page has no address. */
+/** Where programs reach this Scrapdeck. The desktop's page has no address of its own, so the engine is asked. */
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()

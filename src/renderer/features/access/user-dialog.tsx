@@ -14,7 +14,6 @@ import { RightsFields } from './rights-fields.tsx'
 import { useReadAccess } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** A person with a password, or a program that gets tokens. */
 export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -24,7 +23,7 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
     save: async (user) => {
       await client.users.create(user)
       onClose()
-      notifyDone(user.kind === 'service' ? texts.wasAddedCreateATokenFor(user.name) : texts.wasAdded2(user.name))
+      notifyDone(user.kind === 'service' ? texts.serviceAdded(user.name) : texts.added(user.name))
       await readAgain()
     }
   })
@@ -35,16 +34,16 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
         <TextInput {...form.input('name')} label={texts.name} maxLength={64} {...CODE_INPUT} data-autofocus />
         <ChoiceField
           label={texts.kind}
-          data={optionsOf({ person: texts.person, service: texts.service })}
+          data={optionsOf({ person: texts.person, service: texts.serviceKind })}
           value={kind}
           onChange={(next) => form.change({ kind: next })}
-          note={kind === 'person' ? texts.logsInWithNameAndPassword : texts.aProgramItHasTokensAnd}
+          note={kind === 'person' ? texts.personHint : texts.serviceHint}
         />
         <RightsFields form={form} label={texts.role} />
         {groups.length > 0 && (
           <MultiSelect
             label={texts.groups}
-            description={texts.theUserHasTheirRolesToo}
+            description={texts.userGroupsHint}
             data={groups.map(({ id, name }) => ({ value: id, label: name }))}
             searchable={groups.length > 10}
             value={form.values.groups}

@@ -15,7 +15,7 @@ import type { Group, User, UserChanges } from '../../../shared/contract/index.ts
 import { useApi } from '../../api/api.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -34,7 +34,7 @@ import { type GivenRights, rightsForm, rightsIn, type RightsTexts } from './acce
 import { RightsFields } from './rights-fields.tsx'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
-/** All users who can log in or have tokens; the service's own password is no user. For owners. */
+/** For owners. The service's own password is not a user. */
 export function UsersPanel() {
   const { query } = useApi()
   const users = useQuery(query.users.list.queryOptions(READ_AGAIN))
@@ -53,14 +53,14 @@ export function UsersPanel() {
           data.users.length === 0 ? (
             <EmptyState
               icon={<IconUsers size={28} stroke={1.4} />}
-              title={texts.aloneOnThisComputerYouNeed}
+              title={texts.noUsers}
               action={
                 <Button variant="filled" onClick={() => setAdding(true)}>
                   {texts.addUser}
                 </Button>
               }
             >
-              {texts.addAUserForEachPerson}
+              {texts.noUsersHint}
             </EmptyState>
           ) : (
             <AccessTable
@@ -111,8 +111,8 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         <span className={classes.name}>
           <strong>{name}</strong>
           {kind === 'service' && (
-            <Badge size="xs" variant="default" title={texts.aProgramItHasTokensAnd2}>
-              {texts.service2}
+            <Badge size="xs" variant="default" title={texts.serviceHint}>
+              {texts.serviceBadge}
             </Badge>
           )}
           {origin !== 'local' && (
@@ -131,7 +131,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           value={role ?? 'none'}
           hasNone={role === null}
           disabled={isPending || origin !== 'local'}
-          title={origin === 'local' ? undefined : texts.theRoleComesFromGroupsAt}
+          title={origin === 'local' ? undefined : texts.roleFromGroups}
           onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next)}
         />
         {single.length > 0 && (
@@ -150,12 +150,12 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         ))}
         {inGroups.length > GROUPS_SHOWN && (
           <span className={`${classes.fromGroups} dim small`} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
-            {texts.andOtherGroup(inGroups.length - GROUPS_SHOWN)}
+            {texts.andOtherGroups(inGroups.length - GROUPS_SHOWN)}
           </span>
         )}
       </td>
       <td data-label={texts.lastSeen}>
-        <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent="never" />
+        <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent={texts.never} />
       </td>
       <td data-label={texts.tokens} className={classes.number}>
         {tokenCount === null || tokenCount === 0 ? (
@@ -171,20 +171,20 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
         <UserState user={user} />
       </td>
       <td className={classes.acts}>
-        <MoreMenu label={texts.moreActionsFor2(name)} size={24}>
+        <MoreMenu label={texts.moreActionsFor(name)} size={24}>
           {origin === 'local' && (
             <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
-              {texts.roles2}
+              {texts.rolesItem}
             </Menu.Item>
           )}
           {kind === 'person' && origin === 'local' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
-              {texts.setPassword2}
+              {texts.setPasswordItem}
             </Menu.Item>
           )}
           {(user.hasAuthenticator || user.passkeyCount > 0) && (
             <Menu.Item leftSection={<IconDeviceMobileOff size={14} />} onClick={() => setAsking('reset')}>
-              {texts.resetSignIn}
+              {texts.resetSignInItem}
             </Menu.Item>
           )}
           <Menu.Item
@@ -194,7 +194,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
             {enabled ? texts.disable : texts.enable}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-            {texts.remove}
+            {texts.removeItem}
           </Menu.Item>
         </MoreMenu>
         {asking === 'rights' && (
@@ -212,33 +212,34 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
 
 function SecondFactors({ user: { kind, origin, hasAuthenticator, passkeyCount } }: { user: User }) {
   if (kind === 'service' || origin !== 'local') return <span className="faint">–</span>
-  const all = [...(hasAuthenticator ? ['app'] : []), ...(passkeyCount > 0 ? [plural(passkeyCount, 'passkey')] : [])]
+  const all = [
+    ...(hasAuthenticator ? [texts.app] : []),
+    ...(passkeyCount > 0 ? [texts.passkeyCount(passkeyCount)] : [])
+  ]
   return all.length === 0 ? <span className="dim">{texts.none}</span> : <>{all.join(', ')}</>
 }
 
-/** For a user who has lost the phone. */
 function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   return (
     <ConfirmAccessChange
-      title={texts.resetTheSignInOf(name)}
-      act={texts.resetSignIn2}
+      title={texts.askResetSignIn(name)}
+      act={texts.resetSignIn}
       change={() => client.secondFactors.reset({ id })}
-      onDone={() => notifyDone(texts.logsInWithThePasswordAlone(name))}
+      onDone={() => notifyDone(texts.signInWasReset(name))}
       onClose={onClose}
     >
-      {texts.theAuthenticatorAppTheRecovery(name)}
+      {texts.resetSignInHint(name)}
     </ConfirmAccessChange>
   )
 }
 
-/** Of those that a user is in. */
 const GROUPS_SHOWN = 3
 
 const ORIGIN_WORDS = {
-  oidc: texts.signsInAtTheIdentityProvider,
-  proxy: texts.isNamedByTheProxy,
-  plugin: texts.aPluginChecksThePassword
+  oidc: texts.originProvider,
+  proxy: texts.originProxy,
+  plugin: texts.originPlugin
 }
 
 function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: User }) {
@@ -251,7 +252,7 @@ function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: Use
   }
   if (kind === 'person' && origin === 'local' && !hasPassword) {
     return (
-      <span className="tone-wait" title={texts.setAPasswordSoThatThis}>
+      <span className="tone-wait" title={texts.noPasswordHint}>
         {texts.noPassword}
       </span>
     )
@@ -259,7 +260,6 @@ function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: Use
   return <span className="dim">{texts.enabled}</span>
 }
 
-/** What is changed with one click can be undone with one. */
 function useUserChanges({ id, name, role }: User) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -269,16 +269,16 @@ function useUserChanges({ id, name, role }: User) {
   }
   const { mutate, isPending } = useMutation({
     mutationFn: ({ to }: { to: UserChanges; back: UserChanges; done: string }) => change(to),
-    onSuccess: (_done, { back, done }) => notifyUndo(done, () => change(back), texts.user2(id)),
+    onSuccess: (_done, { back, done }) => notifyUndo(done, () => change(back), `user:${id}`),
     onError: (error) => notifyError(texts.couldNotChange(name), error)
   })
   return {
     isPending,
-    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: texts.hasTheRole(name, next) }),
+    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: texts.hasRole(name, next) }),
     setEnabled: (enabled: boolean) =>
       mutate({
         ...{ to: { enabled }, back: { enabled: !enabled } },
-        done: enabled ? texts.canLogInAgain(name) : texts.isDisabledSessionsEndedTokens(name)
+        done: enabled ? texts.canLogInAgain(name) : texts.isDisabled(name)
       })
   }
 }
@@ -288,31 +288,30 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
   const leaves = groupsOf(user, groups).map((group) => group.name)
   const { client } = useApi()
   const whatEnds = [
-    ...(kind === 'person' ? [texts.canNoLongerLogIn(name)] : []),
-    ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : []),
-    ...(leaves.length > 0 ? [texts.leavesGroup(name, leaves.length)] : [])
+    ...(kind === 'person' ? [texts.cannotLogIn(name)] : []),
+    ...(tokenCount ? [texts.tokensStop(tokenCount)] : []),
+    ...(leaves.length > 0 ? [texts.leavesGroups(name, leaves.length)] : [])
   ]
   return (
     <ConfirmAccessChange
-      title={texts.remove5(name)}
-      act={texts.remove3}
+      title={texts.askRemove(name)}
+      act={texts.remove}
       change={() => client.users.remove({ id })}
       onClose={onClose}
     >
-      {whatEnds.length > 0 && `${whatEnds.join(', and ')}. `}
-      {enabled && texts.disableTheUserInsteadToAllow}
+      {whatEnds.length > 0 && `${texts.list(whatEnds)}. `}
+      {enabled && texts.disableInstead}
     </ConfirmAccessChange>
   )
 }
 
 interface RightsDialogProps {
   user: User
-  /** The user is in a group that has a role, and so needs none of its own. */
+  /** The user is in a group, and so needs no role of its own. */
   isInGroup: boolean
   onClose: () => void
 }
 
-/** The own roles of a user, in all projects, in single ones and in node groups. */
 function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
   const { client } = useApi()
   const readAgain = useReadAccess()
@@ -329,7 +328,7 @@ function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
       onClose()
       const { role, projects, nodeGroups } = user
       const back = () => change({ role, projects, nodeGroups })
-      notifyUndo(texts.theRolesOfWereChanged(user.name), back, texts.user3(user.id))
+      notifyUndo(texts.rolesWereChanged(user.name), back, `user:${user.id}`)
     }
   })
   return (

@@ -8,9 +8,9 @@ import { originWords, targetWords, whoWords } from './audit-words.ts'
 import { texts } from '../../../shared/texts/ui/audit.ts'
 
 const LOOKS = {
-  done: { tone: 'ok', Icon: IconCheck, word: 'done' },
-  refused: { tone: 'bad', Icon: IconBan, word: 'refused' },
-  failed: { tone: 'wait', Icon: IconAlertTriangle, word: 'failed' }
+  done: { tone: 'ok', Icon: IconCheck, word: texts.doneState },
+  refused: { tone: 'bad', Icon: IconBan, word: texts.refusedState },
+  failed: { tone: 'wait', Icon: IconAlertTriangle, word: texts.failedState }
 } as const
 
 export function ResultText({ entry: { result, code, count } }: { entry: AuditEntry }) {

@@ -11,7 +11,7 @@ import classes from './audit.module.css'
 import { originWords, prettyJson, targetWords } from './audit-words.ts'
 import { texts } from '../../../shared/texts/ui/audit.ts'
 
-/** One entry, to the right of the table. `known`: it is in the table. */
+/** One entry, to the right of the table. `known`: the entry, if the table has loaded it. */
 export function AuditDetail(props: { seq: number; known: AuditEntry | undefined; onClose: () => void }) {
   const { seq, known, onClose } = props
   const { query } = useApi()
@@ -21,12 +21,12 @@ export function AuditDetail(props: { seq: number; known: AuditEntry | undefined;
   const entry = known ?? found.data?.entries.find((one) => one.seq === seq)
   return (
     <DetailPane isWide label={texts.auditEntry}>
-      <PaneHead what="entry" onClose={onClose}>
+      <PaneHead what={texts.entry} onClose={onClose}>
         {entry !== undefined && <ResultText entry={entry} />}
       </PaneHead>
       {entry === undefined ? (
         <QueryState query={found} what={texts.theEntry} rows={8}>
-          {() => <EmptyState title={texts.entryNotFound}>{texts.itWasDeletedBecauseOfIts}</EmptyState>}
+          {() => <EmptyState title={texts.entryNotFound}>{texts.entryNotFoundHint}</EmptyState>}
         </QueryState>
       ) : (
         <Detail entry={entry} />
@@ -50,9 +50,9 @@ function Detail({ entry }: { entry: AuditEntry }) {
       </PaneTitle>
       <div>
         <FieldRow label={texts.when}>{formatInstant(atMs)}</FieldRow>
-        {count > 1 && <FieldRow label={texts.howOften}>{texts.timesTheLastOneAtThat(count)}</FieldRow>}
+        {count > 1 && <FieldRow label={texts.howOften}>{texts.countAndLast(count)}</FieldRow>}
         <FieldRow label={texts.who}>
-          {who.name} <span className="dim">· {who.role ?? texts.notKnownHere}</span>
+          {who.name} <span className="dim">· {who.role ?? texts.unknownRole}</span>
         </FieldRow>
         {who.tokenName !== null && <FieldRow label={texts.token}>{who.tokenName}</FieldRow>}
         {who.session !== null && (
@@ -74,7 +74,7 @@ function Detail({ entry }: { entry: AuditEntry }) {
           <CodeBlock label={texts.request}>{prettyJson(input)}</CodeBlock>
         </section>
       )}
-      {isCut && <p className="faint">{texts.thisEntryIsCutItWas}</p>}
+      {isCut && <p className="faint">{texts.entryIsCut}</p>}
       <section>
         <h3>{texts.hashOfEntry(seq)}</h3>
         <span className={`${classes.hash} break`}>

@@ -23,7 +23,7 @@ import { texts } from '../../../shared/texts/ui/audit.ts'
 const route = getRouteApi('/audit')
 const PAGE_ROWS = 100
 const ROW_PX = 40
-/** Nothing announces new entries. */
+/** The change feed does not announce new entries. */
 const READ_AGAIN_MS = 15_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -39,15 +39,15 @@ const NO_FILTER: AuditSearch = {
   ...{ result: undefined, who: undefined, operation: undefined, project: undefined, hours: undefined, text: undefined }
 }
 
-/** Who did or tried what; filters and the open entry are in the address. */
+/** The filters and the open entry are in the URL. */
 export function AuditScreen() {
   const me = useMe()
   const { may, why } = useMay('audit.read')
-  // A request that would be refused would be an entry itself.
+  // A refused request would itself add an entry.
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />
   return (
-    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title={texts.theAuditLogIsForAdmins}>
+    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title={texts.adminsOnly}>
       {why}
     </EmptyState>
   )
@@ -63,7 +63,7 @@ function AuditLog() {
   const [typed, setTyped] = useTyped(text, (next) => setSearch({ text: next }, true))
   const [typedWho, setTypedWho] = useTyped(who, (next) => setSearch({ who: next }, true))
   const [typedOperation, setTypedOperation] = useTyped(operation, (next) => setSearch({ operation: next }, true))
-  // To the minute: a filter that moves with each second would be another one each time.
+  // Rounded to the minute: a value that changes each second would be a new query each second.
   const minute = Math.floor(useNow() / MINUTE_MS)
   const fromMs = hours === undefined ? undefined : Math.max(0, minute * MINUTE_MS - hours * HOUR_MS)
 
@@ -79,7 +79,7 @@ function AuditLog() {
   )
   const { rows, loadMore } = usePages(list, 'entries')
   const { hasNextPage, isFetching, fetchNextPage } = list
-  // A page looks at so many entries, and may find none among them.
+  // The engine scans a limited number of entries for a page, which may match none of them.
   const isSearching = rows.length === 0 && hasNextPage
   useEffect(() => {
     if (isSearching && !isFetching) void fetchNextPage()
@@ -96,7 +96,7 @@ function AuditLog() {
   return (
     <ListScreen
       title={texts.auditLog}
-      note={texts.whoChangedOrTriedToChange}
+      note={texts.subtitle}
       before={
         <>
           <VerifyButton />
@@ -105,17 +105,17 @@ function AuditLog() {
       }
       filterBox={{
         label: texts.filterEntries,
-        placeholder: texts.nameIdValueAddress,
+        placeholder: texts.filterPlaceholder,
         value: typed,
         onChange: setTyped
       }}
-      keys={[{ key: 'Escape', label: texts.closeTheEntry, run: close }]}
+      keys={[{ key: 'Escape', label: texts.closeEntry, run: close }]}
       bar={
         <FilterBar
           chips={
             project === undefined
               ? []
-              : [{ label: texts.project(project), onRemove: () => setSearch({ project: undefined }, true) }]
+              : [{ label: texts.projectChip(project), onRemove: () => setSearch({ project: undefined }, true) }]
           }
           onClear={isFiltering ? clear : null}
         >
@@ -134,14 +134,14 @@ function AuditLog() {
           <TextInput
             size="xs"
             aria-label={texts.userOrToken}
-            placeholder={texts.userOrToken2}
+            placeholder={texts.userOrTokenPlaceholder}
             value={typedWho}
             onChange={(event) => setTypedWho(event.currentTarget.value)}
           />
           <TextInput
             size="xs"
             aria-label={texts.operation}
-            placeholder={texts.operationSuchAsNodes}
+            placeholder={texts.operationPlaceholder}
             value={typedOperation}
             onChange={(event) => setTypedOperation(event.currentTarget.value)}
           />
@@ -183,39 +183,39 @@ const rowId = ({ seq }: AuditEntry) => String(seq)
 function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: () => void }) {
   if (isFiltering) {
     return (
-      <NoMatch title={texts.noEntryMatchesTheFilter} onClear={onClear}>
-        {texts.entriesAreKeptForAsMany}
+      <NoMatch title={texts.noMatch} onClear={onClear}>
+        {texts.noMatchHint}
       </NoMatch>
     )
   }
   return (
     <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title={texts.noEntriesYet}>
-      {texts.eachChangeAndEachRefusedAttempt}
+      {texts.noEntriesHint}
     </EmptyState>
   )
 }
 
-/** Says whether all hashes fit, where it was clicked. */
+/** Shows the result beside the button. */
 function VerifyButton() {
   const { client, query } = useApi()
   const verify = useMutation({
     mutationKey: query.audit.verify.key(),
     mutationFn: () => client.audit.verify({}),
-    onError: (error) => notifyError(texts.couldNotVerifyTheAuditLog, error)
+    onError: (error) => notifyError(texts.couldNotVerify, error)
   })
   const { data } = verify
   return (
     <>
       {data !== undefined && !verify.isPending && (
         <span role="status" className={data.broken === null ? 'tone-ok' : 'tone-bad'} title={data.broken?.problem}>
-          {data.broken === null ? texts.entriesAllHashesFit(data.checked) : texts.entryDoesNotFit(data.broken.seq)}
+          {data.broken === null ? texts.allHashesFit(data.checked) : texts.hashDoesNotFit(data.broken.seq)}
         </span>
       )}
       <Button
         leftSection={<IconShieldCheck size={14} />}
         loading={verify.isPending}
         onClick={() => verify.mutate()}
-        title={texts.checkThatNoEntryWasChanged}
+        title={texts.verifyHint}
       >
         {texts.verify}
       </Button>
@@ -225,7 +225,7 @@ function VerifyButton() {
 
 function ExportButton() {
   const { client } = useApi()
-  const { progress, start, cancel } = useDownload(texts.couldNotExportTheAuditLog)
+  const { progress, start, cancel } = useDownload(texts.couldNotExport)
   const download = async (signal: AbortSignal) => {
     const parts: string[] = []
     let count = 0
@@ -242,12 +242,8 @@ function ExportButton() {
     return texts.entriesExported(count)
   }
   return progress === null ? (
-    <Button
-      leftSection={<IconDownload size={14} />}
-      onClick={() => void start(download)}
-      title={texts.allEntriesAsJsonLinesWhich}
-    >
-      {texts.exportIt}
+    <Button leftSection={<IconDownload size={14} />} onClick={() => void start(download)} title={texts.exportHint}>
+      {texts.exportEntries}
     </Button>
   ) : (
     <Button leftSection={<IconX size={14} />} onClick={cancel}>

@@ -7,7 +7,7 @@ const DOORS: Record<AuditEntry['door'], string> = {
     api: 'API',
     jsonrpc: 'JSON-RPC',
     scrapyd: texts.scrapydApi,
-    socket: texts.commandLineHere
+    socket: texts.localCommandLine
   },
   login: texts.loginPage
 }
@@ -17,18 +17,18 @@ export const originWords = ({ address, door }: AuditEntry): string =>
   address === null ? (door === 'ui' ? texts.thisComputer : DOORS[door]) : `${address}, ${DOORS[door]}`
 
 export const whoWords = ({ who: { name, tokenName } }: AuditEntry): string =>
-  tokenName === null ? name : texts.token2(name, tokenName)
+  tokenName === null ? name : texts.nameAndToken(name, tokenName)
 
-/** What it is about: names of what was changed, else what the request names. */
+/** The names of what was changed, or else of what the request names. */
 export function targetWords({ changes, targets, moreTargets, project }: AuditEntry): string {
   const named = changes.length > 0 ? changes : targets
   const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
   const more = named.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
-  if (shown.length === 0) return project === null ? '' : texts.project2(project)
+  if (shown.length === 0) return project === null ? '' : texts.projectTarget(project)
   return [...shown, ...(more > 0 ? [texts.more(more)] : [])].join(', ')
 }
 
-/** JSON over several lines, if it is whole. */
+/** Indents JSON; a text that was cut stays as it is. */
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

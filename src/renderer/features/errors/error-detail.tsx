@@ -8,7 +8,7 @@ import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead, DetailPane, FieldRow, PaneTitle, CodeBlock } from '../../ui/panel.tsx'
 import { QueryState, RowsSkeleton } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -27,9 +27,9 @@ interface ErrorDetailProps {
 }
 
 const BECAUSE: Record<ErrorGroup['because'], string> = {
-  frames: texts.sameExceptionRaisedInTheSame,
-  exception: texts.sameExceptionAndTextTheTraceback,
-  message: texts.sameMessageFromTheSameLogger
+  frames: texts.groupedByFrames,
+  exception: texts.groupedByException,
+  message: texts.groupedByMessage
 }
 
 /** One error, to the right of the table. */
@@ -38,7 +38,7 @@ export function ErrorDetail({ id, nodeName, onState, onFilter, onClose }: ErrorD
   const detail = useQuery(query.errors.get.queryOptions({ input: { id } }))
   return (
     <DetailPane isWide label={texts.error}>
-      <PaneHead what="error" onClose={onClose}>
+      <PaneHead what={texts.errorNoun} onClose={onClose}>
         {detail.data !== undefined && <ErrorStateText group={detail.data.group} />}
       </PaneHead>
       <QueryState query={detail} what={texts.theError} rows={10}>
@@ -65,14 +65,10 @@ function Detail({
       <Group gap={8}>
         {!may ? null : group.state === 'open' ? (
           <>
-            <Button
-              variant="filled"
-              title={texts.reopensIfItIsLoggedAgain}
-              onClick={() => void onState(group, 'resolved')}
-            >
+            <Button variant="filled" title={texts.resolveHint} onClick={() => void onState(group, 'resolved')}>
               {texts.resolve}
             </Button>
-            <Button title={texts.staysIgnoredEvenIfItIs} onClick={() => void onState(group, 'ignored')}>
+            <Button title={texts.ignoreHint} onClick={() => void onState(group, 'ignored')}>
               {texts.ignore}
             </Button>
           </>
@@ -86,19 +82,21 @@ function Detail({
         )}
       </Group>
       <div>
-        <FieldRow label={texts.logged}>{texts.timeByJob(group.count, group.jobCount)}</FieldRow>
+        <FieldRow label={texts.logged}>{texts.timesByJobs(group.count, group.jobCount)}</FieldRow>
         <FieldRow label={texts.firstSeen}>
-          <RelativeTime atMs={group.firstSeenMs} suffix=" ago" /> in version{' '}
-          <FilterLink onClick={() => onFilter({ since: group.firstVersion, project: group.project })}>
-            {group.firstVersion || 'unknown'}
-          </FilterLink>
+          {texts.firstSeenIn(
+            <RelativeTime atMs={group.firstSeenMs} suffix=" ago" />,
+            <FilterLink onClick={() => onFilter({ since: group.firstVersion, project: group.project })}>
+              {group.firstVersion || texts.unknown}
+            </FilterLink>
+          )}
         </FieldRow>
         <FieldRow label={texts.lastSeen}>
           <RelativeTime atMs={group.lastSeenMs} suffix=" ago" />
         </FieldRow>
         {group.reopenedAtMs !== null && (
           <FieldRow label={texts.reopened}>
-            <RelativeTime atMs={group.reopenedAtMs} suffix=" ago" />, when it was logged again
+            {texts.reopenedAt(<RelativeTime atMs={group.reopenedAtMs} suffix=" ago" />)}
           </FieldRow>
         )}
         <FieldRow label={texts.project}>
@@ -151,7 +149,7 @@ interface SpreadProps {
   onPick: (value: string) => void
 }
 
-/** How often each of them logged the error, highest count first. */
+/** How often each spider, version or node logged the error, highest count first. */
 function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadProps) {
   const most = rows[0]?.count ?? 1
   return (
@@ -162,11 +160,11 @@ function Spread({ title, rows, total, name = (value) => value, onPick }: SpreadP
       <ul className={classes.spread}>
         {rows.slice(0, SHOWN).map(({ value, count, runCount, lastSeenMs }) => (
           <li key={value}>
-            <FilterLink onClick={() => onPick(value)}>{name(value) || 'unknown'}</FilterLink>
+            <FilterLink onClick={() => onPick(value)}>{name(value) || texts.unknown}</FilterLink>
             <span className={classes.bar} aria-hidden>
               <i style={{ width: `${Math.max(2, (count / most) * 100)}%` }} />
             </span>
-            <span title={plural(runCount, 'run')}>{formatCount(count)}</span>
+            <span title={texts.runs(runCount)}>{formatCount(count)}</span>
             <span className="dim">
               <RelativeTime atMs={lastSeenMs} />
             </span>
@@ -198,7 +196,7 @@ function Occurrences({
   return (
     <section>
       <h3>
-        Jobs <span className="faint">{formatCount(jobCount)}</span>
+        {texts.jobs} <span className="faint">{formatCount(jobCount)}</span>
       </h3>
       <table className={classes.table}>
         <thead>
@@ -217,7 +215,7 @@ function Occurrences({
                 <Link to="/jobs" search={{ job: one.jobId }} className={classes.link} title={one.message}>
                   {one.spider}
                 </Link>
-                {one.attemptNumber > 1 && <span className="faint"> attempt {one.attemptNumber}</span>}
+                {one.attemptNumber > 1 && <span className="faint"> {texts.attempt(one.attemptNumber)}</span>}
               </td>
               <td className="dim">{nodeName(one.nodeId)}</td>
               <td>{formatCount(one.count)}</td>
@@ -233,7 +231,7 @@ function Occurrences({
           ))}
         </tbody>
       </table>
-      {jobCount > occurrences.length && <p className="faint">{texts.onlyTheNewestRunsAreShown(occurrences.length)}</p>}
+      {jobCount > occurrences.length && <p className="faint">{texts.onlyNewestRuns(occurrences.length)}</p>}
     </section>
   )
 }
@@ -242,7 +240,7 @@ function Occurrences({
 const READ_BYTES = 65_536
 const MOST_LINES = 400
 
-/** The record from the log, with its traceback; only its message if the log is gone. */
+/** The record from the log, with its traceback. If the log is gone, only the message. */
 function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   const api = useApi()
   const { jobId, attemptNumber, offset, message } = occurrence
@@ -260,12 +258,12 @@ function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
       <CodeBlock label={texts.example}>
         {(lines.length === 0 ? message.split('\n') : lines).map(plainText).join('\n')}
       </CodeBlock>
-      {log.isError && <p className="dim">{texts.theLogOfThisRunIs}</p>}
+      {log.isError && <p className="dim">{texts.logNotAvailable}</p>}
     </>
   )
 }
 
-/** The lines of the record that the text begins with: up to the head of the next one. */
+/** The lines of the first record in the text. */
 export function recordAt(text: string): string[] {
   const lines = text.split('\n')
   const format = formatOf(text)
@@ -283,7 +281,7 @@ export function foldLibraries(lines: readonly string[]): string[] {
   let frames = 0
   let isFolding = false
   const unfold = () => {
-    if (frames > 0) shown.push(`  … ${frames === 1 ? texts.n1LibraryFrame : texts.libraryFrames(frames)}`)
+    if (frames > 0) shown.push(`  … ${texts.libraryFrames(frames)}`)
     frames = 0
   }
   for (const line of lines) {

@@ -17,7 +17,7 @@ import { ErrorDetail } from './error-detail.tsx'
 import { useSetErrorState } from './use-error-actions.ts'
 import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import { ErrorStateText } from '../../ui/errors/error-group.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './error-columns.module.css'
@@ -33,8 +33,20 @@ const STATE_LABELS: Record<ErrorState | 'all', string> = {
   ignored: texts.ignored,
   all: texts.all
 }
+const NO_ERRORS: typeof STATE_LABELS = {
+  open: texts.noOpenErrors,
+  resolved: texts.noResolvedErrors,
+  ignored: texts.noIgnoredErrors,
+  all: texts.noErrorsYet
+}
+const NO_MATCH_HINTS: typeof STATE_LABELS = {
+  open: texts.noOpenMatchHint,
+  resolved: texts.noResolvedMatchHint,
+  ignored: texts.noIgnoredMatchHint,
+  all: texts.noMatchHint
+}
 
-/** The errors that runs logged, in groups of equal errors; filters and the open error are in the address. */
+/** The filters and the open error are in the URL. */
 export function ErrorsScreen() {
   const { query } = useApi()
   const search: ErrorsSearch = route.useSearch()
@@ -63,10 +75,10 @@ export function ErrorsScreen() {
   const opened = rows.find(({ id }) => id === openId)
   const resolve = (to: ErrorState) => void (opened !== undefined && opened.state === 'open' && setState(opened, to))
   const chips: { key: keyof ErrorsSearch; label: string }[] = [
-    ...(spider === undefined ? [] : [{ key: 'spider' as const, label: texts.spider2(spider) }]),
-    ...(version === undefined ? [] : [{ key: 'version' as const, label: texts.version(version) }]),
-    ...(since === undefined ? [] : [{ key: 'since' as const, label: texts.newInVersion(since) }]),
-    ...(node === undefined ? [] : [{ key: 'node' as const, label: texts.node2(nodeName(node)) }])
+    ...(spider === undefined ? [] : [{ key: 'spider' as const, label: texts.spiderChip(spider) }]),
+    ...(version === undefined ? [] : [{ key: 'version' as const, label: texts.versionChip(version) }]),
+    ...(since === undefined ? [] : [{ key: 'since' as const, label: texts.newInVersionChip(since) }]),
+    ...(node === undefined ? [] : [{ key: 'node' as const, label: texts.nodeChip(nodeName(node)) }])
   ]
   const clear = () => {
     setTyped('')
@@ -79,17 +91,17 @@ export function ErrorsScreen() {
   return (
     <ListScreen
       title={texts.errors}
-      note={texts.errorsOfAllRunsGrouped}
+      note={texts.subtitle}
       filterBox={{
         label: texts.filterErrors,
-        placeholder: texts.exceptionMessageFile,
+        placeholder: texts.filterPlaceholder,
         value: typed,
         onChange: setTyped
       }}
       keys={[
-        { key: 'r', label: texts.resolveTheOpenError, run: () => resolve('resolved') },
-        { key: 'i', label: texts.ignoreTheOpenError, run: () => resolve('ignored') },
-        { key: 'Escape', label: texts.closeTheError, run: close }
+        { key: 'r', label: texts.resolveOpenError, run: () => resolve('resolved') },
+        { key: 'i', label: texts.ignoreOpenError, run: () => resolve('ignored') },
+        { key: 'Escape', label: texts.closeError, run: close }
       ]}
       bar={
         <FilterBar
@@ -173,24 +185,24 @@ interface NoErrorsProps {
 function NoErrors({ state, isFiltering, onClear }: NoErrorsProps) {
   if (isFiltering)
     return (
-      <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatchingErrors} onClear={onClear}>
-        {state === 'all' ? texts.noErrorMatchesTheFilter : texts.noErrorMatchesTheFilter2(state)}
+      <NoMatch icon={<IconListSearch size={28} />} title={texts.noMatch} onClear={onClear}>
+        {NO_MATCH_HINTS[state]}
       </NoMatch>
     )
   if (state === 'resolved' || state === 'ignored')
-    return <EmptyState icon={<IconCircleCheck size={28} />} title={texts.noErrors(state)} />
+    return <EmptyState icon={<IconCircleCheck size={28} />} title={NO_ERRORS[state]} />
   return (
     <EmptyState
       icon={<IconBug size={28} />}
-      title={state === 'open' ? texts.noOpenErrors : texts.noErrorsYet}
+      title={NO_ERRORS[state]}
       action={<LinkButton to="/jobs">{texts.showJobs}</LinkButton>}
     >
-      {texts.tracebacksAndErrorLinesInThe}
+      {texts.noErrorsHint}
     </EmptyState>
   )
 }
 
-/** The columns of the errors table; `showsState`: the list has errors of several states. */
+/** `showsState`: the list has errors in several states. */
 const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
   {
     id: 'error',
@@ -233,15 +245,15 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
     width: '150px',
     hideBelowPx: 820,
     cell: (group) => (
-      <span className={classes.error} title={`First logged by version ${group.firstVersion || 'unknown'}`}>
+      <span className={classes.error} title={texts.firstLoggedBy(group.firstVersion || texts.unknown)}>
         <span className="ellipsis">{group.firstVersion || '–'}</span>
-        {group.versionCount > 1 && <span className="faint">{plural(group.versionCount, 'version')}</span>}
+        {group.versionCount > 1 && <span className="faint">{texts.versionCount(group.versionCount)}</span>}
       </span>
     )
   },
   {
     id: 'series',
-    header: '7 days',
+    header: texts.sevenDays,
     width: '104px',
     hideBelowPx: 680,
     cell: (group) => <Sparkline values={group.series.counts} tone="bad" width={88} height={26} />
@@ -286,8 +298,8 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
       <Flex component="span" display="inline-flex" direction="column" align="flex-end">
         <RelativeTime atMs={group.lastSeenMs} />
         {group.reopenedAtMs !== null && (
-          <Badge size="xs" color="red" variant="light" title={texts.resolvedThenLoggedAgain}>
-            {texts.reopened2}
+          <Badge size="xs" color="red" variant="light" title={texts.reopenedHint}>
+            {texts.reopenedBadge}
           </Badge>
         )}
       </Flex>
@@ -298,5 +310,5 @@ const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [
 /** `listing, offers and 4 more` */
 function spidersOf({ spiders, spiderCount }: ErrorGroup): string {
   const shown = spiders.slice(0, 2).join(', ')
-  return spiderCount > 2 ? texts.andMore2(shown, spiderCount - 2) : shown
+  return spiderCount > 2 ? texts.spidersAndMore(shown, spiderCount - 2) : shown
 }

@@ -8,7 +8,7 @@ const DONE: Record<ErrorState, string> = { open: texts.reopened, resolved: texts
 
 export type SetErrorState = (group: ErrorGroup, state: ErrorState) => Promise<void>
 
-/** Sets the state of an error at once and offers Undo; the screen changes when the engine's event arrives. */
+/** Sets the state of an error and offers Undo; the screen changes when the engine's event arrives. */
 export function useSetErrorState(): SetErrorState {
   const { client } = useApi()
   return useMemo(
@@ -17,9 +17,9 @@ export function useSetErrorState(): SetErrorState {
       try {
         await client.errors.setState({ ids, state })
         const undo = () => client.errors.setState({ ids, state: group.state })
-        notifyUndo(`${DONE[state]}: ${group.title}`, undo, `error ${group.id}`)
+        notifyUndo(texts.changed(DONE[state], group.title), undo, `error:${group.id}`)
       } catch (error) {
-        notifyError(texts.couldNotChangeTheError, error)
+        notifyError(texts.couldNotChange, error)
       }
     },
     [client]
