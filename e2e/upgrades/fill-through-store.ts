@@ -77,7 +77,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     await change(job, { to: 'accepted' })
     await change(job, { to: 'running', details: { pid: 4242, startedAtMs: nowMs - 5_000 } })
     await change(job, { to: 'finishing' })
-    await change(job, { to: 'ended', result, reason: result, ...over })
+    await change(job, { to: 'ended', result, reason: plain(result), ...over })
   }
 
   // --- queued, and held ---------------------------------------------------------------------------------------------
@@ -96,7 +96,13 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const retried = await begin({
     retry: { attempts: 3, backoffSeconds: 1, backoffFactor: 2, backoffMaxSeconds: 9, on: ['lost'] }
   })
-  await change(retried, { to: 'ended', result: 'lost', reason: 'gone', jobOutcome: null, retryAtMs: nowMs + DAY_MS })
+  await change(retried, {
+    to: 'ended',
+    result: 'lost',
+    reason: plain('gone'),
+    jobOutcome: null,
+    retryAtMs: nowMs + DAY_MS
+  })
   const cancelled = await queue()
   await store.cancelQueued([cancelled.id], entry('Cancelled while it was queued'))
 
@@ -127,7 +133,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
         stats,
         peakMemoryBytes: 1_000_000,
         cpuSeconds: 1.5,
-        limitHit: 'memory'
+        limitHit: plain('memory')
       }
     })
   }

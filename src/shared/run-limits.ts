@@ -1,5 +1,4 @@
 import type { RunLimits } from './contract/index.ts'
-import { formatDuration } from './time.ts'
 
 /** Waits of a stop: after INT, after the second INT, after the first KILL; later ones are longer (stop-ladder.ts). */
 export type CancelWaitsMs = readonly [number, number, number]
@@ -51,16 +50,6 @@ export const BAN_RESPONSES_MIN = 50
 /** Whether a limit is set that only the local node can enforce. */
 export function hasLocalOnlyLimits(limits: RunLimits | null): boolean {
   return Object.entries(limits ?? {}).some(([name, value]) => !LIMITS_EVERYWHERE.has(name) && value != null)
-}
-
-/** `wall time limit of 2 min (ran 2 min)`: what exceeded a limit is in parentheses. */
-export function wordsOfWallLimit(seconds: number, ranSeconds: number): string {
-  return `wall time limit of ${formatDuration(seconds)} (ran ${formatDuration(ranSeconds)})`
-}
-
-/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
-export function nameOfLimit(words: string): string {
-  return words.replace(/ \(.*\)$/, '')
 }
 
 /** Why no spider could run under these limits, as a sentence; null: it could. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attempt, AttemptResult, AttemptState, type Job, Outcome } from '../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import { plain } from '../../shared/texts/message.ts'
+import { encode, plain, say } from '../../shared/texts/message.ts'
 import { afterChange, type JobFacts, mayRevive } from './after-change.ts'
 import type { AttemptChange } from './attempt-change.ts'
 import { ATTEMPT_TRANSITIONS, type AttemptEvent, attemptStatesAfter, jobStatesAfter } from './transitions.ts'
@@ -46,7 +46,7 @@ const anyCase: fc.Arbitrary<Case> = fc
     }),
     change: fc.record(
       {
-        reason: fc.constant('reason'),
+        reason: fc.constant(plain('reason')),
         jobOutcome: nullable(fc.constantFrom(...Outcome.options)),
         retryAtMs: time,
         mayHaveRunTwice: fc.constant(true as const),
@@ -138,7 +138,7 @@ describe('a change of an attempt', () => {
     check(({ job, change }, after) => {
       if (job.cancelAskedAtMs === null || change.to !== 'ended' || change.attemptNumber !== job.attemptCount) return
       expect(after.job.state).toBe('ended')
-      expect(after.jobEntry !== null).toBe(after.job.reason === 'cancelled')
+      expect(after.jobEntry !== null).toBe(after.job.reason === encode(say('reason.cancelled')))
     })
   })
 

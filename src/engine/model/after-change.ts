@@ -1,11 +1,11 @@
 import type { Attempt, AttemptNumber, Job, Outcome } from '../../shared/contract/index.ts'
+import { encode, say } from '../../shared/texts/message.ts'
 import type { AttemptChange, TimelineEntry } from './attempt-change.ts'
 import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
-import { encode, plain } from '../../shared/texts/message.ts'
 
-/** The job fields that changes of its attempts read and write. */
+/** The job fields that changes of its attempts read and write, as stored: `reason` is encoded. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -28,6 +28,7 @@ export interface JobFacts
 
 /** What a store writes for one change of an attempt, in one transaction. */
 export interface AfterChange<Facts extends JobFacts> {
+  /** As stored: `reason` and `limitHit` are encoded. */
   attempt: Attempt
   /** The same object if the job did not change. */
   job: Facts
@@ -73,7 +74,7 @@ export function afterChange<Facts extends JobFacts>(
       ...updated,
       state: 'ended',
       outcome,
-      reason: isStopped ? 'cancelled' : attempt.reason && encode(plain(attempt.reason)),
+      reason: isStopped ? encode(say('reason.cancelled')) : attempt.reason,
       startedAtMs: attempt.startedAtMs,
       endedAtMs: atMs
     },
@@ -116,14 +117,14 @@ function changedAttempt(before: Attempt, change: AttemptChange): Attempt {
     ...before,
     ...(isLive ? { state: to, result: null, endedAtMs: null } : {}),
     ...(to === 'ended' ? { state: to, result: result!, endedAtMs: entry.atMs } : {}),
-    reason: change.reason ?? (isLive ? null : before.reason),
+    reason: change.reason ? encode(change.reason) : isLive ? null : before.reason,
     acceptedAtMs: details.acceptedAtMs ?? before.acceptedAtMs ?? (to === 'accepted' ? entry.atMs : null),
     startedAtMs: details.startedAtMs ?? before.startedAtMs ?? (to === 'running' ? entry.atMs : null),
     pid: details.pid ?? before.pid,
     exitCode: details.exitCode ?? before.exitCode,
     signal: details.signal ?? before.signal,
     stats: details.stats ?? before.stats,
-    limitHit: details.limitHit ?? before.limitHit,
+    limitHit: details.limitHit ? encode(details.limitHit) : before.limitHit,
     peakMemoryBytes: details.peakMemoryBytes ?? before.peakMemoryBytes,
     cpuSeconds: details.cpuSeconds ?? before.cpuSeconds
   }

@@ -27,7 +27,7 @@ export interface AttemptChange {
   entry: TimelineEntry
   /** With `to: 'ended'`. `refused` and `absent` put the job back in the queue unless `jobOutcome` says otherwise. */
   result?: AttemptResult
-  reason?: string
+  reason?: Message
   /** With `to: 'ended'`: the job's outcome; null sends it back to the queue. */
   jobOutcome?: Outcome | null
   /** With `jobOutcome: null`: the job is held (`retry`) until this time. */
@@ -39,16 +39,8 @@ export interface AttemptChange {
   details?: Partial<
     Pick<
       Attempt,
-      | 'acceptedAtMs'
-      | 'startedAtMs'
-      | 'pid'
-      | 'exitCode'
-      | 'signal'
-      | 'stats'
-      | 'limitHit'
-      | 'peakMemoryBytes'
-      | 'cpuSeconds'
+      'acceptedAtMs' | 'startedAtMs' | 'pid' | 'exitCode' | 'signal' | 'stats' | 'peakMemoryBytes' | 'cpuSeconds'
     >
-  >
+  > & { limitHit?: Message | null }
   counts?: { pages: number | null; items: number | null; errors: number | null }
 }

@@ -1,4 +1,5 @@
 import type { JobId, NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
+import type { Message } from '../../shared/texts/message.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
 import type { TunnelUse } from './ssh/ssh-tunnels.ts'
@@ -113,8 +114,8 @@ export interface SeenExit {
   signal: string | null
   /** Why the spider closed, whatever its log says. null: it did not close. Absent: unknown. */
   finishReason?: string | null | undefined
-  /** The limit that ended it, as text (`memory limit of 512 MB`). */
-  limit: string | null
+  /** The limit that ended it (`memory limit of 512 MB`). */
+  limit: Message | null
   peakMemoryBytes: number | null
   cpuSeconds: number | null
 }

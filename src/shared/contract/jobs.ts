@@ -180,8 +180,10 @@ export const Attempt = z.object({
   spider: z.string(),
   state: AttemptState,
   result: AttemptResult.nullable(),
-  /** In a few words; code compares only ATTEMPT_REASONS. */
+  /** In a few words; `reasonCode` and `reasonParams` as of a job. */
   reason: z.string().nullable(),
+  reasonCode: z.string().optional(),
+  reasonParams: z.record(z.string(), z.unknown()).optional(),
   sentAtMs: z.number(),
   acceptedAtMs: z.number().nullable(),
   startedAtMs: z.number().nullable(),
@@ -196,6 +198,9 @@ export const Attempt = z.object({
   stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
   /** The limit that ended it, as text. */
   limitHit: z.string().nullable(),
+  /** What `limitHit` says, as `reasonCode` and `reasonParams` say it of `reason`. */
+  limitHitCode: z.string().optional(),
+  limitHitParams: z.record(z.string(), z.unknown()).optional(),
   /** Local node only: peak memory of all its processes together, and their CPU time. */
   peakMemoryBytes: z.number().nullable(),
   cpuSeconds: z.number().nullable(),
@@ -264,6 +269,8 @@ export const JobProgress = Job.pick({
     state: true,
     outcome: true,
     reason: true,
+    reasonCode: true,
+    reasonParams: true,
     killingLine: true,
     waiting: true,
     nodeId: true

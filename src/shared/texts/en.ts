@@ -6,6 +6,7 @@ import { alerts } from './en-alerts.ts'
 import { findings } from './en-findings.ts'
 import { mails } from './en-mails.ts'
 import { problems } from './en-problems.ts'
+import { reasons } from './en-reasons.ts'
 import { firings } from './en-schedules.ts'
 import type { AtNode, Words } from './parts.ts'
 
@@ -109,6 +110,7 @@ export const en = {
   ...findings,
   ...mails,
   ...firings,
+  ...reasons,
 
   'timeline.queued': ({ source, ...who }: By & { source: Job['source'] }) => `Queued ${QUEUED[source]}${by(who)}`,
   'timeline.queued_by_chain': (of: {
@@ -142,7 +144,7 @@ export const en = {
   'timeline.imported_from_history': () => "Imported from Scrapyd's history",
   'timeline.imported_from_queue': () => "Imported from Scrapyd's queue",
   'timeline.ran_in_scrapyd': () => 'Ran there',
-  'timeline.ended_in_scrapyd': ({ reason }: { reason: string }) => `Ended: ${reason}`,
+  'timeline.ended_in_scrapyd': ({ reason }: { reason: Words }) => `Ended: ${reason}`,
 
   'timeline.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome }) =>
     `Skipped: ${another(jobId)} ended as ${outcome}`,
@@ -185,7 +187,7 @@ export const en = {
   'timeline.perhaps_forgotten': ({ node }: AtNode) =>
     `The job is not on ${node}, which may have forgotten it; queued again and flagged`,
 
-  'timeline.ended': ({ outcome, reason }: { outcome: Outcome; reason: string }) => `${ENDED_AS[outcome]}: ${reason}`,
+  'timeline.ended': ({ outcome, reason }: { outcome: Outcome; reason: Words }) => `${ENDED_AS[outcome]}: ${reason}`,
   'timeline.lost_log_refused': ({ node, error }: AtNode & { error: string }) =>
     `Lost: ${node} no longer lists the job and does not return its log (${error})`,
   'timeline.cancelled_on_node': ({ node }: AtNode) => `Cancelled: ${node} no longer knows the job and has no log of it`,
@@ -225,7 +227,7 @@ export const en = {
   'timeline.already_ended': ({ signal }: { signal: string | number }) =>
     `Not stopped (${signal}): the node says that the process of the run has already ended`,
   'timeline.removed_from_node': () => 'Cancelled: the node removed it from its queue',
-  'timeline.limit_exceeded': ({ limit }: { limit: string }) => `Exceeded its ${limit}; stopping it`,
+  'timeline.limit_exceeded': ({ limit }: { limit: Words }) => `Exceeded its ${limit}; stopping it`,
 
   'timeline.withdrawing': ({ node, seconds }: AtNode & { seconds: number }) =>
     `Withdrawing the job: ${node} accepts jobs but starts none; this one has waited there for ${formatDuration(seconds)}`,
@@ -246,12 +248,6 @@ export const en = {
     `it is stopped there because run ${run} of the job continues`,
   'timeline.returned_run_removed': () => 'Removed the returned run from the node’s queue',
 
-  'reason.cancelled_while_queued': () => 'cancelled while queued',
-  'reason.skipped': ({ jobId, outcome }: { jobId: JobId | null; outcome: Outcome }) =>
-    `skipped: ${another(jobId)} ended as ${outcome}`,
-  'reason.expired': () => 'expired',
-  'reason.egg_not_importable': () => 'egg cannot be imported',
-  'reason.unknown': () => 'for an unknown reason',
   'chain.failed': ({ error, jobId }: { error: string; jobId: JobId | null }) =>
     `${error.replace(/\.?$/, '.')} (after ${aJob(jobId)})`,
 

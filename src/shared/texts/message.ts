@@ -10,7 +10,8 @@ export type Code = keyof typeof en
 type Given<C extends Code> = Parameters<(typeof en)[C]> extends [infer P] ? P : unknown
 type Params<C extends Code> = { [K in keyof Given<C>]: Stored<Given<C>[K]> }
 type Parameterized<C extends Code> = unknown extends Given<C> ? [] : [params: Params<C>]
-type Stored<P> = P extends Words ? Message : P
+/** Words from outside stand for a message as they are. */
+type Stored<P> = P extends Words ? Message | string : P
 type Param = string | number | boolean | null | readonly string[] | Message
 
 /** What is stored and sent instead of a sentence. `say` makes one, and checks its parameters against its text. */
@@ -62,6 +63,10 @@ function renderKnown({ code, params }: Message, texts: Catalogue): string {
   const given = Object.entries(params).map(([name, value]) => [name, isMessage(value) ? render(value, texts) : value])
   return (texts[code] as (params: Record<string, unknown>) => string)(Object.fromEntries(given))
 }
+
+/** As a parameter of another message, where words from outside need no code. */
+export const asParam = (message: Message): Message | string =>
+  message.code === 'text' ? (message.params['text'] as string) : message
 
 /** What the API sends: the text beside its code and parameters. */
 export const written = ({ code, params }: Message) => ({ text: render({ code, params }), code, params })

@@ -7,7 +7,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../../shared/ids.ts'
-import { encode, plain, say } from '../../../shared/texts/message.ts'
+import { asParam, say } from '../../../shared/texts/message.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { IncomingFiles } from '../../storage/blobs/incoming-files.ts'
 import { knownMarkOf } from '../../storage/blobs/blobs-place.ts'
@@ -319,10 +319,15 @@ async function importInto(
     const tail = log === null ? null : await readTail(log)
     const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
     // Scrapyd keeps only a few logs per spider. Without a log, nobody knows how the run ended.
-    const { outcome, reason } = tail === null ? { outcome: 'lost' as const, reason: 'Scrapyd kept no log' } : judged
+    const { outcome, reason } =
+      tail === null ? { outcome: 'lost' as const, reason: say('reason.scrapyd_kept_no_log') } : judged
     const evidence = { importedFrom: 'Scrapyd' }
     const begun = { atMs: times.startedAtMs, message: say('timeline.imported_from_history'), evidence }
-    const ended = { atMs: times.endedAtMs, message: say('timeline.ended_in_scrapyd', { reason }), evidence }
+    const ended = {
+      atMs: times.endedAtMs,
+      message: say('timeline.ended_in_scrapyd', { reason: asParam(reason) }),
+      evidence
+    }
     return {
       job: { ...PLAIN_JOB, id, jobid, project, spider, source: 'scrapyd', entry: begun },
       start: {
@@ -342,7 +347,7 @@ async function importInto(
           kind: 'ended',
           entry: ended,
           result: outcome,
-          reason: encode(plain(reason)),
+          reason,
           killingLine: judged.killingLine,
           details: { startedAtMs: times.startedAtMs, stats: judged.stats },
           counts: judged.counts

@@ -1,4 +1,4 @@
-import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
+import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { type Message, say } from '../../../shared/texts/message.ts'
 import type { FleetFollower, FleetNode } from '../../nodes/fleet.ts'
@@ -173,8 +173,8 @@ export class Dispatch implements FleetFollower {
     await Promise.all(
       missing.map((one) =>
         one.nodeId === LOCAL_NODE_ID
-          ? this.#abandon(one, 'node turned off', say('timeline.lost_local_node_off'))
-          : this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, say('timeline.lost_node_missing'))
+          ? this.#abandon(one, say('reason.node_off'), say('timeline.lost_local_node_off'))
+          : this.#abandon(one, say('reason.node_removed'), say('timeline.lost_node_missing'))
       )
     )
   }
@@ -185,7 +185,7 @@ export class Dispatch implements FleetFollower {
     this.#stuck.forget(nodeId)
     const ours = this.#context.live.ofNode(nodeId)
     await Promise.all(
-      ours.map((one) => this.#abandon(one, ATTEMPT_REASONS.nodeRemoved, say('timeline.lost_node_removed')))
+      ours.map((one) => this.#abandon(one, say('reason.node_removed'), say('timeline.lost_node_removed')))
     )
   }
 
@@ -217,7 +217,7 @@ export class Dispatch implements FleetFollower {
     })
   }
 
-  #abandon(one: LiveAttempt, reason: string, message: Message): Promise<boolean> {
+  #abandon(one: LiveAttempt, reason: Message, message: Message): Promise<boolean> {
     // From any live state, because a snapshot may be moving it right now.
     const evidence = { nodeId: one.nodeId }
     return endRun(this.#context, one, { from: LIVE_STATES, result: 'lost', reason, message, evidence })

@@ -14,7 +14,7 @@ import type {
   RunLimits,
   VersionName
 } from '../../../shared/contract/index.ts'
-import { say } from '../../../shared/texts/message.ts'
+import { type Message, messageOf, say } from '../../../shared/texts/message.ts'
 import {
   assertTransition,
   type EndingEvent,
@@ -55,7 +55,7 @@ export interface LiveAttempt {
   /** The job's own, not yet merged with the project's. */
   readonly limits: RunLimits | null
   /** The limit that we stop it for, in words. The local node reports its own in `exit`. */
-  readonly limitHit: string | null
+  readonly limitHit: Message | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
   /** It was lost, what was copied of its log was archived, and it was found again. */
@@ -319,18 +319,18 @@ export class LiveAttempts {
   }
 
   #add(
-    attempt: Pick<Attempt, keyof LiveAttempt & keyof Attempt>,
+    attempt: Pick<Attempt, keyof LiveAttempt & keyof Attempt> & LimitHit,
     { cancelAskedAtMs, retry, limits }: OfJob,
     send: Pick<LiveAttempt, 'sendEndedAtMs' | 'isTakenOverUnresolved'>,
     exit: SeenExit | null
   ): LiveAttempt {
     const { jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs } = attempt
-    const { limitHit, logArchived } = attempt
+    const { logArchived } = attempt
     const key = attemptKey(jobId, number)
     if (state === 'ended') throw new Error(`attempt ${key} has ended`)
     const one: Belief = {
       ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs },
-      ...{ cancelAskedAtMs, retry, limits, ...send, exit, limitHit, logArchived, isOver: false }
+      ...{ cancelAskedAtMs, retry, limits, ...send, exit, limitHit: limitHitOf(attempt), logArchived, isOver: false }
     }
     this.#byKey.set(key, one)
     this.#byJob.set(jobId, one)
@@ -398,9 +398,16 @@ export class LiveAttempts {
   }
 }
 
+type LimitHit = Pick<Attempt, 'limitHit' | 'limitHitCode' | 'limitHitParams'>
+
+const limitHitOf = ({ limitHit, limitHitCode, limitHitParams }: LimitHit): Message | null =>
+  limitHit === null ? null : messageOf({ text: limitHit, code: limitHitCode, params: limitHitParams })
+
 /** As far as the row records it. */
-function exitOf({ exitCode: code, signal, limitHit: limit, peakMemoryBytes, cpuSeconds }: Attempt): SeenExit | null {
-  return code === null && signal === null ? null : { code, signal, limit, peakMemoryBytes, cpuSeconds }
+function exitOf(attempt: Attempt): SeenExit | null {
+  const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
+  if (code === null && signal === null) return null
+  return { code, signal, limit: limitHitOf(attempt), peakMemoryBytes, cpuSeconds }
 }
 
 type BeliefStore = AttemptReader & AttemptWriter & ClaimStore & JobReader & Pick<JobStore, 'recordRuns'>

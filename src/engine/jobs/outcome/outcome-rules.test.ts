@@ -4,8 +4,24 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DEFAULT_PROJECT_SETTINGS, type OutcomeRules } from '../../../shared/contract/index.ts'
 import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-reasons.ts'
-import { applyOutcomeRules } from './outcome-rules.ts'
-import { judgeOutcome, type Judgement } from './outcome.ts'
+import { applyOutcomeRules as apply } from './outcome-rules.ts'
+import { judgeOutcome as judge, type Judgement as Judged } from './outcome.ts'
+import { plain, render } from '../../../shared/texts/message.ts'
+
+type Judgement = Omit<Judged, 'reason'> & { reason: string }
+
+function judgeOutcome(evidence: Parameters<typeof judge>[0]): Judgement {
+  const judged = judge(evidence)
+  return { ...judged, reason: render(judged.reason) }
+}
+
+function applyOutcomeRules(
+  judged: Judgement,
+  ...rest: Parameters<typeof apply> extends [unknown, ...infer R] ? R : never
+) {
+  const ruled = apply({ ...judged, reason: plain(judged.reason) }, ...rest)
+  return { ...ruled, reason: render(ruled.reason), words: render(ruled.words) }
+}
 
 const count = fc.nat({ max: 30 })
 const maybe = fc.option(count)

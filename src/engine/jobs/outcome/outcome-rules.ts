@@ -1,9 +1,10 @@
 import type { OutcomeRules } from '../../../shared/contract/index.ts'
+import { asParam, type Message, say } from '../../../shared/texts/message.ts'
 import type { ScrapyStats } from '../../runs/log-parser/closing-stats.ts'
 import type { Judgement } from './outcome.ts'
 
 /** `words`: the reason with what broke the rule, such as `errors above 10 (had 14)`. */
-export type RuledJudgement = Judgement & { words: string }
+export type RuledJudgement = Judgement & { words: Message }
 
 /**
  * A judgement under the operator's rules. Those about counts only concern a run that would have succeeded, or whose
@@ -17,7 +18,7 @@ export function applyOutcomeRules(
 ): RuledJudgement {
   if (rules === null) return { ...judgement, words: judgement.reason }
   const { finishReason } = judgement
-  const isFinishReason = finishReason !== null && judgement.reason === finishReason
+  const isFinishReason = finishReason !== null && asParam(judgement.reason) === finishReason
   const isAccepted = isFinishReason && rules.finishReasons?.includes(finishReason) === true
   const isForgiven = judgement.outcome === 'failed' && isAccepted && !hasFailedExit
   const { outcome } = judgement
@@ -32,21 +33,25 @@ function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
   { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,
   otherReason: string | null
-): { reason: string; words: string } | null {
-  const named = (reason: string, count: number) => ({ reason, words: `${reason} (had ${count})` })
+): { reason: Message; words: Message } | null {
+  const counted = (reason: Message, count: number) => ({ reason, words: say('ended.count', { reason, count }) })
   const failed = requireResponse === true && items === 0 && stats !== null ? requestsInVain(stats, errors) : 0
   if (failed > 0) {
-    return {
-      reason: 'no response at all',
-      words: `no response at all (${failed} failed ${failed === 1 ? 'request' : 'requests'})`
-    }
+    const reason = say('reason.no_response')
+    return { reason, words: say('ended.failed_requests', { reason, failed }) }
   }
-  if (maxErrors != null && errors !== null && errors > maxErrors) return named(`errors above ${maxErrors}`, errors)
-  if (minItems != null && items !== null && items < minItems) return named(`items below ${minItems}`, items)
-  if (minPages != null && pages !== null && pages < minPages) return named(`pages below ${minPages}`, pages)
+  if (maxErrors != null && errors !== null && errors > maxErrors) {
+    return counted(say('reason.errors_above', { max: maxErrors }), errors)
+  }
+  if (minItems != null && items !== null && items < minItems) {
+    return counted(say('reason.items_below', { min: minItems }), items)
+  }
+  if (minPages != null && pages !== null && pages < minPages) {
+    return counted(say('reason.pages_below', { min: minPages }), pages)
+  }
   if (finishReasons != null && otherReason !== null) {
-    const reason = `finish reason ${otherReason}`
-    return { reason, words: `${reason} (expected ${finishReasons.join(' or ')})` }
+    const reason = say('reason.finish_reason', { finishReason: otherReason })
+    return { reason, words: say('ended.expected', { reason, finishReasons }) }
   }
   return null
 }

@@ -3,14 +3,20 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createLogParser } from '../../runs/log-parser/log-parser.ts'
-import { judgeOutcome } from './outcome.ts'
+import { type Message, plain, render } from '../../../shared/texts/message.ts'
+import { judgeOutcome as judge } from './outcome.ts'
+
+const judgeOutcome = (evidence: Parameters<typeof judge>[0]) => {
+  const judged = judge(evidence)
+  return { ...judged, reason: render(judged.reason) }
+}
 
 const sample = (name: string) => readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
 const code = (value: number) => ({ code: value, signal: null })
 const signal = (name: string) => ({ code: null, signal: name })
 const stats = (reason: string) =>
   `2026-11-21 01:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n{'finish_reason': '${reason}'}\n`
-const MEMORY_LIMIT = 'memory limit of 512 MB (used 530 MB)'
+const MEMORY_LIMIT = plain('memory limit of 512 MB (used 530 MB)')
 const MEMORY_ERROR =
   '2026-11-21 01:00:00 [scrapy.core.scraper] ERROR: Spider error\nTraceback (most recent call last):\n  File "a.py"\nMemoryError\n'
 const SPIDERS_OWN = `2026-11-21 01:00:00 [shop] INFO: Spider opened: shop
@@ -216,7 +222,7 @@ describe('nothing is claimed about unread parts of a log', () => {
     expect(judge({ ...refused, logged: judgedHead() })).toBe('unclear: log refused')
     expect(judge({ ...refused, logged: { ...judgedHead(), finishReason: 'finished' } })).toBe('succeeded: finished')
     expect(judge({ ...refused, exit: code(1) })).toBe('failed: exit code 1')
-    expect(judge({ ...refused, limitHit: 'wall time limit of 2 min' })).toBe('failed: wall time limit of 2 min')
+    expect(judge({ ...refused, limitHit: plain('wall time limit of 2 min') })).toBe('failed: wall time limit of 2 min')
   })
 
   function judgedHead() {
@@ -236,9 +242,9 @@ test.each([
   const interruption = (type === 'KeyboardInterrupt' ? OPENED : record) + heading + `${type}\n`
   const json = (message: string, trouble?: string) =>
     `${JSON.stringify({ levelname: 'ERROR', name: 'shop', message, ...(trouble && { exc_info: trouble }) })}\n`
-  const killingLineOf = (tail: string, limitHit: string | null) =>
+  const killingLineOf = (tail: string, limitHit: Message | null) =>
     judgeOutcome({ tail, exit: code(1), limitHit, cancelAsked: false }).killingLine
-  const limit = 'wall time limit of 2 min'
+  const limit = plain('wall time limit of 2 min')
   expect(killingLineOf(real + interruption, null)).toBe(line)
   expect(killingLineOf(real + interruption, limit)).toBe('The price is missing')
   expect(killingLineOf(interruption, limit)).toBeNull()

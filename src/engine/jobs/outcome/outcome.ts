@@ -1,5 +1,6 @@
 import type { Outcome } from '../../../shared/contract/index.ts'
-import { nameOfLimit } from '../../../shared/run-limits.ts'
+import { limitOf } from '../../../shared/texts/limit-hits.ts'
+import { type Message, plain, say } from '../../../shared/texts/message.ts'
 import {
   CLOSING_TAIL_BYTES,
   type ClosingStats,
@@ -15,14 +16,14 @@ interface ProcessEnd {
   signal: string | null
   /** Why the spider closed, where the log does not say it. */
   finishReason?: string | null | undefined
-  /** The limit that the local node stopped it for, in words. */
-  limit?: string | null
+  /** The limit that the local node stopped it for. */
+  limit?: Message | null
 }
 
 export interface Judgement {
   outcome: Outcome
-  /** A few words: Scrapy's finish_reason, or a substitute for it. */
-  reason: string
+  /** Scrapy's finish_reason as words from outside, or a substitute for it. */
+  reason: Message
   killingLine: string | null
   stats: ScrapyStats | null
   /** Scrapy's; null: the log does not say it. */
@@ -31,9 +32,7 @@ export interface Judgement {
 }
 
 /** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
-const NO_CLOSING_STATS = 'ended without closing stats'
-const END_HIDDEN = 'end not visible in the log'
-const NOT_WHOLE = 'log not read whole'
+const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
@@ -82,8 +81,8 @@ export function judgeOutcome(evidence: {
   logged?: LoggedSoFar | null
   /** null: the node does not report it (every remote Scrapyd). */
   exit: ProcessEnd | null
-  /** The limit that we stopped a remote run for, in words. The local node reports its own in `exit`. */
-  limitHit?: string | null
+  /** The limit that we stopped a remote run for. The local node reports its own in `exit`. */
+  limitHit?: Message | null
   cancelAsked: boolean
   /** The node has a log, perhaps, and does not return it: `tail` is null. */
   isRefused?: boolean
@@ -109,43 +108,44 @@ export function judgeOutcome(evidence: {
     counts: mergeCounts(closing, counted)
   }
 
-  function decide(): { outcome: Outcome; reason: string } {
+  function decide(): { outcome: Outcome; reason: Message } {
+    const closed = finishReason === null ? null : plain(finishReason)
     if (limit !== null && !(isDone && exitFailure === null)) {
-      return { outcome: 'failed', reason: nameOfLimit(limit) }
+      return { outcome: 'failed', reason: limitOf(limit) }
     }
     if (exitFailure !== null && cancelAsked) {
-      return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
+      return { outcome: 'cancelled', reason: closed ?? describeKill(exit) }
     }
-    if (finishReason !== null) {
+    if (closed !== null) {
       // Scrapy also says `shutdown` after an exception: what the process ended with tells more.
       if (exitFailure !== null && (isDone || finishReason === 'shutdown')) {
         return { outcome: 'failed', reason: exitFailure }
       }
-      if (isDone) return { outcome: 'succeeded', reason: finishReason }
+      if (isDone) return { outcome: 'succeeded', reason: closed }
       const asked = cancelAsked && (finishReason === 'shutdown' || finishReason === 'cancelled')
-      return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
+      return { outcome: asked ? 'cancelled' : 'failed', reason: closed }
     }
     const unread = exit === null ? whyUnread() : null
     if (cancelAsked) return { outcome: 'cancelled', reason: unread ?? describeKill(exit) }
     if (exitFailure === null && (unread !== null || hidesEnd())) {
-      if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
-      if (tail === null && unread === null) return { outcome: 'failed', reason: 'no log' }
-      return { outcome: 'unclear', reason: unread ?? END_HIDDEN }
+      if (exit !== null) return { outcome: 'succeeded', reason: say('reason.exit_code', { exitCode: 0 }) }
+      if (tail === null && unread === null) return { outcome: 'failed', reason: say('reason.no_log') }
+      return { outcome: 'unclear', reason: unread ?? say('reason.end_hidden') }
     }
     if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
-      return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
+      return { outcome: 'failed', reason: say('reason.out_of_memory') }
     }
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
   /** What decides was not read: the end of the log, or the head of one whose tail shows nothing. */
-  function whyUnread(): string | null {
-    if (evidence.isRefused === true) return 'log refused'
+  function whyUnread(): Message | null {
+    if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =
       tail === null
         ? Object.values(logged.records).some((count) => count > 0)
         : evidence.logged == null && Buffer.byteLength(tail) >= CLOSING_TAIL_BYTES && hidesEnd()
-    return isUnread ? NOT_WHOLE : null
+    return isUnread ? say('reason.log_not_whole') : null
   }
 
   function hidesEnd(): boolean {
@@ -185,11 +185,11 @@ function mergeCounts(closing: ClosingStats | null, { pages, items, records, show
   }
 }
 
-function describeExit(exit: ProcessEnd): string {
-  if (exit.signal !== null) return `killed by ${exit.signal}`
-  return exit.code === null ? 'ended for an unknown reason' : `exit code ${exit.code}`
+function describeExit({ code, signal }: ProcessEnd): Message {
+  if (signal !== null) return say('reason.killed', { signal })
+  return code === null ? say('reason.ended_unexplained') : say('reason.exit_code', { exitCode: code })
 }
 
-function describeKill(exit: ProcessEnd | null): string {
-  return exit?.signal ? `killed by ${exit.signal}` : NO_CLOSING_STATS
+function describeKill(exit: ProcessEnd | null): Message {
+  return exit?.signal ? say('reason.killed', { signal: exit.signal }) : NO_CLOSING_STATS
 }

@@ -9,6 +9,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import type { FilledFields } from '../../model/records.ts'
 import type { Store } from '../../storage/store.ts'
 import { ExpectationWatch } from './expectation-watch.ts'
+import { plain } from '../../../shared/texts/message.ts'
 
 const SHOP = aProjectName('shop')
 const PRICES = { project: SHOP, spider: 'prices' }
@@ -31,7 +32,7 @@ async function ranWith(store: Store, clock: FakeClock, ...items: number[]): Prom
     await store.applyChanges([
       {
         ...{ jobId: job.id, attemptNumber: 1 as never, from: ['sending'], to: 'ended', kind: 'ended' },
-        ...{ result: 'succeeded', reason: 'finished', entry: { ...entry(), atMs: clock.nowMs() } },
+        ...{ result: 'succeeded', reason: plain('finished'), entry: { ...entry(), atMs: clock.nowMs() } },
         counts: { pages: 700, items: count, errors: 0 }
       }
     ])

@@ -18,6 +18,7 @@ import { KubernetesClient } from './kubernetes-client.ts'
 import { slotsOfQuota } from './runs.ts'
 import { parseClusterUrl } from './cluster-url.ts'
 import { startFakeCluster } from './testing/fake-cluster.ts'
+import { say } from '../../../shared/texts/message.ts'
 
 const DEMO = 'demo' as ProjectName
 const SETTINGS = KubernetesSettings.parse({
@@ -146,7 +147,7 @@ describe('the client of a cluster', () => {
     [{ exitCode: 137 }, { code: null, signal: 'KILL', limit: null }],
     [
       { exitCode: 137, reason: 'OOMKilled' },
-      { code: null, signal: 'KILL', limit: 'memory limit of its pod' }
+      { code: null, signal: 'KILL', limit: say('reason.pod_memory_limit') }
     ]
   ])('reads the end of a container: %j', async (terminated, exit) => {
     await client.schedule(REQUEST)

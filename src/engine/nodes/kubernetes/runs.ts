@@ -1,3 +1,4 @@
+import { type Message, say } from '../../../shared/texts/message.ts'
 import type { SeenExit, SeenJob } from '../node-client.ts'
 import { INIT_CONTAINER, jobNameOf, MAIN_CONTAINER } from './job-manifest.ts'
 import { type ContainerStatus, type JobObject, type PodObject, type RunNote, runOf } from './objects.ts'
@@ -74,7 +75,7 @@ function toRun(jobName: string, note: RunNote, job: JobObject | null, found: Pod
   }
   if (first?.phase === 'ended') return { ...common, state: 'ended', waiting: null, exit: first.exit }
   if (failed !== undefined) {
-    const limit = failed.reason == null ? null : `Kubernetes (${failed.reason})`
+    const limit = failed.reason == null ? null : saidByKubernetes(failed.reason)
     return { ...common, state: 'ended', waiting: null, exit: { ...NO_EXIT, limit } }
   }
   if (first?.isBeingDeleted === true && job === null) return { ...common, state: 'gone', waiting: null, exit: null }
@@ -121,15 +122,18 @@ function exitOf(
   ended: { exitCode: number; signal?: number | undefined; reason?: string | undefined } | undefined,
   podReason: string | null
 ): SeenExit {
-  if (ended === undefined) return { ...NO_EXIT, limit: podReason === null ? null : `Kubernetes (${podReason})` }
+  if (ended === undefined) return { ...NO_EXIT, limit: podReason === null ? null : saidByKubernetes(podReason) }
   // Shells and runtimes report a signal as 128 plus its number.
   const number = ended.signal || (ended.exitCode > 128 && ended.exitCode < 160 ? ended.exitCode - 128 : 0)
-  const limit =
-    ended.reason === 'OOMKilled' ? 'memory limit of its pod' : podReason === null ? null : `Kubernetes (${podReason})`
+  const said = podReason === null ? null : saidByKubernetes(podReason)
+  const limit = ended.reason === 'OOMKilled' ? say('reason.pod_memory_limit') : said
   return number === 0
     ? { ...NO_EXIT, code: ended.exitCode, limit }
     : { ...NO_EXIT, signal: SIGNALS[number] ?? String(number), limit }
 }
+
+const saidByKubernetes = (why: string): Message =>
+  say('limit_hit.kubernetes_said', { limit: say('reason.kubernetes'), why })
 
 const HARMLESS_WAITS = new Set(['PodInitializing', 'ContainerCreating'])
 

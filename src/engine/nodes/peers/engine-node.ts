@@ -14,6 +14,7 @@ import {
   type HostedInput,
   type HostedOperation,
   type HostedOutput,
+  fromSentJob,
   NO_FILE,
   type RunFile
 } from './messages.ts'
@@ -143,7 +144,7 @@ export class EngineNode implements NodeClient {
     const begunAtMs = this.#options.clock.monotonicMs()
     const { output } = await this.#ask('jobs', {}, JOBS_MS, signal)
     const [pending, running, finished] = [output.pending, output.running, output.finished].map((jobs) =>
-      jobs.filter(({ jobid }) => this.#options.isListed(jobid))
+      jobs.filter(({ jobid }) => this.#options.isListed(jobid)).map(fromSentJob)
     ) as [SeenJob[], SeenJob[], SeenJob[]]
     this.#ended = finished.map(({ jobid }) => jobid)
     return { begunAtMs, pending, running, finished }

@@ -17,7 +17,8 @@ import {
   type HostedInput,
   type HostedOutput,
   ProjectPythons,
-  type RunFile
+  type RunFile,
+  toSentJob
 } from './messages.ts'
 import { isAlive, readStartTime } from '../../runtime/process-identity.ts'
 
@@ -140,7 +141,8 @@ export class HostedNode implements HostedAnswers {
 
   async jobs(): Promise<HostedOutput<'jobs'>> {
     const { pending, running, finished } = await this.#node.listJobs()
-    return { pending, running, finished }
+    const [waiting, live, ended] = [pending, running, finished].map((jobs) => jobs.map(toSentJob))
+    return { pending: waiting!, running: live!, finished: ended! }
   }
 
   schedule(input: HostedInput<'schedule'>): Promise<HostedOutput<'schedule'>> {

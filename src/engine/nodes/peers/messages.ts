@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { ProjectPython, RunEnvironment, RunLimits } from '../../../shared/contract/settings.ts'
 import { ProjectName, VersionName } from '../../../shared/contract/ids.ts'
 import { NodeError } from '../node-client.ts'
+import { decode, encode, plain, render } from '../../../shared/texts/message.ts'
+import type { SeenJob as SeenByNode } from '../node-client.ts'
 
 /**
  * The requests of the leading engine to the local node of each engine. Engines trust each other: the bounds limit what
@@ -22,6 +24,16 @@ const Texts = z.record(z.string(), z.string())
 const EggName = z.object({ project: Project, version: Version })
 const Nothing = z.object({})
 
+const SeenExit = z.object({
+  code: z.number().int().nullable(),
+  signal: z.string().max(50).nullable(),
+  finishReason: z.string().max(400).nullish(),
+  limit: z.string().max(500).nullable(),
+  /** Encoded; older engines send and read only the text. */
+  limitMessage: z.string().max(1_000).optional(),
+  peakMemoryBytes: z.number().nullable(),
+  cpuSeconds: z.number().nullable()
+})
 const SeenJob = z.object({
   project: Project,
   spider: Name,
@@ -29,18 +41,23 @@ const SeenJob = z.object({
   pid: z.number().int().nullable(),
   startTime: z.string().max(100).nullable(),
   endTime: z.string().max(100).nullable(),
-  exit: z
-    .object({
-      code: z.number().int().nullable(),
-      signal: z.string().max(50).nullable(),
-      finishReason: z.string().max(400).nullish(),
-      limit: z.string().max(500).nullable(),
-      peakMemoryBytes: z.number().nullable(),
-      cpuSeconds: z.number().nullable()
-    })
-    .nullable()
+  exit: SeenExit.nullable()
 })
 const Seen = z.array(SeenJob).max(RUNS_MAX)
+
+type SentJob = z.infer<typeof SeenJob>
+
+export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
+  if (exit?.limit == null) return { ...job, exit: exit && { ...exit, limit: null } }
+  return { ...job, exit: { ...exit, limit: render(exit.limit), limitMessage: encode(exit.limit) } }
+}
+
+export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
+  if (exit === null) return { ...job, exit }
+  const { limit: text, limitMessage, ...end } = exit
+  const limit = limitMessage === undefined ? text && plain(text) : decode(limitMessage)
+  return { ...job, exit: { ...end, limit: limit || null } }
+}
 
 export const RunFile = z.object({
   kind: z.enum(['log', 'items', 'printed']),

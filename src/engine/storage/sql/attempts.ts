@@ -11,7 +11,7 @@ import { among, type Fragments } from './fragments.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import { type KeptLogs, LOG_KEY, toLog, type LogSums } from './kept-logs.ts'
 import type { Outbox } from './outbox.ts'
-import { attemptKey, type AttemptRow, toAttempt } from './rows.ts'
+import { attemptKey, type AttemptRow, toAttempt, toStoredAttempt } from './rows.ts'
 import { insertMany } from './table.ts'
 
 const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS "notBeforeMs", reason, node_id AS "nodeId",
@@ -192,7 +192,8 @@ export function createAttempts({
     asked!.live = null
     const attempts = new Map<JobId, Attempt>()
     for (const row of live.attempts())
-      if (row.state !== 'ended' && live.of.get(row.job_id) === row.number) attempts.set(row.job_id, toAttempt(row))
+      if (row.state !== 'ended' && live.of.get(row.job_id) === row.number)
+        attempts.set(row.job_id, toStoredAttempt(row))
     for (const row of live.jobs()) {
       const attempt = attempts.get(row.id)
       if (attempt !== undefined) known.set(row.id, { attempt, job: toJobBefore(row) })
@@ -210,7 +211,7 @@ export function createAttempts({
     if (ahead?.attempt.number === number) return { before: ahead.attempt, job: ahead.job }
     updates.flush()
     const before = one.get(jobId, number)
-    return before === undefined ? undefined : { before: toAttempt(before), job: toJobBefore(jobOf.get(jobId)!) }
+    return before === undefined ? undefined : { before: toStoredAttempt(before), job: toJobBefore(jobOf.get(jobId)!) }
   }
 
   function apply(change: AttemptChange): boolean {

@@ -91,7 +91,7 @@ export function toJob(row: JobRow): StoredJob {
     outcome,
     // An ended job has an outcome (a CHECK of its table).
     status: outcome ?? (state as JobStatus),
-    ...endOf(reason),
+    ...coded('reason', reason),
     killingLine,
     nodeId,
     attemptCount,
@@ -107,14 +107,19 @@ export function toJob(row: JobRow): StoredJob {
   }
 }
 
-/** The column has an encoded message (shared/texts/message.ts), or words of Scrapy or ours. */
-function endOf(stored: string | null): Pick<StoredJob, 'reason' | 'reasonCode' | 'reasonParams'> {
-  if (stored === null) return { reason: null }
-  const message = decode(stored)
-  if (message.code === 'text') return { reason: render(message) }
-  // Words of Scrapy from before they were encoded.
-  if (!message.code.startsWith('reason.')) return { reason: stored }
-  return { reason: render(message), reasonCode: message.code, reasonParams: message.params }
+const OURS = /^(?:reason|limit_hit)\./
+
+type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
+
+/** The column has an encoded message (shared/texts/message.ts), or words from outside or from before. */
+function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
+  const message = stored === null ? null : decode(stored)
+  if (message !== null && OURS.test(message.code)) {
+    const { code, params } = message
+    return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
+  }
+  // Words of Scrapy may look like a message, if they are from before they were encoded.
+  return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
 /** Like largeBytesOf, without parsing the texts. */
@@ -128,6 +133,16 @@ export type AttemptRow = Row<Attempt, 'stats'>
 export const attemptKey = (jobId: JobId, number: AttemptNumber): string => `${jobId} ${number}`
 
 export function toAttempt(row: AttemptRow): Attempt {
+  const { reason, limit_hit: limitHit } = row
+  return {
+    ...toStoredAttempt(row),
+    ...coded('reason', reason),
+    ...coded('limitHit', limitHit)
+  }
+}
+
+/** As stored: `reason` and `limitHit` are encoded. */
+export function toStoredAttempt(row: AttemptRow): Attempt {
   return {
     jobId: row.job_id,
     number: row.number,

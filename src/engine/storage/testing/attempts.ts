@@ -3,6 +3,7 @@ import { anAttemptNumber, aNodeId, aProjectName, aVersionName } from '../../../s
 import { entry } from '../../testing/builders.ts'
 import type { NewJob } from '../../model/records.ts'
 import type { Story } from './story.ts'
+import { plain, say } from '../../../shared/texts/message.ts'
 
 export function describeAttempts(story: Story): void {
   const { enqueue, begin, change, end, kindsOf } = story
@@ -18,7 +19,7 @@ export function describeAttempts(story: Story): void {
           from: ['finishing'],
           to: 'ended',
           result: 'failed',
-          reason: 'exit code 1',
+          reason: say('reason.exit_code', { exitCode: 1 }),
           killingLine: 'KeyError: price',
           details: { exitCode: 1, stats: { finish_reason: 'finished', item_scraped_count: 3 } },
           counts: { pages: 5, items: 3, errors: 1 }
@@ -36,6 +37,8 @@ export function describeAttempts(story: Story): void {
           state: 'ended',
           result: 'failed',
           reason: 'exit code 1',
+          reasonCode: 'reason.exit_code',
+          reasonParams: { exitCode: 1 },
           acceptedAtMs: steps[0]?.entry.atMs,
           startedAtMs: steps[1]?.entry.atMs,
           endedAtMs: steps[3]?.entry.atMs,
@@ -47,6 +50,8 @@ export function describeAttempts(story: Story): void {
       expect(await story.store.getJob(job.id)).toMatchObject({
         status: 'failed',
         reason: 'exit code 1',
+        reasonCode: 'reason.exit_code',
+        reasonParams: { exitCode: 1 },
         killingLine: 'KeyError: price',
         nodeId: 'node-4',
         startedAtMs: steps[1]?.entry.atMs,
@@ -91,7 +96,7 @@ export function describeAttempts(story: Story): void {
       async (result) => {
         const [job, younger] = [await enqueue(), await enqueue()]
         await begin(job)
-        await end(job, { result, kind: result, reason: 'no room' })
+        await end(job, { result, kind: result, reason: plain('no room') })
         expect(await story.store.getJob(job.id)).toMatchObject({
           state: 'queued',
           outcome: null,
@@ -123,7 +128,7 @@ export function describeAttempts(story: Story): void {
       async (reason) => {
         const job = await enqueue()
         await begin(job)
-        await end(job, { result: 'failed', reason })
+        await end(job, { result: 'failed', reason: plain(reason) })
         const stored = await story.store.getJob(job.id)
         expect(stored).toMatchObject({ state: 'ended', reason })
         expect(stored).not.toHaveProperty('reasonCode')
@@ -134,7 +139,7 @@ export function describeAttempts(story: Story): void {
       const [hopeless, retried] = [await enqueue(), await enqueue()]
       await begin(hopeless)
       await begin(retried)
-      await end(hopeless, { result: 'refused', jobOutcome: 'failed', reason: 'no such spider' })
+      await end(hopeless, { result: 'refused', jobOutcome: 'failed', reason: plain('no such spider') })
       await end(retried, { result: 'lost', jobOutcome: null, counts: { pages: 1, items: 1, errors: 1 } })
       expect(await story.store.getJob(hopeless.id)).toMatchObject({ status: 'failed', reason: 'no such spider' })
       expect(await story.store.getJob(retried.id)).toMatchObject({
@@ -166,7 +171,7 @@ export function describeAttempts(story: Story): void {
       const job = await enqueue()
       await begin(job, { nodeId: aNodeId('node-4') })
       const retryAtMs = entry().atMs + 60_000
-      await end(job, { result: 'lost', reason: 'given up', jobOutcome: null, retryAtMs, mayHaveRunTwice: true })
+      await end(job, { result: 'lost', reason: plain('given up'), jobOutcome: null, retryAtMs, mayHaveRunTwice: true })
       expect((await story.store.getJob(job.id))?.mayHaveRunTwice).toBe(true)
       const found = change(job, { from: ['ended'], to: 'running', kind: 'found_again' })
       expect(await story.store.applyChanges([found])).toEqual([true])

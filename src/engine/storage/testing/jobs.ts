@@ -96,7 +96,13 @@ export function describeJobs(story: Story): void {
         job,
         start,
         changes: [
-          story.change(job, { from: ['sending'], to: 'ended', result: 'failed', reason: 'shutdown', entry: ended })
+          story.change(job, {
+            from: ['sending'],
+            to: 'ended',
+            result: 'failed',
+            reason: plain('shutdown'),
+            entry: ended
+          })
         ]
       }
       const twice = aNewJob({ id: job.id })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { RunLimits } from '../../../../shared/contract/index.ts'
 import { BAN_RESPONSES_MIN } from '../../../../shared/run-limits.ts'
 import { findHeldLimitHit, type LimitFacts } from './limit-hits.ts'
+import { render } from '../../../../shared/texts/message.ts'
 
 const QUIET: NonNullable<LimitFacts['log']> = { pages: 120, items: 30, errors: 0, responses: {}, stillMs: 0 }
 const facts = (log: Partial<typeof QUIET>, ranMs = 60_000): LimitFacts => ({ ranMs, log: { ...QUIET, ...log } })
@@ -26,7 +27,8 @@ test.each<[RunLimits, LimitFacts, string | null]>([
   [{ maxBanPercent: 50 }, facts({ responses: { 200: 50, 403: 50 } }), null],
   [{ maxBanPercent: 50 }, facts({ responses: { 403: BAN_RESPONSES_MIN - 1 } }), null]
 ])('%j: %j hits %s', (limits, given, hit) => {
-  expect(findHeldLimitHit(limits, given)).toBe(hit)
+  const found = findHeldLimitHit(limits, given)
+  expect(found && render(found)).toBe(hit)
 })
 
 const limit = fc.option(fc.integer({ min: 1, max: 99 }))
@@ -72,7 +74,7 @@ test('without limits none is exceeded, and a limit always has the same name', ()
       const facts = { ranMs: ranSeconds * 1000, log: given }
       expect(findHeldLimitHit({}, facts)).toBeNull()
       const hit = findHeldLimitHit(limits, facts)
-      if (hit !== null) expect(hit).toMatch(/^(wall time|ban|error|progress) limit of [\d a-z%]+ \([^()]+\)$/)
+      if (hit !== null) expect(render(hit)).toMatch(/^(wall time|ban|error|progress) limit of [\d a-z%]+ \([^()]+\)$/)
     })
   )
 })

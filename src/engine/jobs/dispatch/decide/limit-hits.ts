@@ -1,6 +1,7 @@
 import type { RunLimits } from '../../../../shared/contract/index.ts'
-import { BAN_RESPONSES_MIN, wordsOfWallLimit } from '../../../../shared/run-limits.ts'
-import { formatDuration } from '../../../../shared/time.ts'
+import { BAN_RESPONSES_MIN } from '../../../../shared/run-limits.ts'
+import { wallLimitHit } from '../../../../shared/texts/limit-hits.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
 
 /** The facts about a running run at one moment. */
@@ -16,10 +17,10 @@ const BANS = ['403', '429', '503'] as const
  * Which limit a run has hit, as in `error limit of 10 (logged 14)`: the limit, and in parentheses what exceeded it.
  * null: none. Of several, the one that explains the others. Pure.
  */
-export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): string | null {
+export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
   if (wallSeconds != null && ranMs >= wallSeconds * 1000) {
-    return wordsOfWallLimit(wallSeconds, Math.floor(ranMs / 1000))
+    return wallLimitHit(wallSeconds, ranMs)
   }
   if (log === null) return null
   const { responses, errors, stillMs } = log
@@ -28,12 +29,15 @@ export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts):
   if (maxBanPercent != null && all >= BAN_RESPONSES_MIN && banned * 100 > maxBanPercent * all) {
     // Rounded up: never the limit itself.
     const percent = Math.ceil((banned * 100) / all)
-    return `ban limit of ${maxBanPercent} % (${percent} % of ${all} responses were 403, 429 or 503)`
+    const limit = say('reason.ban_limit', { percent: maxBanPercent })
+    return say('limit_hit.banned', { limit, percent, responses: all })
   }
-  if (maxErrors != null && errors > maxErrors) return `error limit of ${maxErrors} (logged ${errors})`
+  if (maxErrors != null && errors > maxErrors) {
+    return say('limit_hit.logged', { limit: say('reason.error_limit', { max: maxErrors }), errors })
+  }
   if (noProgressSeconds != null && stillMs !== null && stillMs >= noProgressSeconds * 1000) {
-    const still = formatDuration(Math.floor(stillMs / 1000))
-    return `progress limit of ${formatDuration(noProgressSeconds)} (no new page or item for ${still})`
+    const limit = say('reason.progress_limit', { seconds: noProgressSeconds })
+    return say('limit_hit.still', { limit, seconds: Math.floor(stillMs / 1000) })
   }
   return null
 }

@@ -254,7 +254,7 @@ export class CancelLadder {
       from: ['accepted', 'uncertain', 'sending'],
       kind: 'ended',
       result: 'cancelled',
-      reason: 'cancelled before it started',
+      reason: say('reason.cancelled_before_start'),
       jobOutcome: 'cancelled',
       message: say('timeline.removed_from_node'),
       evidence: { nodeSaid: 'pending' }

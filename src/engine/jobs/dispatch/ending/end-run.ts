@@ -1,13 +1,14 @@
 import type { Outcome } from '../../../../shared/contract/index.ts'
-import { type Message, say } from '../../../../shared/texts/message.ts'
+import { type Message, render, say } from '../../../../shared/texts/message.ts'
 import type { DispatchContext } from '../context.ts'
+import type { SeenExit } from '../../../nodes/node-client.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { isCovered, planRetry } from '../decide/retry.ts'
 
 /** How a run ended, and the evidence. */
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
-  reason: string
+  reason: Message
   /** `Failed: exit code 1`. What happens to the job next is appended. */
   message: Message
   evidence: Record<string, unknown>
@@ -42,3 +43,5 @@ export async function endRun(
     evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
   })
 }
+
+export const exitEvidence = (exit: SeenExit) => ({ ...exit, limit: exit.limit && render(exit.limit) })

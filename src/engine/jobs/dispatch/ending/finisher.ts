@@ -11,8 +11,8 @@ import { judgeOutcome } from '../../outcome/outcome.ts'
 import { applyOutcomeRules, type RuledJudgement } from '../../outcome/outcome-rules.ts'
 import { CLOSING_TAIL_BYTES } from '../../../runs/log-parser/closing-stats.ts'
 import { isScrapdeckError } from '../../../../shared/errors.ts'
-import { say } from '../../../../shared/texts/message.ts'
-import { endRun } from './end-run.ts'
+import { asParam, say } from '../../../../shared/texts/message.ts'
+import { endRun, exitEvidence } from './end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 import { backoffMs } from '../../../runtime/backoff.ts'
@@ -274,9 +274,13 @@ export class Finisher {
       killingLine: judgement.killingLine,
       message: say('timeline.ended', {
         outcome: judgement.outcome,
-        reason: `${judgement.words}${judgement.reason === 'log refused' ? ` (${problem})` : ''}`
+        reason: asParam(
+          judgement.reason.code === 'reason.log_refused'
+            ? say('ended.node_said', { reason: judgement.words, error: problem! })
+            : judgement.words
+        )
       }),
-      evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
+      evidence: { ...(one.exit === null ? {} : { exit: exitEvidence(one.exit) }), ...log },
       details: {
         stats: judgement.stats,
         // A run shorter than the poll interval was never seen running. Its own stats tell how long it took.

@@ -1,6 +1,7 @@
 import type { JobId, RunLimits } from '../../../../shared/contract/index.ts'
-import { effectiveLimits, LOG_LIMITS, nameOfLimit } from '../../../../shared/run-limits.ts'
-import { say } from '../../../../shared/texts/message.ts'
+import { effectiveLimits, LOG_LIMITS } from '../../../../shared/run-limits.ts'
+import { limitOf } from '../../../../shared/texts/limit-hits.ts'
+import { asParam, type Message, render, say } from '../../../../shared/texts/message.ts'
 import type { Timer } from '../../../runtime/clock.ts'
 import type { CancelLadder } from './cancel-ladder.ts'
 import type { DispatchContext } from '../context.ts'
@@ -113,13 +114,13 @@ export class LimitEnforcer {
     })
   }
 
-  async #end(one: LiveAttempt, limitHit: string): Promise<void> {
+  async #end(one: LiveAttempt, limitHit: Message): Promise<void> {
     const isApplied = await this.#context.live.record(one, {
       from: ['running', 'uncertain', 'accepted'],
       kind: 'limit_hit',
       details: { limitHit },
-      message: say('timeline.limit_exceeded', { limit: nameOfLimit(limitHit) }),
-      evidence: { limitHit }
+      message: say('timeline.limit_exceeded', { limit: asParam(limitOf(limitHit)) }),
+      evidence: { limitHit: render(limitHit) }
     })
     // A cancel that was requested meanwhile is climbing the ladder already.
     if (isApplied && one.cancelAskedAtMs === null) this.#ladder.cancel(one, { force: false })

@@ -6,7 +6,7 @@ import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
 import { LIVE_STATES, UNFINISHED_STATES } from '../../../model/transitions.ts'
 import { parseClosingStats } from '../../../runs/log-parser/closing-stats.ts'
-import { endRun } from '../ending/end-run.ts'
+import { endRun, exitEvidence } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Sender } from '../placing/sender.ts'
 import { type EndedProcesses, runKey } from './ended-processes.ts'
@@ -207,7 +207,7 @@ export class Follower {
     await endRun(this.#context, one, {
       from: [one.state],
       result: 'lost',
-      reason: 'log refused',
+      reason: say('reason.log_refused'),
       message: say('timeline.lost_log_refused', { node: node.stored.name, error: error.replace(/\.$/, '') }),
       evidence: { inNoListOfSnapshots: absence.snapshots, log: error },
       isTriedAgain: isUnresolved(one)
@@ -223,7 +223,7 @@ export class Follower {
     await endRun(this.#context, one, {
       from: [one.state],
       result: isCancelled ? 'cancelled' : 'lost',
-      reason: isCancelled ? 'cancelled before it started' : 'node forgot',
+      reason: say(isCancelled ? 'reason.cancelled_before_start' : 'reason.node_forgot'),
       message: say(isCancelled ? 'timeline.cancelled_on_node' : 'timeline.lost_without_log', { node: name }),
       evidence
     })
@@ -244,7 +244,7 @@ export class Follower {
       await endRun(this.#context, one, {
         from,
         result: 'lost',
-        reason: 'taken by another node',
+        reason: say('reason.taken_by_other_node'),
         message: say('timeline.lost_to_other_node', { node: name, holder }),
         evidence: { ...evidence, listedBy: holderId }
       })
@@ -255,7 +255,7 @@ export class Follower {
       from,
       kind: 'absent',
       result: 'absent',
-      reason: 'never arrived',
+      reason: say('reason.never_arrived'),
       jobOutcome: null,
       ...(remembers ? {} : { mayHaveRunTwice: true as const }),
       message: say(remembers ? 'timeline.never_arrived' : 'timeline.perhaps_forgotten', { node: name }),
@@ -321,7 +321,7 @@ export class Follower {
     await endRun(this.#context, one, {
       from,
       result: 'lost',
-      reason: 'node forgot',
+      reason: say('reason.node_forgot'),
       message: say('timeline.lost_silent_log', { node: node.stored.name }),
       evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
     })
@@ -348,7 +348,7 @@ function moveFor(
     ...(pid === null ? {} : { pid }),
     ...(startTime === null ? {} : { nodeStartTime: startTime }),
     ...(endTime === null ? {} : { nodeEndTime: endTime }),
-    ...(exit === null ? {} : { exit }),
+    ...(exit === null ? {} : { exit: exitEvidence(exit) }),
     // The node listed the job before it answered the POST, so the sender's own entry would come too late.
     ...(one.state === 'sending' ? sendNotes : {}),
     ...(one.state === 'uncertain' ? { resolved: 'the request had arrived' } : {})

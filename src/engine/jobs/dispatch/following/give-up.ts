@@ -1,4 +1,4 @@
-import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
+import type { JobId, NodeId } from '../../../../shared/contract/index.ts'
 import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { endRun } from '../ending/end-run.ts'
@@ -78,7 +78,7 @@ export class GiveUp {
         endRun(this.#context, one, {
           from: ['finishing'],
           result: 'lost',
-          reason: ATTEMPT_REASONS.givenUp,
+          reason: say('reason.given_up'),
           message: say('timeline.lost_node_silent', { node: name, seconds }),
           evidence: { nodeId: one.nodeId }
         })
@@ -93,7 +93,7 @@ export class GiveUp {
         from: LIVE_STATES,
         kind: 'given_up' as const,
         result: 'lost' as const,
-        reason: ATTEMPT_REASONS.givenUp,
+        reason: say('reason.given_up'),
         jobOutcome: null,
         mayHaveRunTwice: true as const,
         message: say('timeline.and_next', { what: why(one), next: say('next.queued_as_it_may_run') }),

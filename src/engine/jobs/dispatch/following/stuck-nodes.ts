@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
-import { ATTEMPT_REASONS, type NodeId } from '../../../../shared/contract/index.ts'
+import type { NodeId } from '../../../../shared/contract/index.ts'
 import { say } from '../../../../shared/texts/message.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import { NodeError, type Snapshot } from '../../../nodes/node-client.ts'
@@ -194,7 +194,7 @@ export class StuckNodes {
       from: ['uncertain'],
       kind: 'taken_back',
       result: 'absent',
-      reason: ATTEMPT_REASONS.takenBack,
+      reason: say('reason.taken_back'),
       jobOutcome: null,
       message: say('timeline.withdrawn', { node: node.stored.name }),
       evidence: { nodeSaid: 'pending' }

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RunLimits } from '../../../../shared/contract/index.ts'
+import { render } from '../../../../shared/texts/message.ts'
 import { aProjectName, aVersionName } from '../../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../node-client.ts'
 import { judgeOutcome } from '../../../jobs/outcome/outcome.ts'
@@ -21,6 +22,7 @@ const MEGABYTE = 1024 * 1024
 const SPIDERS = `
 import asyncio, os, signal, subprocess, sys, threading, time
 import scrapy
+import { render } from '../../../../../shared/texts/message.ts'
 
 class Waits(scrapy.Spider):
     custom_settings = {"LOGSTATS_INTERVAL": 0}
@@ -199,8 +201,8 @@ describe('one node', () => {
       const { spider, exit } = await untilFinished(node, jobid)
       const { outcome, reason } = judgeOutcome({ tail: await t.logOf(spider, jobid), exit, cancelAsked: false })
       expect(outcome).toBe('failed')
-      reasons[jobid] = reason
-      expect(exit!.limit).toContain(`${reason} (`)
+      reasons[jobid] = render(reason)
+      expect(render(exit!.limit!)).toContain(`${reasons[jobid]} (`)
     }
     expect(reasons).toEqual({
       quiet: 'silence limit of 6 s',
@@ -277,10 +279,10 @@ test('the next engine holds to the limits of runs that it adopts, and wall time 
   await first.close()
   const second = await t.open()
   const { exit } = await untilFinished(second, 'quiet')
-  expect(exit!.limit).toMatch(/^wall time limit of 5 s/)
+  expect(render(exit!.limit!)).toMatch(/^wall time limit of 5 s/)
   expect(await t.logOf('quiet')).toContain('Spider closed (shutdown)')
   expect(await readdir(join(t.directory, 'local', 'runs', 'quiet'))).toContain('limit.json')
   await second.close()
   const third = await t.open()
-  expect((await third.listJobs()).finished[0]!.exit!.limit).toMatch(/^wall time limit of 5 s/)
+  expect(render((await third.listJobs()).finished[0]!.exit!.limit!)).toMatch(/^wall time limit of 5 s/)
 })

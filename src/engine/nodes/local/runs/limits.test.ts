@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RunLimits } from '../../../../shared/contract/index.ts'
 import { findLimitHit, limitOfExit, resourceLimitsOf, type RunFacts } from './limits.ts'
+import { render } from '../../../../shared/texts/message.ts'
 
 const MEGABYTE = 1024 * 1024
 const START_MS = 1_000_000
@@ -36,7 +37,8 @@ test.each<[RunLimits, Partial<RunFacts>, number, string | null]>([
   ],
   [{ wallSeconds: null, addressSpaceMegabytes: 1, openFiles: 1 }, {}, 9e9, null]
 ])('%j, %j, after %d ms: %s', (limits, facts, elapsedMs, text) => {
-  expect(findLimitHit(limits, { ...NOTHING, ...facts }, START_MS + elapsedMs)?.text ?? null).toBe(text)
+  const found = findLimitHit(limits, { ...NOTHING, ...facts }, START_MS + elapsedMs)
+  expect(found && render(found.hit)).toBe(text)
 })
 
 /** By the words of a hit. */
@@ -81,11 +83,11 @@ test('a limit is hit exactly when what it limits is beyond it, and the one that 
       const hit = findLimitHit(limits, facts, nowMs)
       expect(hit !== null).toBe(Object.values(isHit).includes(true))
       if (hit === null) return
-      const [, kind] = /^(.+) limit of /.exec(hit.text)!
+      const [, kind] = /^(.+) limit of /.exec(render(hit.hit))!
       expect(isHit[NAMES[kind as keyof typeof NAMES]]).toBe(true)
       expect(hit.atMs).toBeLessThanOrEqual(nowMs)
       if (isHit.wallSeconds) expect(hit.atMs).toBeLessThanOrEqual(START_MS + limits.wallSeconds! * 1000)
-      expect(hit.text).toMatch(/^.* limit of \d.* (s|min|h|d|MB|GB|TB) \(.+\)$/)
+      expect(render(hit.hit)).toMatch(/^.* limit of \d.* (s|min|h|d|MB|GB|TB) \(.+\)$/)
     })
   )
 })
@@ -101,9 +103,13 @@ test('the kernel holds what only it can, and CPU time a minute later than we do'
 })
 
 test('SIGXCPU is a CPU time limit where there was one', () => {
-  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGXCPU' })).toBe('CPU time limit of 10 s (ended by the kernel)')
-  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL' })).toBeNull()
-  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 20 })).toBeNull()
-  expect(limitOfExit({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 75 })).toMatch(/^CPU time limit of 10 s/)
-  expect(limitOfExit(null, { signal: 'SIGXCPU' })).toBeNull()
+  const textOf = (...of: Parameters<typeof limitOfExit>) => {
+    const hit = limitOfExit(...of)
+    return hit && render(hit)
+  }
+  expect(textOf({ cpuSeconds: 10 }, { signal: 'SIGXCPU' })).toBe('CPU time limit of 10 s (ended by the kernel)')
+  expect(textOf({ cpuSeconds: 10 }, { signal: 'SIGKILL' })).toBeNull()
+  expect(textOf({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 20 })).toBeNull()
+  expect(textOf({ cpuSeconds: 10 }, { signal: 'SIGKILL', cpuSeconds: 75 })).toMatch(/^CPU time limit of 10 s/)
+  expect(textOf(null, { signal: 'SIGXCPU' })).toBeNull()
 })

@@ -1,6 +1,6 @@
 import type { RunLimits } from '../../../../shared/contract/index.ts'
-import { formatMegabytes, wordsOfWallLimit } from '../../../../shared/run-limits.ts'
-import { formatDuration } from '../../../../shared/time.ts'
+import { wallLimitHit } from '../../../../shared/texts/limit-hits.ts'
+import { type Message, say } from '../../../../shared/texts/message.ts'
 
 /** A running run at one moment. null: unknown. */
 export interface RunFacts {
@@ -15,7 +15,7 @@ export interface RunFacts {
 
 interface LimitHit {
   /** `memory limit of 512 MB (used 530 MB)`: the limit and, in parentheses, what exceeded it. */
-  text: string
+  hit: Message
   atMs: number
 }
 
@@ -31,27 +31,26 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
   const { wallSeconds, silentSeconds, memoryMegabytes, cpuSeconds, logMegabytes } = limits
   const { startedAtMs, memoryBytes, logBytes } = facts
   const silentFromMs = Math.max(startedAtMs, facts.loggedAtMs ?? startedAtMs)
-  const formatSince = (atMs: number) => formatDuration(Math.floor((nowMs - atMs) / 1000))
   const hits: LimitHit[] = []
   if (wallSeconds != null && nowMs - startedAtMs >= wallSeconds * 1000) {
-    const text = wordsOfWallLimit(wallSeconds, Math.floor((nowMs - startedAtMs) / 1000))
-    hits.push({ text, atMs: startedAtMs + wallSeconds * 1000 })
+    hits.push({ hit: wallLimitHit(wallSeconds, nowMs - startedAtMs), atMs: startedAtMs + wallSeconds * 1000 })
   }
   if (silentSeconds != null && nowMs - silentFromMs >= silentSeconds * 1000) {
-    const text = `silence limit of ${formatDuration(silentSeconds)} (no new log line for ${formatSince(silentFromMs)})`
-    hits.push({ text, atMs: silentFromMs + silentSeconds * 1000 })
+    const limit = say('reason.silence_limit', { seconds: silentSeconds })
+    const hit = say('limit_hit.silent', { limit, seconds: Math.floor((nowMs - silentFromMs) / 1000) })
+    hits.push({ hit, atMs: silentFromMs + silentSeconds * 1000 })
   }
   if (memoryMegabytes != null && memoryBytes !== null && memoryBytes > memoryMegabytes * MEGABYTE) {
-    const text = `memory limit of ${formatMegabytes(memoryMegabytes)} (used ${formatBytes(memoryBytes)})`
-    hits.push({ text, atMs: nowMs })
+    const limit = say('reason.memory_limit', { megabytes: memoryMegabytes })
+    hits.push({ hit: say('limit_hit.used_memory', { limit, megabytes: inMegabytes(memoryBytes) }), atMs: nowMs })
   }
   if (cpuSeconds != null && facts.cpuSeconds !== null && facts.cpuSeconds >= cpuSeconds) {
-    const used = formatDuration(Math.floor(facts.cpuSeconds))
-    hits.push({ text: `CPU time limit of ${formatDuration(cpuSeconds)} (used ${used})`, atMs: nowMs })
+    const limit = say('reason.cpu_time_limit', { seconds: cpuSeconds })
+    hits.push({ hit: say('limit_hit.used_time', { limit, seconds: Math.floor(facts.cpuSeconds) }), atMs: nowMs })
   }
   if (logMegabytes != null && logBytes !== null && logBytes > logMegabytes * MEGABYTE) {
-    const text = `log size limit of ${formatMegabytes(logMegabytes)} (grew to ${formatBytes(logBytes)})`
-    hits.push({ text, atMs: nowMs })
+    const limit = say('reason.log_size_limit', { megabytes: logMegabytes })
+    hits.push({ hit: say('limit_hit.log_grew', { limit, megabytes: inMegabytes(logBytes) }), atMs: nowMs })
   }
   // Limits that were noticed only now have the same time and keep the order above.
   return hits.sort((one, other) => one.atMs - other.atMs)[0] ?? null
@@ -61,13 +60,13 @@ export function findLimitHit(limits: RunLimits, facts: RunFacts, nowMs: number):
 export function limitOfExit(
   limits: RunLimits | null,
   exit: { signal: string | null; cpuSeconds?: number | null | undefined }
-): string | null {
+): Message | null {
   const { cpuSeconds } = limits ?? {}
   if (cpuSeconds == null) return null
   // If a process ignores SIGXCPU, the kernel sends SIGKILL.
   const isKilled = exit.signal === 'SIGKILL' && (exit.cpuSeconds ?? 0) >= cpuSeconds + KERNEL_CPU_MARGIN_SECONDS
   if (exit.signal !== 'SIGXCPU' && !isKilled) return null
-  return `CPU time limit of ${formatDuration(cpuSeconds)} (ended by the kernel)`
+  return say('limit_hit.ended_by_kernel', { limit: say('reason.cpu_time_limit', { seconds: cpuSeconds }) })
 }
 
 /** Enforced by the kernel for each process (setrlimit). */
@@ -87,6 +86,4 @@ export function resourceLimitsOf(limits: RunLimits | null): ResourceLimits | nul
   }
 }
 
-function formatBytes(bytes: number): string {
-  return formatMegabytes(Math.ceil(bytes / MEGABYTE))
-}
+const inMegabytes = (bytes: number): number => Math.ceil(bytes / MEGABYTE)

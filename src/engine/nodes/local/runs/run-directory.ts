@@ -151,7 +151,8 @@ export function preventSpider(directory: string): boolean {
   }
 }
 
-const Limit = z.object({ text: z.string().max(200), atMs: Time })
+/** `text`: encoded (shared/texts/message.ts). */
+const Limit = z.object({ text: z.string().max(500), atMs: Time })
 
 export function readLimit(directory: string): Promise<z.infer<typeof Limit> | null> {
   return readJson(join(directory, 'limit.json'), Limit)

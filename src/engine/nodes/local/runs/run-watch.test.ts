@@ -11,6 +11,7 @@ import type { ProcessRow } from '../processes/process-table.ts'
 import { readLimit } from './run-directory.ts'
 import type { Run } from './run-list.ts'
 import { RunWatch, SAMPLE_INTERVAL_MS } from './run-watch.ts'
+import { render } from '../../../../shared/texts/message.ts'
 
 const LIMIT_WAITS_MS = limitWaitsOf(CANCEL_WAITS_MS)
 
@@ -185,7 +186,7 @@ describe('a limit', () => {
     end(run)
     end(free)
     await pass(2_000)
-    expect(watch.endOf(run).limit).toBe('memory limit of 50 MB (used 51 MB)')
+    expect(render(watch.endOf(run).limit!)).toBe('memory limit of 50 MB (used 51 MB)')
     expect(watch.endOf(free).limit).toBeNull()
   })
 
@@ -210,13 +211,13 @@ describe('a limit', () => {
     await second.close()
     clock.jumpWallBy(60_000)
     const third = await open()
-    expect(third.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min 1 s)')
+    expect(render(third.endOf(run).limit!)).toBe('wall time limit of 1 min (ran 1 min 1 s)')
     await pass(2_000)
     expect(signals.slice(1)).toEqual(['a KILL recorded'])
     await third.close()
     end(run)
     const fourth = await open()
-    expect(fourth.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min 1 s)')
+    expect(render(fourth.endOf(run).limit!)).toBe('wall time limit of 1 min (ran 1 min 1 s)')
   })
 
   test('is not what ended a run that was being cancelled before', async () => {
@@ -312,7 +313,7 @@ test('a spider that removes the directory of its run does not escape its limits'
   table = [uses(100, 51)]
   await pass(2_000)
   expect(signals).toEqual(['a INT unrecorded'])
-  expect(watch.endOf(run).limit).toBe('memory limit of 50 MB (used 51 MB)')
+  expect(render(watch.endOf(run).limit!)).toBe('memory limit of 50 MB (used 51 MB)')
 })
 
 describe('a jump of the wall clock, or a machine that slept,', () => {
@@ -335,7 +336,7 @@ describe('a jump of the wall clock, or a machine that slept,', () => {
     expect(signals).toEqual([])
     await pass(8_000)
     expect(signals).toEqual(['a INT recorded'])
-    expect(watch.endOf(run).limit).toBe('wall time limit of 1 min (ran 1 min)')
+    expect(render(watch.endOf(run).limit!)).toBe('wall time limit of 1 min (ran 1 min)')
     clock.jumpWallBy(-3_600_000)
     await pass(10_000)
     expect(signals).toEqual(['a INT recorded', 'a INT recorded'])

@@ -12,6 +12,7 @@ import type { ProcessRow, ProcessTable } from '../processes/process-table.ts'
 import { readLimit, readRunFiles, writeLimit, writeWhole } from './run-directory.ts'
 import type { Run } from './run-list.ts'
 import { type RunProcesses, type RunUsage, sumUsage, UsageHistory } from './usage.ts'
+import { decode, encode, type Message, render } from '../../../../shared/texts/message.ts'
 
 export interface RunWatchOptions {
   runs: () => { running: Run[]; finished: Run[] }
@@ -35,7 +36,7 @@ const ENDED_KEPT = 50
 interface Watched extends RunProcesses {
   run: Run
   isCancelled: boolean
-  /** The limit that was hit, as text, and its wall time. */
+  /** The limit that was hit, encoded, and its wall time. */
   limit: { text: string; atMs: number } | null
   /** Steps of the stop ladder that were taken for `limit`. */
   steps: number
@@ -116,12 +117,13 @@ export class RunWatch {
     return this.#watched.get(jobid)?.history.newest ?? null
   }
 
-  /** The limit that ended a run, as text, and its highest usage. */
-  endOf({ spec, exit }: Run): { limit: string | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
+  /** The limit that ended a run, and its highest usage. */
+  endOf({ spec, exit }: Run): { limit: Message | null; peakMemoryBytes: number | null; cpuSeconds: number | null } {
     const one = this.#watched.get(spec.jobid)
+    const hit = this.#limits.get(spec.jobid)
     const peaks = [one?.peakMemoryBytes, exit?.maxRssBytes].filter((bytes) => bytes != null)
     return {
-      limit: this.#limits.get(spec.jobid)?.text ?? (exit === null ? null : limitOfExit(spec.limits, exit)),
+      limit: hit !== undefined ? decode(hit.text) : exit === null ? null : limitOfExit(spec.limits, exit),
       // Our samples cover all processes, but not every moment. The system covers every moment, but each process
       // separately.
       peakMemoryBytes: peaks.length === 0 ? null : Math.max(...peaks),
@@ -246,14 +248,14 @@ export class RunWatch {
     if (one.limit === null) {
       const hit = findLimitHit(run.spec.limits, await this.#factsOf(one, usage?.get(one) ?? null), nowMs)
       if (hit === null || this.#isClosed || run.state !== 'running' || one.isCancelled) return
-      const limit = { text: hit.text, atMs: nowMs }
+      const limit = { text: encode(hit.hit), atMs: nowMs }
       // A spider that removes its directory does not escape. Only the next engine will not know why it was stopped.
       await writeLimit(run.directory, { ...limit, atMs: this.#clock.nowMs() }).catch((error: unknown) => {
         this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'an exceeded limit could not be recorded')
       })
       one.limit = limit
       this.#limits.set(run.spec.jobid, limit)
-      this.#logger.info({ jobid: run.spec.jobid, limit: hit.text }, 'a run exceeded a limit; stopping it')
+      this.#logger.info({ jobid: run.spec.jobid, limit: render(hit.hit) }, 'a run exceeded a limit; stopping it')
     }
     if (stepDue(nowMs - one.limit.atMs, this.#options.limitWaitsMs) < one.steps || this.#isClosed) return
     const step = one.steps

@@ -1,0 +1,12 @@
+import { type Message, plain, say } from './message.ts'
+
+/** `wall time limit of 2 min (ran 2 min)` */
+export const wallLimitHit = (seconds: number, ranMs: number): Message =>
+  say('limit_hit.ran', { limit: say('reason.wall_time_limit', { seconds }), seconds: Math.floor(ranMs / 1000) })
+
+/** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
+export function limitOf(hit: Message): Message {
+  const { limit, text } = hit.params
+  if (typeof limit === 'object') return limit as Message
+  return typeof text === 'string' ? plain(text.replace(/ \(.*\)$/, '')) : hit
+}
