@@ -141,7 +141,7 @@ async function expectOnce(count: number, [alert, end]: [RegExp, RegExp], copiesB
   expect(hook.unsigned).toBe(0)
 }
 
-test('a real spider that fails while the service is dead, and succeeds after it was killed again', async () => {
+test('alerts about a real spider are sent once each, although the service is dead when it fails and is killed again before it succeeds', async () => {
   await aRule('spider_fails', {})
   const before = copies()
   const failing = await run({ fails: 'yes', seconds: '3' })
@@ -163,7 +163,7 @@ test('a real spider that fails while the service is dead, and succeeds after it 
   expect(over).not.toContain('Last lines of the log')
 }, 180_000)
 
-test('a real Scrapyd that is killed and started again, the service killed in between', async () => {
+test('alerts about a real Scrapyd that stops and starts again are sent once each, although the service is killed in between', async () => {
   await aRule('node_down', { forSeconds: 5 })
   const before = copies()
   await scrapyd.kill()
@@ -180,7 +180,7 @@ test('a real Scrapyd that is killed and started again, the service killed in bet
   await expectOnce(4, [/^(Critical|Firing): north is down/, /^Resolved: north/], before)
 }, 180_000)
 
-test('what both held when the service was killed comes again under the same id', async () => {
+test('a message that both receivers held when the service was killed is sent again under the same id', async () => {
   const before = copies()
   mail.isHolding = hook.isHolding = true
   await scrapyd.kill()
@@ -197,7 +197,7 @@ test('what both held when the service was killed comes again under the same id',
   await expectOnce(6, [/^(Critical|Firing): north is down/, /^Resolved: north/], before, 1)
 }, 180_000)
 
-test('a real disk that fills and is freed, the service killed in between', async (context) => {
+test('alerts about a real disk that fills up and is freed are sent once each, although the service is killed in between', async (context) => {
   if (!isOwnDisk) return context.skip('only root can mount a disk for the data directory')
   await aRule('disk_free', { threshold: 10, forSeconds: 0 })
   const before = copies()
@@ -211,7 +211,7 @@ test('a real disk that fills and is freed, the service killed in between', async
   await expectOnce(8, [/^(Critical|Firing): [\d.]+ % of the disk/, /^Resolved: .+ % of the disk/], before)
 }, 180_000)
 
-test('the alerts that are listed are those that were told, and none fires any more', async () => {
+test('the list of alerts has those that were sent, and all of them are resolved', async () => {
   const { alerts } = await service.client.alerts.list({})
   const subjects = alerts.map(({ subject, state }) => `${subject} ${state}`)
   const ofDisk = isOwnDisk ? ['The disk of the service resolved'] : []

@@ -87,7 +87,7 @@ const argumentsIn = (events: SentEvent[]) => {
   return JSON.parse(line!.data.msg.slice('ARGUMENTS '.length))
 }
 
-test('an order runs with what it says, and its status and log have the names of a crawl scheduler', async () => {
+test('an order runs as requested, and its status and log use the names of a crawl scheduler', async () => {
   const params = { page: 3, deep: true, text: 'as it is', nested: { list: [1, null] }, list: ['a'], nothing: null }
   const made = await crawl({ user_id: 'ann', start_urls: [pageUrl], depth: 2, params })
   const { job_id, logs_url } = made.body
@@ -129,7 +129,7 @@ test('the same order in another form gets the same job, unless the query says to
   await Promise.all([first, fresh].map(({ body }) => ended(body.job_id)))
 }, 60_000)
 
-test('a spider that fails is an error, and so is an order that was cancelled, with the reason', async () => {
+test('a failed spider and a cancelled order both have the status error, with the reason', async () => {
   const { body } = await crawl({ params: { fail: 'yes' } })
   const { status, reason, spider_job_id } = await ended(body.job_id)
   expect([status, reason, spider_job_id]).toEqual(['error', expect.any(String), body.job_id])
@@ -142,7 +142,7 @@ test('a spider that fails is an error, and so is an order that was cancelled, wi
   })
 }, 60_000)
 
-test('pages are fetched once with the HTTP cache, by several jobs, and again by an order that ignores it', async () => {
+test('the HTTP cache fetches each page once for several jobs, and again for an order that ignores the cache', async () => {
   const url = `${pageUrl}?cached`
   const run = async (order: object) => {
     const before = fetched
@@ -164,7 +164,7 @@ test('pages are fetched once with the HTTP cache, by several jobs, and again by 
   ])
 }, 90_000)
 
-test('a repeated order is followed by its job_id, listed, changed and cancelled', async () => {
+test('a repeated order can be followed by its job_id, listed, changed and cancelled', async () => {
   const order = { user_id: 'bob', start_urls: [pageUrl], params: { n: 1 }, interval: 1 }
   const made = await crawl(order)
   const { job_id, next_run } = made.body
@@ -189,7 +189,7 @@ test('a repeated order is followed by its job_id, listed, changed and cancelled'
   expect(new Set(jobs.map(({ userId, source }) => `${userId} ${source}`))).toEqual(new Set(['bob schedule']))
 }, 90_000)
 
-test('a single order for later is listed, changed under its job_id, and then runs as changed', async () => {
+test('a single order for later can be listed and changed under its job_id, and then runs as changed', async () => {
   const made = await crawl({ user_id: 'eve', params: { n: 1 }, schedule_at: '2100-01-01T00:00:00Z' })
   const { job_id } = made.body
   const read = await ask('GET', `/crawl/${job_id}`)

@@ -77,7 +77,7 @@ async function effects(): Promise<Map<string, number>> {
   return counts
 }
 
-test('writes with a key, repeated after each kill -9: each has one effect and one response, or says that the result is unknown', async () => {
+test('writes with a key, repeated after each kill -9, take effect once and get one response, or an error that the result is unknown', async () => {
   const orders: Order[] = []
   const answered = new Map<string, RestAnswer>()
   let cutOff = 0

@@ -3,7 +3,7 @@ import { describeResult, runAttacks, SHORT_RUN } from './run.ts'
 
 const SEED = 20_261_122
 
-it('stands what hostile clients and nodes send, on every door (the short form of `npm run attack`)', async () => {
+it('withstands what hostile clients and nodes send to each endpoint (the short form of `npm run attack`)', async () => {
   const result = await runAttacks({ ...SHORT_RUN, seed: SEED })
   console.log(describeResult(result))
   expect(result.outcomes.filter(({ complaints }) => complaints.length > 0)).toEqual([])

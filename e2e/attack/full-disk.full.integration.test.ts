@@ -34,7 +34,7 @@ function fill(path: string): void {
   }
 }
 
-test('on a full disk nothing is acknowledged that is lost, and with space again all goes on without a restart', async (context) => {
+test('a full disk loses nothing that was acknowledged, and the service continues without a restart once there is space again', async (context) => {
   const place = await makeTemporaryDirectory()
   onTestFinished(place.remove)
   const disk = join(place.path, 'disk')

@@ -53,7 +53,7 @@ async function aPlace() {
 }
 
 test.runIf(process.platform !== 'win32')(
-  'what a hostile Scrapyd left is skipped by name, and what is sound beside it is imported',
+  'an import skips and names whatever a hostile Scrapyd has left, and imports the valid data beside it',
   async () => {
     const place = await aPlace()
     const [source, temporary] = [join(place, 'scrapyd'), join(place, 'temporary')]
@@ -95,7 +95,7 @@ test.runIf(process.platform !== 'win32')(
 )
 
 test.runIf(process.platform !== 'win32')(
-  'a pipe in the place of a database of schedules is refused, not waited for',
+  'a pipe in place of a database of schedules is refused at once',
   async () => {
     const place = await aPlace()
     execFileSync('mkfifo', [join(place, 'timer_tasks.db')])

@@ -50,7 +50,7 @@ async function killAndWait(child: ChildProcess): Promise<void> {
 }
 
 test(
-  'a migration that is killed at any moment has not happened, nothing is lost, and the next one happens',
+  'a migration that is killed at any moment has changed nothing, loses nothing, and succeeds the next time',
   async () => {
     const { data } = await aDataDirectory()
     const path = join(data, 'scrapdeck.sqlite')
@@ -83,7 +83,7 @@ test(
 )
 
 test(
-  'what a killed backup and a killed restore leave goes with the next; none is ever there in part',
+  'the next run removes what a killed backup or restore has left, and no backup or restored directory is ever incomplete',
   async () => {
     const { place, data } = await aDataDirectory()
     const log = join(data, 'local/logs/p/s/long.log')

@@ -94,7 +94,7 @@ function keepBusy(service: Service, egg: File): () => Promise<void> {
   }
 }
 
-test('a backup that is made under load is restored elsewhere with all that was there', async () => {
+test('a backup that is made under load restores everything in another place', async () => {
   const { at, config } = await aPlace()
   const data = at('data')
   const endedAtMs = (index: number) => Date.now() - (20 + index * 1.5) * DAY_MS
@@ -209,7 +209,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
   }
 }, 400_000)
 
-test('what was changed, cut off, or has another key is refused, and nothing is left', async () => {
+test('a backup that was changed, was cut off, or has another key is refused, and leaves nothing behind', async () => {
   const { at, config } = await aPlace()
   const service = await startService({ dataDirectory: at('data'), localSlots: 0, arguments: [config] })
   onTestFinished(() => service.stop())
@@ -250,7 +250,7 @@ test('what was changed, cut off, or has another key is refused, and nothing is l
   expect([code, stderr, await readdir(at('full'))]).toEqual([6, expect.stringContaining('is not empty'), ['something']])
 }, 120_000)
 
-test('a backup that is interrupted leaves nothing, and what a killed one held goes with the next', async () => {
+test('an interrupted backup leaves nothing, and the next one removes what a killed backup has left', async () => {
   const { at, config } = await aPlace()
   const data = at('data')
   mkdirSync(data, { mode: 0o700 })

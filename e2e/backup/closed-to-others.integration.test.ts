@@ -25,7 +25,7 @@ async function openToOthers(directory: string): Promise<string[]> {
 }
 
 test.skipIf(process.platform === 'win32')(
-  'whatever the service and its spiders make in the data directory is closed to others, though the umask closes nothing',
+  'other users cannot read anything that the service and its spiders create in the data directory, even with a umask of 0',
   async () => {
     const temporary = await makeTemporaryDirectory()
     onTestFinished(temporary.remove)

@@ -3,7 +3,7 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('a rule made from a job fires when its spider fails again; the alert is acknowledged, silenced and told no more', async ({
+test('a rule created from a job fires when its spider fails again; the alert can be acknowledged and silenced, and is then not sent again', async ({
   page,
   serve
 }) => {

@@ -1,6 +1,6 @@
 import { expect, test } from './browser-test.ts'
 
-test('the API can be read and tried in the browser, served only from the built service; its guide is one link away', async ({
+test('the API can be read and tried in the browser, served only by the built service; its guide is one link away', async ({
   page,
   serve
 }) => {

@@ -53,7 +53,7 @@ async function open(page: Page, path: string): Promise<void> {
   await page.goto(`${service.address}/ui/#${path}`)
 }
 
-test('a log that only the archive still has opens at its end, is read from its start, searched and linked to by line', async ({
+test('a log that only the archive still has opens at its end, can be read from its start, searched and linked to by line', async ({
   page
 }) => {
   await open(page, `/logs?jobs=${long}&job=${long}`)
@@ -72,7 +72,7 @@ test('a log that only the archive still has opens at its end, is read from its s
   await expect(log.getByRole('button', { name: 'Copy a link to lines 20,000 to 20,002' })).toBeVisible()
 })
 
-test('all archived logs are searched at once, and a line that was found opens its log there', async ({ page }) => {
+test('one search covers all archived logs, and a line that it found opens its log at that place', async ({ page }) => {
   await open(page, '/logs')
   await page.getByRole('link', { name: 'Search all logs' }).click()
   const text = page.getByRole('textbox', { name: 'Search text' })
@@ -112,7 +112,7 @@ test('the logs of selected jobs are downloaded as one zip archive', async ({ pag
   for (const name of Object.keys(logs)) expect(index).toContain(name)
 })
 
-test('retention says beforehand what it deletes and what stays, and why; then logs and jobs are gone', async ({
+test('retention shows in advance what it deletes, what stays and why; then the logs and jobs are gone', async ({
   page
 }) => {
   const [kept, deleted] = short as [JobId, JobId]

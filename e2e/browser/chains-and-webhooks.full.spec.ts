@@ -4,7 +4,7 @@ import { startReceiver, tellAReceiver } from '../stories/webhooks.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('chains run follow-up jobs and say why they cannot; a receiver gets events and tests, and failed deliveries again', async ({
+test('chains run follow-up jobs or say why they cannot; a receiver gets events and test messages, and failed deliveries are repeated', async ({
   page,
   serve
 }, testInfo) => {

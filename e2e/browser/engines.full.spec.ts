@@ -5,7 +5,9 @@ import { expect, test } from './browser-test.ts'
 
 test.skip(whyNoPostgres() !== null, whyNoPostgres() ?? '')
 
-test('a page says which engine it talks to and which leads, also after it handed over to its own', async ({ page }) => {
+test('a page says which engine it uses and which one leads, also after a handover to its own engine', async ({
+  page
+}) => {
   const shared = await startSharedEngines(['north', 'south'])
   try {
     const [north, south] = shared.engines

@@ -3,7 +3,7 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('errors of real runs: grouped over jobs, with their traceback, resolved and reopened; a run seen while it runs', async ({
+test('errors of real runs are grouped over all jobs with their traceback, also of a running job, and can be resolved and reopened', async ({
   page,
   serve
 }) => {

@@ -23,7 +23,7 @@ test.afterAll(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-test('three nodes by paste, an egg by drop, three spiders at once, a reload in the middle, a cancel', async ({
+test('three nodes are pasted, an egg is dropped, three spiders run at once, the page reloads meanwhile, and a job is cancelled', async ({
   page,
   serve
 }) => {

@@ -5,7 +5,7 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { startScrapyd } from '../support/scrapyd-fleet.ts'
 import { expect, test } from './browser-test.ts'
 
-test('the items of a run on a remote node are copied from it, and stay when it is gone: read ones, or all if they are kept', async ({
+test('the items of a run on a remote node are copied when they are read, or all if the project keeps them, and stay when the node is gone', async ({
   page,
   serve
 }) => {

@@ -7,7 +7,7 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-test('the items of a real run: a tab, then all of them, filtered, sorted, measured, compared and exported', async ({
+test('the items of a real run open in a tab and can be listed, filtered, sorted, measured, compared and exported', async ({
   page,
   serve
 }) => {

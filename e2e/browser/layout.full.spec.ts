@@ -4,7 +4,7 @@ import { expect, test } from './browser-test.ts'
 
 const isCut = (place: Locator) => place.evaluate((element) => element.scrollWidth > element.clientWidth)
 
-test('at 1280 px versions and their badges are whole, and no panel of the queue is wider than its place', async ({
+test('at 1280 px no version or badge is cut off, and no panel of the queue is wider than its place', async ({
   page,
   serve
 }) => {

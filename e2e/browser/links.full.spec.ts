@@ -1,7 +1,7 @@
 import { TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-test('the link works once; without it a login asks for the credentials and leads to the page that was wanted', async ({
+test('the link works once; without it, the page asks for the credentials and then opens the page that was requested', async ({
   page,
   browser,
   serve

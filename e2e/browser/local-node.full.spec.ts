@@ -3,7 +3,7 @@ import { giveAProjectItsOwnPython, lookAtTheLocalNode, runUnderLimits } from '..
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('the local node by hand: limits, a secret, memory and CPU of a run, a Python of its own', async ({
+test('the local node takes limits, a secret and a Python of its own, and shows memory and CPU of a run', async ({
   page,
   serve
 }) => {

@@ -48,7 +48,7 @@ async function logIn(page: Page): Promise<void> {
 
 const PAGE = /(http:\/\/\S+\/ui\/#\/authorize\S*)/
 
-test('scrapdeck login: somebody logs in, sees what is asked, allows less than everything, and revokes it later', async ({
+test('scrapdeck login: a user logs in, sees the request, allows only a part of it, and revokes it later', async ({
   page,
   serve
 }) => {
@@ -127,7 +127,7 @@ test('over SSH, the code that the command line shows is typed in any browser; De
   }
 })
 
-test('no other page can frame the question, and none can send the code elsewhere', async ({ page, serve }) => {
+test('no other page can frame the approval page, and none can send the code elsewhere', async ({ page, serve }) => {
   const service = await serve({ localSlots: 0 })
   await page.goto(`${service.address}/ui/login`)
   await logIn(page)

@@ -2,7 +2,10 @@ import { rollBack, runAndCancel, runWithDefaults } from '../stories/one-click.ts
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test } from './browser-test.ts'
 
-test('one click: a rollback, a run with the last arguments, and a cancel, each with undo', async ({ page, serve }) => {
+test('a rollback, a run with the last arguments and a cancel take one click each, and can be undone', async ({
+  page,
+  serve
+}) => {
   const service = await serve()
   await uploadDemo(service, 'v1')
   await uploadDemo(service, 'v2')

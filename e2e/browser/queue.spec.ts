@@ -13,10 +13,7 @@ test.afterAll(async () => {
   await Promise.all(scrapyds.map((scrapyd) => scrapyd.stop()))
 })
 
-test('a limit, a pause, a retry and a dying node: each says why a job waits and what can be done', async ({
-  page,
-  serve
-}) => {
+test('a limit, a pause, a retry and a dying node each say why a job waits and what to do', async ({ page, serve }) => {
   test.setTimeout(240_000)
   const service = await serve({ localSlots: 0 })
   for (const [index, { url }] of scrapyds.entries()) {

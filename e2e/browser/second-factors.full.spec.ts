@@ -29,7 +29,7 @@ async function logOut(page: Page, deck: string) {
 const ways = (page: Page) => page.getByRole('table', { name: 'Sign-in' })
 const picture = (page: Page, name: string) => page.screenshot({ path: `.cache/screenshots/${name}.png` })
 
-test('a person sets up an authenticator app, logs in with its code, and with a recovery code after losing it', async ({
+test('a user sets up an authenticator app, logs in with its code, and with a recovery code after losing it', async ({
   page,
   serve
 }) => {
@@ -73,10 +73,7 @@ test('a person sets up an authenticator app, logs in with its code, and with a r
   await expect(ways(page)).toContainText('9 left')
 })
 
-test('where everybody has a second factor, the page that was wanted opens after the app was set up', async ({
-  page,
-  serve
-}) => {
+test('if everyone needs a second factor, the requested page opens after the app is set up', async ({ page, serve }) => {
   const environment = { SCRAPDECK_REQUIRE_SECOND_FACTOR: 'on' }
   const { deck } = await openWithAnna(() => serve({ localSlots: 0, environment }))
   await enterPassword(page, deck)
@@ -93,10 +90,7 @@ test('where everybody has a second factor, the page that was wanted opens after 
   expect(new URL(page.url()).hash).toBe('#/access')
 })
 
-test('a person adds a passkey, and logs in with it alone; once it is removed, it is refused', async ({
-  page,
-  serve
-}) => {
+test('a user adds a passkey and logs in with it alone; once it is removed, it is refused', async ({ page, serve }) => {
   const { deck } = await openWithAnna(() => serve({ localSlots: 0 }))
   const problems: string[] = []
   page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
@@ -137,7 +131,7 @@ test('a person adds a passkey, and logs in with it alone; once it is removed, it
   await expect(logIn).toHaveCount(0)
 })
 
-test('at an address without a name, the page says where passkeys work', async ({ page, serve }) => {
+test('at an address without a name, the page says at which address passkeys work', async ({ page, serve }) => {
   const { service } = await openWithAnna(() => serve({ localSlots: 0 }))
   await enterPassword(page, service.address)
   await expect(ways(page)).toContainText(`open ${service.address.replace('127.0.0.1', 'localhost')}/ui/`)

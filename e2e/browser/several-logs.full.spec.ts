@@ -31,7 +31,7 @@ test('logs are shown side by side and merged, each line with the name of its log
   await expect(merged).toContainText('line 3 of the story')
 })
 
-test('levels are counted and hidden in logs of another format, and in JSON', async ({ page, serve }) => {
+test('levels are counted and hidden in logs of other formats, including JSON', async ({ page, serve }) => {
   const service = await serve({ localSlots: 2 })
   const { client } = service
   await client.projects.upload({ file: await endsEgg(), project: PROJECT, version: 'v1' })

@@ -2,7 +2,7 @@ import { freePort } from '../../src/engine/testing/server-process.ts'
 import { CLIENT_ID, CLIENT_SECRET, openIdentityProvider } from '../../src/server/testing/identity-provider.ts'
 import { expect, test } from './browser-test.ts'
 
-test('a person signs in at a real identity provider, has the role of the group, and logs out of both', async ({
+test('a user signs in with a real identity provider, has the role of the group, and logs out of both', async ({
   page,
   serve
 }) => {

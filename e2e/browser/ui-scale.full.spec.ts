@@ -30,9 +30,7 @@ for (const [screen, hash] of [
   ['the heat map of Overview', '#/'],
   ['the table of Nodes', '#/nodes']
 ] as const) {
-  test(`${screen} holds the page up for less than 50 ms while a thousand nodes change every second`, async ({
-    page
-  }) => {
+  test(`${screen} blocks the page for less than 50 ms while a thousand nodes change every second`, async ({ page }) => {
     const look = await openBusyScreen(page, fleet.address, hash)
     const before = await look()
     await expectShortTasks(page, MEASURE_MS)

@@ -7,7 +7,7 @@ const aFiring = (seconds: number, over: object = {}) => ({
 })
 
 describe('the verdict on the firings of a schedule', () => {
-  it('has no complaint if each time was fired once, in whatever order they are told', () => {
+  it('has no complaint if each time was fired once, in whatever order the firings are listed', () => {
     expect(judgeFirings([aFiring(15), aFiring(5), aFiring(10)], 5_000)).toEqual([])
   })
 

@@ -5,7 +5,7 @@ import { describeClaims } from './report.ts'
 import { runClaims } from './run.ts'
 
 it.skipIf(whyNoPostgres() !== null)(
-  'over two engines, nodes that pull run each job once although the leader is killed, identical orders are one job, schedules fire once (the short form of `npm run claims`)',
+  'nodes that pull run each job once although the leader of two engines is killed; identical orders create one job, and schedules fire once (the short form of `npm run claims`)',
   { timeout: 240_000 },
   async () => {
     const result = await runClaims(SHORT)

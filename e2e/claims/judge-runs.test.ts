@@ -15,11 +15,11 @@ const run = (jobid: string, change: Partial<Run> = {}): Run => ({
 const told = [toldJob(1), toldJob(2)]
 const runs = [run('j1'), run('j2-2', { node: 'n2' })]
 
-test('one job for each order and one run for each job, also as a later attempt, is right', () => {
+test('accepts one job for each order and one run for each job, even if the run is a later attempt', () => {
   expect(judgeRuns(asked, told, runs)).toEqual([])
 })
 
-test('each way to be wrong is told', () => {
+test('complains about each kind of error', () => {
   const twice = judgeRuns(asked, told, [...runs, run('j1-2', { node: 'n3' })])
   expect(twice).toEqual(['job j1 (order 1) ran 2 times: j1 on n1, j1-2 on n3'])
   expect(judgeRuns(asked, told, [run('j1')])).toEqual(['job j2 (order 2) ran 0 times'])
@@ -40,7 +40,7 @@ test('each way to be wrong is told', () => {
   ])
 })
 
-test('runs that follow each other within a moment are not at once; one without an end goes on', () => {
+test('runs that follow each other closely do not count as simultaneous; a run without an end is still running', () => {
   const following = [run('a'), run('b', { beganAtMs: 100, endedAtMs: 200 })]
   expect(mostAtOnce(following).get('n1')).toBe(1)
   expect(mostAtOnce([run('a', { endedAtMs: null }), run('b', { beganAtMs: 100, endedAtMs: 200 })]).get('n1')).toBe(2)

@@ -66,7 +66,7 @@ it('serve prints only that it is ready and the link; SIGTERM ends it with exit c
   expect(printed.stdout.split('\n')).toHaveLength(3)
 })
 
-it('serve for people logs lines with time, level, words and client, and says where data is and how to stop', async () => {
+it('serve on a terminal logs lines with time, level, text and client, and says where its data is and how to stop it', async () => {
   const directory = makeDirectory()
   const { printed, address } = await startServe(directory, '--readable-log')
   await fetch(`${address}/daemonstatus.json`, { headers: { authorization: `Basic ${btoa('me:wrong')}` } })
@@ -133,7 +133,7 @@ it('a port in use or an invalid data directory is refused in one line', async ()
   expect(unusable.stderr).toMatch(/^scrapdeck: .*\n$/)
 })
 
-it('a password without a user name is refused, and no credentials are invented for an empty directory', async () => {
+it('a password without a user name is refused, and no credentials are created for an empty directory', async () => {
   const directory = makeDirectory()
   mkdirSync(join(directory, 'data'))
   expect(await run('serve', '--password', 'x', '--data', join(directory, 'data'))).toMatchObject({
@@ -144,7 +144,7 @@ it('a password without a user name is refused, and no credentials are invented f
   expect([none.code, none.stderr]).toEqual([5, expect.stringContaining('npm run serve -- --data')])
 })
 
-it('binding beyond this machine without TLS needs consent, and is then a warning in the log', async () => {
+it('binding beyond this machine without TLS needs consent, and then logs a warning', async () => {
   const directory = makeDirectory()
   const refused = await run('serve', '--bind', '0.0.0.0', '--port', '0', '--data', join(directory, 'data'))
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--allow-plain-http')])
@@ -181,7 +181,7 @@ it('serve --json reports readiness as JSON and logs JSON lines', async () => {
   expect(logged.map((one) => typeof (JSON.parse(one) as { msg: unknown }).msg)).toEqual(logged.map(() => 'string'))
 })
 
-it('the built command line loads what a command needs: no schemas, no fetch, no other command', async () => {
+it('the built command line loads only what a command needs: no schemas, no fetch, no other command', async () => {
   await ensureServiceBuilt()
   const hook = join(makeDirectory(), 'hook.cjs')
   writeFileSync(
@@ -224,7 +224,7 @@ it('the thread of the store loads no schemas', async () => {
   expect(loaded.filter((file) => /[/\\]schemas[.-]/.test(file))).toEqual([])
 })
 
-it.skipIf(process.platform === 'win32')('bin/scrapdeck runs what is built, or the sources if one is newer', () => {
+it.skipIf(process.platform === 'win32')('bin/scrapdeck runs the build, or the sources if one is newer', () => {
   const home = makeDirectory()
   for (const [file, text] of [
     ['bin/scrapdeck', readFileSync(join(root, 'bin/scrapdeck'), 'utf8')],
@@ -248,7 +248,7 @@ it.skipIf(process.platform === 'win32')('bin/scrapdeck runs what is built, or th
   expect(printed()).toBe('sources jobs')
 })
 
-it('without a command it shows the help; a misspelt one gets a suggestion; a closed pipe is no failure', async () => {
+it('without a command it shows the help; a misspelt one gets a suggestion; a closed pipe is not an error', async () => {
   const shell = (line: string) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((done) => {
       execFile('bash', ['-o', 'pipefail', '-c', line], { cwd: root, timeout: 30_000 }, (error, stdout, stderr) =>

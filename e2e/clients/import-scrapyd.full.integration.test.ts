@@ -86,7 +86,7 @@ async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   return scrapyd
 }
 
-it('imports what a real Scrapyd left, once, without changing anything there, and runs what was pending', async () => {
+it('imports the data of a real Scrapyd once, changes nothing there, and runs the pending jobs', async () => {
   const directory = makeDirectory()
   const data = join(makeDirectory(), 'data')
   const scrapyd = await leaveScrapyd(directory)
@@ -161,7 +161,7 @@ other.commit()
   )
 })
 
-it('a data directory in use by an engine is left alone', async () => {
+it('an import leaves a data directory alone while an engine uses it', async () => {
   const directory = makeDirectory()
   writeFileSync(join(directory, 'scrapyd.conf'), '[scrapyd]\nhttp_port = 0\n')
   const nothing = await run(directory, '--data', makeDirectory())

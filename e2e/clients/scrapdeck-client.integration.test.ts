@@ -79,7 +79,7 @@ function startScrapdeck(...words: string[]) {
   return { printed, ended: once(child, 'close').then(([code]) => code as number) }
 }
 
-it('a project is deployed from its folder, run, followed, inspected and scheduled', async () => {
+it('a project can be deployed from its folder, run, followed, inspected and scheduled', async () => {
   const deployed = await scrapdeck('deploy', '--version', '1')
   expect([deployed.code, deployed.stdout], deployed.stderr).toEqual([
     0,
@@ -124,7 +124,7 @@ it('exit codes tell programs what happened', async () => {
   expect([failed.code, failed.stdout], failed.stderr).toEqual([7, expect.stringMatching(/ failed \(/)])
 })
 
-it('what people can read about the local service, programs get as JSON', async () => {
+it('programs get as JSON what people can read about the local service', async () => {
   const place = ['--data', service.dataDirectory, '--port', new URL(service.address).port]
   const credentials = JSON.parse((await scrapdeck('credentials', ...place, '--json')).stdout)
   expect(credentials).toEqual({ ...TEST_CREDENTIALS, port: Number(place[3]) })

@@ -72,7 +72,7 @@ async function openAlert(window: Page): Promise<void> {
 }
 
 // With an app of its own: what fails here stands in the figures of the last hour.
-test('an alert is a notification, with which it is opened, acknowledged and its run tried again; the tray counts it', async ({
+test('an alert shows a notification that can open it, acknowledge it and run its job again; the tray counts it', async ({
   desktop,
   window,
   userData

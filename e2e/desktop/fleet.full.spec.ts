@@ -7,7 +7,7 @@ import { expect, sharedTest, test, untilDoor } from './desktop-test.ts'
 // The browser's story over the desktop's transport; the demo and the folder story use that transport in short runs too.
 const longTest = isLong ? test : test.skip
 
-longTest('the same fleet by hand on the desktop', async ({ launch, userData }) => {
+longTest('the desktop runs the same fleet by hand', async ({ launch, userData }) => {
   test.setTimeout(120_000)
   const touchFile = join(userData, 'touched')
   const environment = { DEMO_TOUCH_FILE: touchFile }
@@ -24,6 +24,4 @@ longTest('the same fleet by hand on the desktop', async ({ launch, userData }) =
   }
 })
 
-sharedTest('a project’s folder is enough on the desktop too', async ({ window, userData }) =>
-  uploadFolder(window, userData)
-)
+sharedTest('the desktop packs a project’s folder too', async ({ window, userData }) => uploadFolder(window, userData))

@@ -3,10 +3,7 @@ import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { expect, test, untilDoor } from './desktop-test.ts'
 
-test('on the desktop, items are paged, filtered and exported without DuckDB, which the app says', async ({
-  launch,
-  userData
-}) => {
+test('the desktop pages, filters and exports items without DuckDB, and says so', async ({ launch, userData }) => {
   test.setTimeout(120_000)
   const desktop = await launch()
   const window = await desktop.window()

@@ -7,7 +7,7 @@ import { buildDemoEgg } from '../support/demo-egg.ts'
 import { startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
-test('a second engine: its jobs, a run with its live log, cut off and brought back, read-only', async ({
+test('a second engine shows its jobs and a run with its live log; it can be cut off, reconnected and made read-only', async ({
   launch,
   userData
 }) => {

@@ -34,7 +34,7 @@ async function logIn(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
-test('a self-made certificate is pinned on first use; another one refuses until it is trusted', async ({
+test('a self-made certificate is pinned on first use; the connection is refused with another one until that is trusted', async ({
   launch,
   userData
 }) => {
@@ -82,7 +82,7 @@ test('a self-made certificate is pinned on first use; another one refuses until 
   }
 })
 
-test('signs in with the browser; after a restart, the last state is grey, Run says why it waits, and the node has its own name', async ({
+test('the user signs in with the browser; after a restart, the last state is grey, Run says why it waits, and the node has its own name', async ({
   launch,
   userData,
   page
@@ -134,7 +134,7 @@ test('signs in with the browser; after a restart, the last state is grey, Run sa
   }
 })
 
-test('signs in with the browser through an SSH host, at a port of this computer that is closed afterwards', async ({
+test('the user signs in with the browser through an SSH host, at a local port that is closed afterwards', async ({
   launch,
   userData,
   page

@@ -38,7 +38,10 @@ test('the page cannot leave its origin', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
 })
 
-test('window.open opens no window; web links go to the browser, others are dropped', async ({ desktop, window }) => {
+test('window.open opens no window; web links open in the browser, and all others are dropped', async ({
+  desktop,
+  window
+}) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   await desktop.evaluate(({ shell }) => {
     const opened: string[] = []

@@ -29,7 +29,7 @@ test('scrapdeck.conf loads plugins and allows webhook networks, as it does for t
   expect(readFileSync(said, 'utf8')).toBe('started')
 })
 
-test('an invalid line prevents the start and is named', async ({ launch, userData }) => {
+test('an invalid line prevents the start, and the error names it', async ({ launch, userData }) => {
   writeFileSync(join(userData, 'scrapdeck.conf'), '[scrapdeck]\nplugin = tell.mjs\n')
   const desktop = await launch()
   test.skip(desktop.kind === 'electron', 'the error box of a real desktop waits for a click')

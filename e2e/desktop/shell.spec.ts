@@ -40,7 +40,7 @@ sharedTest('the page gets one transport and nothing of Node or Electron', async 
   expect(found).toEqual({ bridge: ['platform', 'requestWire'], globals: [] })
 })
 
-sharedTest('a reload gets a new transport and the screen comes back', async ({ window }) => {
+sharedTest('a reload gets a new transport, and the same screen appears again', async ({ window }) => {
   await expect(window.getByRole('status').filter({ hasText: 'Live' })).toBeVisible()
   await window.reload()
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
@@ -71,7 +71,7 @@ sharedTest('a second start shows the first window and exits', async ({ desktop, 
     .toEqual([false])
 })
 
-sharedTest('a deep link opens its job and does nothing else', async ({ desktop, window, userData }) => {
+sharedTest('a deep link opens its job and nothing else', async ({ desktop, window, userData }) => {
   const door = await findDoor(userData)
   const id = (await door?.client.system.runDemo())?.job.id ?? ''
   const list = async () => (await door?.client.jobs.list({}))?.jobs ?? []
@@ -95,7 +95,7 @@ sharedTest(
   }
 )
 
-test('the window comes back where it was left', async ({ launch, userData }) => {
+test('the window opens where it was closed', async ({ launch, userData }) => {
   const first = await launch({ environment: WITHOUT_LOCAL_NODE })
   await first.window()
   const place = { x: 60, y: 70, width: 1200, height: 800 }
@@ -117,7 +117,7 @@ test('the window comes back where it was left', async ({ launch, userData }) => 
   expect(bounds).toMatchObject({ width: 1200, height: 800 })
 })
 
-test('an unusable data directory ends the start with the reason', async ({ launch, userData }) => {
+test('an unusable data directory prevents the start, with the reason', async ({ launch, userData }) => {
   writeFileSync(join(userData, 'data'), 'a file where a folder must be')
   const desktop = await launch()
   test.skip(desktop.kind === 'electron', 'a native error box waits for a click')

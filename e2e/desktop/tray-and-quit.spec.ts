@@ -36,7 +36,7 @@ async function expectLogToGrow(path: string): Promise<void> {
 }
 
 sharedTest(
-  'with a spider running it asks, and Cancel keeps everything as it is',
+  'while a spider runs, quitting asks, and Cancel keeps everything as it is',
   async ({ desktop, window, userData }) => {
     const { jobId, logPath } = await startSpider(userData, window)
     await answerQuestions(desktop, 'Cancel')

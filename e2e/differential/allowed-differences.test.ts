@@ -29,20 +29,20 @@ describe('allowed differences', () => {
     expect: (theirs: Seen) => ({ ...theirs, body: theirs.body.toUpperCase() })
   }
 
-  it('turn their response into ours, and are counted', () => {
+  it('turn their response into ours, and each use is counted', () => {
     expect(judge(exchange(seen('a'), seen('A')), [upperCase])).toEqual({ difference: null, used: ['upper'] })
   })
 
-  it('are not counted where both are the same', () => {
+  it('are not counted where both responses are the same', () => {
     expect(judge(exchange(seen('a'), seen('a')), [upperCase])).toEqual({ difference: null, used: [] })
   })
 
-  it('do not hide another difference', () => {
+  it('do not hide any other difference', () => {
     const { difference } = judge(exchange(seen('a'), seen('A', { status: 500 })), [upperCase])
     expect(difference).toBe('status: theirs 200, ours 500')
   })
 
-  it('a difference is named by its place', () => {
+  it('the message about a difference says where it is', () => {
     expect(firstDifference(seen('', { headers: { allow: 'GET' } }), seen(''))).toBe(
       'header allow: theirs GET, ours absent'
     )

@@ -7,7 +7,7 @@ const SEED = 20_250_906
 const SEQUENCES = pickLength(0, 3)
 
 it(
-  'answers and runs jobs as a real Scrapyd 1.6 does, apart from what is allowed (the short form of `npm run differential`)',
+  'responds and runs jobs as a real Scrapyd 1.6 does, except for allowed differences (the short form of `npm run differential`)',
   async () => {
     const beganAt = performance.now()
     const tally = await runScenarios({

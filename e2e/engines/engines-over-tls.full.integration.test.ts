@@ -95,7 +95,7 @@ afterAll(async () => {
 describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
   let given: { key: string; certificate: string }
 
-  test('forward to each other, and know each other by the certificates in the database, self-made or given', async () => {
+  test('forward requests to each other, and verify each other by the certificates in the database, self-made or configured', async () => {
     given = makeCertificateFiles()
     const north = await startEngine('north', ['--tls-self-made'])
     const south = await startEngine('south', [`--tls-certificate=${given.certificate}`, `--tls-key=${given.key}`])
@@ -119,7 +119,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
     expect(await leaderSeenBy(north)).toBe('south')
   }, 120_000)
 
-  test('go on with each other when a certificate is renewed', async () => {
+  test('stay connected when a certificate is renewed', async () => {
     const [north, south] = engines as [Service, Service]
     const next = makeCertificateFiles()
     cpSync(next.key, given.key)

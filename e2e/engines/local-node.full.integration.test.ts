@@ -49,7 +49,7 @@ afterAll(async () => {
 })
 
 test.skipIf(whyNoPostgres() !== null)(
-  'local nodes of two engines are nodes under their names; a run on one goes on while its engine is killed, and is neither lost nor repeated',
+  'local nodes of two engines are named after them; a run on one continues while its engine is killed, and is neither lost nor repeated',
   async () => {
     const north = await startEngine('north')
     const south = await startEngine('south')
@@ -102,7 +102,7 @@ test.skipIf(whyNoPostgres() !== null)(
 )
 
 test.skipIf(whyNoPostgres() !== null)(
-  'after a move from SQLite, what ran on this computer can still be read, and new jobs go to the node of the engine',
+  'after a move from SQLite, the runs of this computer can still be read, and new jobs go to the node of the engine',
   async () => {
     const moved = await startPostgres()
     const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-moved-'))

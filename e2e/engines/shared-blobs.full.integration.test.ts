@@ -59,7 +59,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
   const problemsOf = async () => (await south.client.system.status()).problems
   const trees = () => readdirSync(mounts.north).toSorted()
 
-  test('the next leader has the eggs and the logs of the former one, wherever its share is mounted', async () => {
+  test('the next leader has the eggs and logs of the previous one, wherever its share is mounted', async () => {
     const { client } = north
     await client.nodes.add({ url: scrapyd.url, name: 'remote', slots: 2 })
     await client.projects.upload({ file: await aSpiderEgg(TALKS), project: 'shop', version: '1' })
@@ -90,7 +90,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     expect(listed.some(({ name }) => name === 'east')).toBe(false)
   }, 60_000)
 
-  test('a share that is unmounted is a problem that everybody sees, nothing is written in its place, and it mends itself', async () => {
+  test('an unmounted share is a problem that every user sees; nothing is written in its place, and the problem ends by itself', async () => {
     expect((await problemsOf()).filter(({ id }) => id.startsWith('blobs'))).toEqual([])
     const away = join(root, 'away')
     renameSync(mounts.north, away)
@@ -120,7 +120,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     expect(await problemsOf().then((found) => found.filter(({ id }) => id.startsWith('blobs')))).toEqual([])
   }, 120_000)
 
-  test('blobs are copied to a data directory, to another share and back, once the service is stopped', async () => {
+  test('blobs can be copied to a data directory, to another share and back while the service is stopped', async () => {
     const environment = { ...process.env, SCRAPDECK_BLOBS: mounts.south }
     const copy = async (from: string, to: string) => {
       const place = [`--data=${south.dataDirectory}`, '--json']

@@ -45,7 +45,7 @@ const leaderOf = async (engine: Service) =>
   (await engine.client.engines.list()).engines.find(({ state }) => state === 'leading')?.name
 
 describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
-  test('one leads, and the other answers the same through it, under its own address', async () => {
+  test('one leads, and the other one responds in the same way through it, under its own address', async () => {
     const north = await startEngine('north')
     const south = await startEngine('south')
     expect(await leaderOf(south)).toBe('north')
@@ -59,7 +59,7 @@ describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
     }
   }, 60_000)
 
-  test('when the leader is killed, the other one leads within seconds and clients of it go on', async () => {
+  test('when the leader is killed, the other one leads within seconds, and its clients continue', async () => {
     const [north, south] = engines as [Service, Service]
     await north.kill()
     await until(
@@ -77,7 +77,7 @@ describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
     ])
   }, 60_000)
 
-  test('sessions that another engine has ended are over when their own engine leads again', async () => {
+  test('sessions that another engine ended stay ended when their own engine leads again', async () => {
     const [north, south] = engines as [Service, Service]
     const password = 'kestrel amber drawbridge'
     await south.client.users.create({ name: 'anna', role: 'viewer', password })
@@ -121,7 +121,7 @@ describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
     expect(await statusOf(south, await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password))).toBe(200)
   }, 60_000)
 
-  test('the leadership can be handed over, and a drained engine never gets it', async () => {
+  test('the leadership can be handed over, but never to a drained engine', async () => {
     const [north, south] = engines as [Service, Service]
     const list = await south.client.engines.list()
     const idOf = (name: string) => list.engines.findLast((engine) => engine.name === name)!.id

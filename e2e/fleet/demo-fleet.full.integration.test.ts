@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => fleet?.stop())
 
-test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds: each runs once, ends rightly, and no node ever runs more than its slots`, async () => {
+test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end with the right outcome, and no node ever runs more than its slots`, async () => {
   const asked = await fleet.queueRound(CALM_ROUND)
   expect(asked).toHaveLength(sizeOf(CALM_ROUND))
   const jobs = await fleet.untilEnded(asked.length)
@@ -62,7 +62,7 @@ function ask(path: string): Promise<Response> {
   return fetch(fleet.service.address + path, { headers: { authorization } })
 }
 
-test('the engine killed three times and one Scrapyd once: every job runs once, or is lost with evidence', async () => {
+test('when the engine is killed three times and one Scrapyd once, every job runs once, or is lost with evidence', async () => {
   const earlier = new Set((await fleet.jobs()).map(({ id }) => id))
   const before = fleet.touched().length
   const asked = await fleet.queueRound(KILLS_ROUND)

@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 test.skipIf(whyNoPostgres() !== null)(
-  'a service whose store is PostgreSQL deploys and runs a spider, and goes on after a kill -9 and after the database was away',
+  'a service on PostgreSQL deploys and runs a spider, and continues after a kill -9 and after an outage of the database',
   async () => {
     await uploadDemo(service, '1')
     const run = async () => {

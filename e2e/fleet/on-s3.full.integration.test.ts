@@ -53,7 +53,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     })
   }
 
-  test('runs an egg from there, archives logs and items there, and reads ranges of them with an empty cache', async () => {
+  test('runs an egg from S3, archives logs and items there, and reads ranges of them with an empty cache', async () => {
     const { client } = service
     await client.projects.upload({ file: await aSpiderEgg(TALKS), project: 'shop', version: '1' })
     await client.projects.changeSettings({ project: aProjectName('shop'), settings: { keepItems: true } })
@@ -94,7 +94,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     expect(metrics).toMatch(/^scrapdeck_cache_entries\{cache="blobs"\} [1-9]/m)
   }, 120_000)
 
-  test('names an S3 server that is away, serves what it has, and goes on when it is back', async () => {
+  test('reports that S3 is unreachable, serves what it has, and continues when S3 is back', async () => {
     const ready = async () => (await (await fetch(`${service.address}/health/ready`)).json()) as { reasons: string[] }
     expect((await ready()).reasons).toEqual([])
     await s3.kill()
@@ -123,7 +123,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     })
   }, 180_000)
 
-  test('has its blobs copied to a data directory and back, once it is stopped', async () => {
+  test('has its blobs copied to a data directory and back while it is stopped', async () => {
     await expect(copy(address(), copies)).rejects.toMatchObject({ stderr: expect.stringContaining('Stop it first') })
     await service.kill()
     const there = objects().length

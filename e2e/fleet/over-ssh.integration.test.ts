@@ -41,7 +41,7 @@ describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an 
       60_000
     )
 
-  test('shows the tunnel, and neither passwords nor the node itself without it', async () => {
+  test('shows the tunnel but no passwords, and cannot reach the node without the tunnel', async () => {
     const { tunnel, url, name, username } = await isUp()
     expect(tunnel).toMatchObject({ state: 'up', problem: null, host: host.url.replace('ssh://', '') })
     expect({ url, username }).toEqual({ url: `${host.url}/${scrapyd.url}`, username: 'ann' })
@@ -49,13 +49,13 @@ describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an 
     expect(name).toBe('127.0.0.1')
   })
 
-  test('runs jobs there: egg, order, log and end', async () => {
+  test('deploys and runs jobs there, and reads their logs and outcomes', async () => {
     await uploadDemo(service, '1')
     const job = await run()
     expect(await endOf(job)).toMatchObject({ outcome: 'succeeded' })
   })
 
-  test('a run goes on while the connection is away, and its end is seen when it is back', async () => {
+  test('a run continues while the connection is broken, and its end is noticed once the connection is back', async () => {
     const job = await run()
     await until(
       'the run to start',
@@ -70,7 +70,7 @@ describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an 
     expect(await endOf(job)).toMatchObject({ outcome: 'succeeded' })
   })
 
-  test('a killed service leaves no ssh behind, and the next one connects again', async () => {
+  test('a killed service leaves no ssh process behind, and the next one connects again', async () => {
     await isUp()
     await service.kill()
     await until('its ssh to end', () => host.connections() === 0)

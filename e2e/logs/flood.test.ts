@@ -10,7 +10,7 @@ import { followLog, LIMIT_BYTES, type LogsClient } from '../../src/renderer/term
 import { logsContract } from '../../src/shared/contract/logs.ts'
 import { aJobId } from '../../src/shared/testing/ids.ts'
 
-it('a viewer that stands still is sent no more of a flood than the limit over a MessagePort', async () => {
+it('a viewer that does not read is sent no more than the limit of a flood over a MessagePort', async () => {
   const line = Buffer.from(`${'x'.repeat(999)}\n`)
   let readTo = 0
   let shown = 0

@@ -42,7 +42,7 @@ async function expectKept({ id, jobid, outcome }: Job): Promise<void> {
   expect(Buffer.from(await part.arrayBuffer())).toEqual(Buffer.from(whole).subarray(3, 21))
 }
 
-test('items that a Scrapyd with jobs_to_keep = 1 prunes are served from the archive, with the node gone', async () => {
+test('items that a Scrapyd with jobs_to_keep = 1 deletes are served from the archive, even without the node', async () => {
   const jobs = await runAll(remote, 4)
   await scrapyd.kill()
   try {
@@ -54,7 +54,7 @@ test('items that a Scrapyd with jobs_to_keep = 1 prunes are served from the arch
   }
 }, 180_000)
 
-test('the log of a run whose node dies, and is removed, is here as far as it was copied', async () => {
+test('the log of a run stays readable as far as it was copied when its node dies and is removed', async () => {
   const { client } = service
   const id = await world.runOn(remote, 'long', { seconds: '120' })
   // It is read every ten seconds while it runs.
@@ -68,11 +68,11 @@ test('the log of a run whose node dies, and is removed, is here as far as it was
   expect(await read()).toContain('number 1 of 600')
 }, 120_000)
 
-test('items of the local node are kept alike', async () => {
+test('items of the local node are kept in the same way', async () => {
   for (const job of await runAll(LOCAL_NODE_ID as NodeId, 2)) await expectKept(job)
 }, 120_000)
 
-test('the logs of many jobs are one archive that any program reads', async () => {
+test('the logs of many jobs are downloaded as one archive that any program can read', async () => {
   const jobs = await runAll(LOCAL_NODE_ID as NodeId, 2)
   const answer = await fetch(`${service.address}/api/v1/logs/zip`, {
     method: 'POST',

@@ -33,10 +33,10 @@ const ENDS: End[] = [
 ]
 
 // At once, as the nodes have room: nearly all of it is waiting.
-describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s says', (where) => {
+describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run on %s', (where) => {
   const nodeId = () => (where === 'the local node' ? (LOCAL_NODE_ID as NodeId) : remote)
 
-  test('is the outcome, the figures and the errors of each kind of end', async () => {
+  test('gives the outcome, the figures and the errors of each kind of end', async () => {
     const ids = await Promise.all(ENDS.map(({ spider }) => world.runOn(nodeId(), spider)))
     const jobs = await Promise.all(ids.map(world.ended))
     for (const [index, { spider, outcome, reason, pages, items, errors }] of ENDS.entries()) {
@@ -50,7 +50,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     }
   }, 180_000)
 
-  test('of a run whose log hides how it ended is that, unless the node is local', async () => {
+  test('leaves the outcome unclear if it hides how the run ended, unless the node is local', async () => {
     const isLocal = where === 'the local node'
     const unclear = { outcome: 'unclear', reason: 'end not visible in the log' }
     const finished = isLocal ? { outcome: 'succeeded', reason: 'finished' } : unclear
@@ -74,7 +74,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     }
   }, 120_000)
 
-  test('of a run without any response is that it failed, unless the rule is off for its spider', async () => {
+  test('makes a run without any response fail, unless the rule is off for its spider', async () => {
     const job = await world.ended(await world.runOn(nodeId(), 'unreachable'))
     expect(job).toMatchObject({ outcome: 'failed', reason: 'no response at all', pages: 0, items: 0 })
     await service.client.projects.changeSettings({
@@ -85,7 +85,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     expect(other).toMatchObject({ outcome: 'succeeded', reason: 'finished' })
   }, 120_000)
 
-  test('of a run whose pipeline cannot open has each error, and the worse of reason and exit code', async () => {
+  test('shows each error of a pipeline that cannot open, and why the run failed', async () => {
     const job = await world.ended(await world.runOn(nodeId(), 'pipeline'))
     const reason = where === 'the local node' ? 'exit code 1' : 'shutdown'
     expect(job).toMatchObject({
@@ -96,19 +96,19 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     })
   }, 120_000)
 
-  test('of a run that was killed is what it had said until then', async () => {
+  test('gives the figures of a killed run until its end', async () => {
     const job = await world.ended(await world.runOn(nodeId(), 'killed'))
     expect(job.outcome).toBe('failed')
     expect(job.reason).toMatch(/SIGKILL|ended without closing stats/)
     expect(job.pages).toBeGreaterThanOrEqual(5)
   }, 120_000)
 
-  test('of a run that could not import names the error', async () => {
+  test('names the error of a failed import', async () => {
     const job = await world.ended(await world.runOn(nodeId(), 'imports'))
     expect(job.killingLine).toMatch(/No module named 'a_module_that_nobody_has'/)
   }, 120_000)
 
-  test('is there while it runs', async () => {
+  test('gives figures while the run is still going', async () => {
     const id = await world.runOn(nodeId(), 'long', { seconds: '20' })
     const live = await until(
       'figures of the running job',
@@ -125,7 +125,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
   }, 180_000)
 })
 
-test.concurrent('logs that a Scrapyd with jobs_to_keep = 1 prunes while many runs go on are all here, whole', async () => {
+test.concurrent('many concurrent runs have complete logs here although a Scrapyd with jobs_to_keep = 1 deletes them', async () => {
   const ids = await Promise.all(Array.from({ length: 8 }, () => world.runOn(remote, 'quiet', { seconds: '2' })))
   const jobs = await Promise.all(ids.map(world.ended))
   expect(jobs.map(({ outcome }) => outcome)).toEqual(jobs.map(() => 'succeeded'))

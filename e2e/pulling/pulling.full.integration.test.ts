@@ -79,7 +79,7 @@ it.each(VERSIONS.filter((version) => scrapydProblem(version) === null))(
   }
 )
 
-it('what is lost on the way, in either direction, is neither run twice nor lost', async () => {
+it('a lost message, in either direction, neither loses a run nor repeats one', async () => {
   const service = await startWithDemo()
   const proxy = await startCuttingProxy()
   onTestFinished(() => proxy.close())
@@ -132,7 +132,7 @@ it('a kill -9 of either side at any time loses no job and runs none twice', asyn
   await untilStatus(service, orphan, 'cancelled')
 })
 
-it('a token works for its node alone, until it is renewed or revoked', async () => {
+it('a token works only for its node, until it is renewed or revoked', async () => {
   const service = await startWithDemo()
   const { node, token } = await service.client.nodes.addPulling({ name: 'nat' })
   const ask = (path: string, bearer: string) =>

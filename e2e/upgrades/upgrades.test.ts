@@ -19,7 +19,7 @@ let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
 let clock: FakeClock
 let expected: Everything & { nowMs: number }
 
-it('the newest data format has a directory here, for later versions', () => {
+it('the newest data format has a directory here, which later versions upgrade', () => {
   const newest = Math.max(...readdirSync(FIXTURES).map((name) => Number.parseInt(name, 10)))
   expect(newest).toBe(newestVersion(MIGRATIONS))
 })
@@ -46,7 +46,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
     expect(await readEverything(directory.path, clock)).toEqual(now)
   })
 
-  it('works with the engine: nodes, settings, backfills and sources are as they were, and logs can be read', async () => {
+  it('works with the engine: nodes, settings, backfills and sources are unchanged, and logs can be read', async () => {
     const passwords: (string | null)[] = []
     const engine = await createEngine({
       ...{ dataDirectory: directory.path, host: 'service', resourcesDirectory: RESOURCES, scrapdeckVersion: 'test' },

@@ -6,7 +6,7 @@ import { call, makeDirectory, openEngine } from './testing/call.ts'
 
 const PASSWORD = 'kestrel amber drawbridge'
 
-it('adds a person whose password comes from a file, and the person may do what the role allows', async () => {
+it('adds a user whose password comes from a file, and the user may do what the role allows', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
   expect((await run('users')).out).toMatch(/^No users besides the owner of this machine/)
   expect((await run('users', 'add', 'anna', '--role', 'operator', '--new-password-file', 'password')).out).toBe(
@@ -45,7 +45,7 @@ it('adds a person whose password comes from a file, and the person may do what t
   ])
 })
 
-it('says with a new password what still lets the user in, and takes the tokens away if it is told to', async () => {
+it('says what still lets the user in after a new password, and revokes the tokens on request', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n`, other: 'lantern osprey cobblestone\n' })
   await run('users', 'add', 'anna', '--role', 'viewer', '--new-password-file', 'password')
   const { out } = await run('tokens', 'add', 'GitLab', '--user', 'anna')
@@ -64,7 +64,7 @@ it('says with a new password what still lets the user in, and takes the tokens a
   expect((await run('tokens')).out).toContain('of-the-owner')
 })
 
-it('turns off the second factor of somebody who has lost it, whose password is enough again', async () => {
+it('turns off the second factor of a user who has lost it; the password is then enough', async () => {
   const { run, url, engine } = await openEngine({ password: `${PASSWORD}\n` })
   await run('users', 'add', 'anna', '--role', 'viewer', '--new-password-file', 'password')
   const asAnna = { url, password: PASSWORD, environment: { SCRAPDECK_USERNAME: 'anna' } }
@@ -86,7 +86,7 @@ it('turns off the second factor of somebody who has lost it, whose password is e
   expect((await call(['users', 'me'], asAnna)).out).toBe('anna, viewer\n')
 })
 
-it('creates a token for a service account, which works as the password, and revokes it by its last characters', async () => {
+it('creates a token for a service account that works as a password, and revokes it by its last characters', async () => {
   const { run, url } = await openEngine()
   expect((await run('users', 'add', 'ci', '--kind', 'service', '--role', 'deployer')).out).toContain('--user ci')
   const { out } = await run('tokens', 'add', 'GitLab', '--user', 'ci', '--role', 'viewer', '--days', 'never')
@@ -103,7 +103,7 @@ it('creates a token for a service account, which works as the password, and revo
   expect((await run('tokens')).out).toMatch(/^No tokens/)
 })
 
-it('keeps groups, whose members may what they allow, and roles in node groups', async () => {
+it('keeps groups, which give their members rights, and roles in node groups', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
   expect((await run('groups')).out).toMatch(/^No groups/)
   await run('users', 'add', 'ben', '--role', 'viewer')
@@ -127,7 +127,7 @@ it('keeps groups, whose members may what they allow, and roles in node groups', 
   expect((await run('groups', 'remove', 'Crawl team')).out).toBe('Removed Crawl team, which had 0 members\n')
 })
 
-it('lists the browsers that are logged in, and logs one out by the first characters of its id', async () => {
+it('lists the browsers that are logged in, and logs one out by the first characters of its session id', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
   expect((await run('sessions')).out).toMatch(/^No browser is logged in/)
   await run('users', 'add', 'anna', '--role', 'operator', '--new-password-file', 'password')
@@ -146,7 +146,7 @@ it('lists the browsers that are logged in, and logs one out by the first charact
   expect(await isLoggedIn()).toBe(false)
 })
 
-it('adds a role of permissions, gives it in one project, and removes it when nobody has it any more', async () => {
+it('adds a role with permissions, gives it in one project, and removes it when no user has it any more', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
   const add = ['add', 'shop keeper', '--permission', 'jobs.run', '--permission', 'jobs.cancel']
   expect((await run('roles', ...add)).out).toBe('Added shop keeper: read, jobs.run, jobs.cancel\n')

@@ -23,7 +23,7 @@ async function openWithAlert() {
   return { ...opened, alert: alert! }
 }
 
-it('alerts lists what fires, acknowledges it by its short id, and shows who did', async () => {
+it('alerts lists firing alerts, acknowledges one by its short id, and shows who did it', async () => {
   const { run, alert } = await openWithAlert()
   const start = alert.id.slice(-8)
   const shown = await run('alerts')
@@ -50,7 +50,7 @@ it('alerts lists what fires, acknowledges it by its short id, and shows who did'
   expect((await run('alerts', '--limit', '0')).code).toBe(EXIT_CODES.usage)
 })
 
-it('alerts silence names what is silent and for how long; unsilence ends it', async () => {
+it('alerts silence says what is silent and for how long; unsilence ends it', async () => {
   const { engine, run } = await openWithAlert()
   expect((await run('alerts', 'silence')).code).toBe(EXIT_CODES.usage)
   // The command line has a clock of its own, of this test's.
@@ -72,7 +72,7 @@ it('alerts silence names what is silent and for how long; unsilence ends it', as
   expect((await run('alerts', 'unsilence', silence!.id)).code).toBe(EXIT_CODES.notFound)
 })
 
-it('alerts silence --every is a maintenance window, in its zone, from the time that is given', async () => {
+it('alerts silence --every creates a maintenance window in its zone, from the given time', async () => {
   const { engine, run } = await openWithAlert()
   const window = (...words: string[]) => run('alerts', 'silence', '--for', '2h', ...words)
   const sundays = ['--every', 'week', '--from', '2027-01-17T02:00', '--zone', 'Asia/Tokyo', '--tag', 'eu']
@@ -111,7 +111,7 @@ it('alerts report sums up the last day or week', async () => {
   expect((await run('alerts', 'report', '--days', '3')).code).toBe(EXIT_CODES.usage)
 })
 
-it('alerts report has a table of each thing that somebody should look at', () => {
+it('alerts report has a table for each kind of thing that needs attention', () => {
   const lines = describeReport(EXAMPLES.alerts.report.output).split('\n')
   const { newErrors, slowest, unusual } = EXAMPLES.alerts.report.output
   expect(lines).toContainEqual(expect.stringMatching(/^ +RUNS +SUCCEEDED +FAILED +LOST +UNCLEAR +CANCELLED$/))
@@ -124,14 +124,14 @@ it('alerts report has a table of each thing that somebody should look at', () =>
   )
 })
 
-it('alerts rules lists the rules with how they do', async () => {
+it('alerts rules lists the rules with their alerts', async () => {
   const { run } = await openWithAlert()
   expect((await run('alerts', 'rules')).out).toMatch(/^Nodes +critical +a node does not respond +- +1 +1 +0 +.+ ago/m)
   const { url } = await openEngine()
   expect((await call(['alerts', 'rules'], { url, password: 'wrong' })).code).not.toBe(0)
 })
 
-it('alerts --follow prints what fires, then what ends, also while the connection was away', async () => {
+it('alerts --follow prints alerts that fire and then end, even those of a time without a connection', async () => {
   const alert: Alert = { ...EXAMPLES.alerts.list.output.alerts[0]!, text: 'north is down', state: 'firing' }
   const ended: Alert = { ...alert, state: 'resolved', resolvedAtMs: alert.sinceMs + 60_000 }
   let [streams, reads] = [0, 0]

@@ -17,7 +17,7 @@ it('lists who did what, and filters', async () => {
   expect((await run('audit', '--until', '1h')).out).toBe('No entries.\n')
 })
 
-it('exports JSON lines, whose changes an offline check finds', async () => {
+it('exports JSON lines, and an offline check detects changes to them', async () => {
   const { run } = await openEngine({})
   await run('users', 'add', 'ci', '--kind', 'service', '--role', 'deployer')
   await run('tokens', 'add', 'x', '--user', 'ci')
@@ -54,7 +54,7 @@ it('exports JSON lines, whose changes an offline check finds', async () => {
   expect((await verify()).error).toMatch(/Line 2 is no entry/)
 })
 
-it('verifies the log of a server, and says the newest hash', async () => {
+it('verifies the audit log of a server, and prints its newest hash', async () => {
   const { run } = await openEngine({})
   await run('users', 'add', 'ci', '--kind', 'service', '--role', 'deployer')
   const { out, code } = await run('audit', 'verify')

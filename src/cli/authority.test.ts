@@ -8,7 +8,7 @@ import { authorityFile, ensureSelfMade } from '../server/self-made-certificate.t
 import { makeTestDirectory } from '../engine/testing/test-directory.ts'
 import { describeAuthority, requireAuthority } from './credentials.ts'
 
-it('shows the authority of a data directory, and says how to make one where there is none or a damaged one', async () => {
+it('shows the CA of a data directory, and says how to create one if it is missing or damaged', async () => {
   const data = makeTestDirectory()
   expect(() => requireAuthority(data)).toThrow(/\(ENOENT\).*--tls-self-made/)
   const path = authorityFile(data)

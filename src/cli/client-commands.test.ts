@@ -53,7 +53,7 @@ it.each([
   [['deploy', 'gone'], 'usage', 'There is no '],
   [['logs', JOB_ID], 'failed', 'does not do this'],
   [['jobs', '--url', 'ftp://x'], 'usage', 'ftp://x is not an address']
-] as const)('%j ends with the code for %s', async (words, code, message) => {
+] as const)('%j exits with the code for %s', async (words, code, message) => {
   const { url } = await startEngine()
   const ended = await call([...words], { url })
   expect(ended.error).toContain(message)
@@ -99,7 +99,7 @@ it('sends no local password to another machine, and never follows a redirect wit
   expect(followed).toBe(0)
 })
 
-it('errors lists what spiders logged, the same ones together', async () => {
+it('errors lists the errors that spiders logged, in groups', async () => {
   const { url } = await startEngine()
   const { code, out } = await call(['errors', '--state', 'all', '--new-in', '1.4.0'], { url })
   expect([code, out]).toEqual([0, expect.stringMatching(/17 +open +41 +3 +shop +prices +1\.4\.0 .+ in parse/)])
@@ -137,7 +137,7 @@ it('a write whose connection broke is sent again with the same key', async () =>
   expect(keys[1]).toBe(keys[0])
 })
 
-it('--wait ends with its own exit code if a job did not succeed', async () => {
+it('--wait exits with a code of its own if a job did not succeed', async () => {
   let asked = 0
   const url = await startServer((request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -173,7 +173,7 @@ it('logs -f resumes where a connection dropped, and ends with the log', async ()
   expect(asked).toEqual(['tailBytes=262144', 'offset=13'])
 })
 
-it('search prints each line with its place, and says when it ended early', async () => {
+it('search prints each line with its place, and says when it stopped early', async () => {
   const asked: (string | undefined)[] = []
   const url = await startServer((request, response) => {
     asked.push(request.url?.split('?')[1])
@@ -189,7 +189,7 @@ it('search prints each line with its place, and says when it ended early', async
   expect(asked).toEqual(['text=timed%3F+out&isRegex=true&matchesCase=false&minLevel=ERROR'])
 })
 
-it('a log on a terminal keeps only colours of its control characters; in a file it is unchanged', async () => {
+it('a log on a terminal keeps no control characters except colours; in a file it is unchanged', async () => {
   const text = '\u001b[31mred\u001b[0m \u001b[2J\u009b5n\tdone\r\n'
   const url = await startServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -201,7 +201,7 @@ it('a log on a terminal keeps only colours of its control characters; in a file 
   expect((await call(['logs', JOB_ID], { url })).out).toBe(text)
 })
 
-it('items are printed, or written into a file; Parquet only into one', async () => {
+it('items are printed or written to a file; Parquet only to a file', async () => {
   const { url } = await startEngine()
   expect(await call(['items', JOB_ID, '--format', 'csv'], { url })).toMatchObject({ code: 0, out: 'name,price\r\n' })
   const directory = makeDirectory({})
@@ -237,7 +237,7 @@ it.each<[{ spiders: string[] | null; pinnedVersion?: string; nodes?: object[] },
     '2 spiders: a, b). shop stays pinned to 1: jobs that name no version run that one.\n'
   ],
   [{ spiders: null, nodes: [{ slots: 1, health: 'up' }] }, 'A node lists them as soon as one can import the code.\n']
-])('deploy says what an upload can run: %j', async ({ nodes = [], ...version }, said) => {
+])('deploy says what an uploaded version can run: %j', async ({ nodes = [], ...version }, said) => {
   const url = await startServer((request, response) => {
     response.setHeader('content-type', 'application/json')
     const uploaded = { project: 'shop', version: '2', pinnedVersion: null, ...version }
@@ -334,7 +334,7 @@ it('completion for bash suggests commands, subcommands and options', async () =>
   expect(complete('apply', '')).toBe('')
 })
 
-it.each(['zsh', 'fish'])('completion for %s has every command with its words, quoted', async (shell) => {
+it.each(['zsh', 'fish'])('completion for %s has every command with its quoted description', async (shell) => {
   const { out, program } = await call(['completion', shell])
   for (const command of program.commands) expect(out).toContain(command.name())
   expect(out).toContain("'nodes add'")

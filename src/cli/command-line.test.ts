@@ -4,7 +4,7 @@ import { EXAMPLES } from '../shared/examples/operations.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openServer, startServer } from './testing/call.ts'
 
-it('a usage error is a JSON object for programs, and tells people where to look', async () => {
+it('a usage error is a JSON object for programs, and a hint to the help for people', async () => {
   for (const words of [['jobs', '--nope'], ['jobs', '--limit', 'x'], ['run', 'demo'], ['bogus']]) {
     const { code, error } = await call(words)
     expect([code, error]).toEqual([EXIT_CODES.usage, expect.stringMatching(/^scrapdeck: [^]+ --help [^]+\.\n$/)])

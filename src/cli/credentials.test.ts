@@ -21,7 +21,7 @@ describe('scrapdeck credentials', () => {
     )
   })
 
-  it('says whose they are if the system lets this user neither see nor read them', () => {
+  it('says who owns them if the system does not let this user read them', () => {
     for (const code of ['EACCES', 'EPERM']) {
       const denied = Object.assign(new Error(`${code}: permission denied, stat '/data/credentials.json'`), { code })
       const unread = new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', 'It cannot be read.', { cause: denied })

@@ -10,7 +10,7 @@ const anEngine = (id: string, name: string, state: EngineInfo['state'] = 'follow
 })
 
 describe('engines', () => {
-  it('lists them with who leads since when; the name of the group alone does the same', async () => {
+  it('lists them with the leader and since when it leads; the name of the group alone does the same', async () => {
     const { url } = await startEngine()
     const { code, out } = await call(['engines'], { url })
     expect([code, out]).toEqual([0, (await call(['engines', 'list'], { url })).out])
@@ -36,7 +36,7 @@ describe('engines', () => {
     ])
   })
 
-  it('on SQLite, says that there is one, and refuses to hand over with the reason', async () => {
+  it('says on SQLite that there is one engine, and refuses to hand over with the reason', async () => {
     const { run } = await openEngine()
     expect((await run('engines')).out).toBe('One engine, on SQLite. Several need PostgreSQL: docs/scaling.md.\n')
     const { code, error } = await run('engines', 'hand-over')
@@ -47,13 +47,13 @@ describe('engines', () => {
 describe('the name of an engine', () => {
   const [old, young, other] = [anEngine('1', 'north', 'silent'), anEngine('2', 'north'), anEngine('3', 'south')]
 
-  it('means the process that lives, not the one that it replaced', () => {
+  it('means the live process, not the one that it replaced', () => {
     expect(pickEngine({ engines: [old, young, other] }, 'north')).toBe(young)
     expect(pickEngine({ engines: [old, young, other] }, '1')).toBe(old)
     expect(pickEngine({ engines: [old, other] }, 'north')).toBe(old)
   })
 
-  it('is refused if two that live have it', () => {
+  it('is refused if two live engines have it', () => {
     const engines = [young, anEngine('4', 'north', 'leading')]
     expect(() => pickEngine({ engines }, 'north')).toThrow(
       'Several engines are named north. Use the id of one: 2 (http://10.0.0.1:2, following), 4 (http://10.0.0.1:4, leading).'

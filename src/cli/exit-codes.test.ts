@@ -9,7 +9,7 @@ const FILES = {
   'broken.yaml': 'version: 2\n'
 }
 
-it('a missing thing is 5, with its name, for each command that names one', async () => {
+it('each command exits with 5 if something it names does not exist, and says which', async () => {
   const { engine, run } = await openEngine(FILES)
   await engine.prepare('berlin')
   const id = '019b0000000000000000000000000001'
@@ -35,7 +35,7 @@ it('a missing thing is 5, with its name, for each command that names one', async
   }
 })
 
-it('a conflict is 6, and an invalid request 2', async () => {
+it('a conflict exits with 6, and an invalid request with 2', async () => {
   const { engine, run } = await openEngine(FILES)
   await engine.prepare('berlin')
   await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })

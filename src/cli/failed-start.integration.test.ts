@@ -6,7 +6,7 @@ import { SERVICE_ENTRY } from '../../e2e/support/service.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { makeDirectory, startServer } from './testing/call.ts'
 
-it('a service whose storage answers nothing but failures says so and ends with an error, when it has tried enough', async () => {
+it('a service whose storage only fails says so, and exits with an error after enough tries', async () => {
   let asked = 0
   const endpoint = await startServer((_request, response) => {
     asked += 1

@@ -109,7 +109,7 @@ schedules:
   expect((await call(['apply', 'other.yaml', '--prune', '--yes'])).out).toBe('- schedule night\n1 change made.\n')
 })
 
-test('an error in a file is reported with its line and ends with 2', async () => {
+test('an error in a file is reported with its line and exits with 2', async () => {
   file('fleet.yaml', "version: 1\nnodes:\n  - { name: a, url: '${A}', slotz: 3 }\n")
   const { code, error } = await call(['apply', 'fleet.yaml'], { A: 'two\nlines' })
   expect(code).toBe(2)
@@ -152,7 +152,7 @@ test('schedules of other programs are reported, planned, written to a file, or c
   expect((await call(['import-schedules', 'gerapy'])).error).toContain('Specify the database of gerapy')
 })
 
-test('an import without any importable schedule fails and says why for each', async () => {
+test('an import without any importable schedule fails, with the reason for each', async () => {
   file('crontab', '0 3 * * * /usr/bin/backup\n')
   const refused = await call(['import-schedules', 'crontab', 'crontab', '--yes'])
   expect(refused.code).toBe(1)
@@ -162,7 +162,7 @@ test('an import without any importable schedule fails and says why for each', as
   expect((await call(['import-schedules', 'crontab', 'empty'])).code).toBe(0)
 })
 
-test("ScrapydWeb's own data is first only shown, then created: nodes by address, paused schedules stay paused", async () => {
+test("ScrapydWeb's own data is first only shown, then imported: nodes by address, and paused schedules stay paused", async () => {
   const urls = ['127.0.0.1:16801', 'localhost:16802', '127.0.0.1:16803']
   file(
     'nodes.yaml',

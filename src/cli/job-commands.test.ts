@@ -7,7 +7,7 @@ import { call, openEngine, startServer } from './testing/call.ts'
 
 const UUID = '6487ec79947edab326d6db28a2d86511'
 
-it('jobs, logs and cancel find a job by the jobid that a client chose', async () => {
+it('jobs, logs and cancel find a job by the jobid that its client chose', async () => {
   const { engine, run, post } = await openEngine()
   await engine.prepare('berlin')
   const jobids = ['2026-11-22T10_00_00', UUID]
@@ -30,7 +30,7 @@ it('jobs, logs and cancel find a job by the jobid that a client chose', async ()
   })
 })
 
-it('finds a job by its short id, and by more of its start or its end', async () => {
+it('finds a job by its short id, or by more characters of its start or end', async () => {
   const { engine, run, post } = await openEngine()
   await engine.prepare('berlin')
   await post('schedule.json', { project: 'shop', spider: 'prices' })
@@ -41,7 +41,7 @@ it('finds a job by its short id, and by more of its start or its end', async () 
   expect((await run('jobs', id.slice(-7))).error).toContain('An id can be shortened to its last 8 digits.')
 })
 
-it('a jobid that several jobs have names their ids', async () => {
+it('for a jobid of several jobs, prints their ids', async () => {
   const { engine, run, post } = await openEngine()
   await engine.prepare('berlin')
   for (let count = 0; count < 2; count += 1) {
@@ -55,7 +55,7 @@ it('a jobid that several jobs have names their ids', async () => {
   ])
 })
 
-it('--user lists the jobs that were ordered for one user, whom a job names', async () => {
+it('--user lists the jobs ordered for that user, and a job shows its user', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'], userId: 'ann' })
@@ -66,7 +66,7 @@ it('--user lists the jobs that were ordered for one user, whom a job names', asy
   expect((await run('jobs', '--user', 'nobody')).out).toBe('No jobs.\n')
 })
 
-it('--since takes how long ago or a time', async () => {
+it('--since takes a duration or a time', async () => {
   const asked: string[] = []
   const url = await startServer((request, response) => {
     asked.push(request.url ?? '')
@@ -81,7 +81,7 @@ it('--since takes how long ago or a time', async () => {
   expect((await call(['jobs', '--since', 'lately'], { url })).code).toBe(EXIT_CODES.usage)
 })
 
-it('--watch repeats the list when something has changed, not when only ages have', async () => {
+it('--watch prints the list again when something has changed, not when only ages have', async () => {
   const job = EXAMPLES.jobs.get.output.job
   let looks = 0
   const url = await startServer((request, response) => {
@@ -101,7 +101,7 @@ it('--watch repeats the list when something has changed, not when only ages have
   expect(out.match(/queued|running/g)).toEqual(['queued', 'running'])
 })
 
-it('--watch goes on when the engine is away for a while', async () => {
+it('--watch continues after the engine was away for a while', async () => {
   const job = { ...EXAMPLES.jobs.get.output.job, scheduleId: null }
   let looks = 0
   const url = await startServer((request, response) => {
@@ -142,7 +142,7 @@ it('--watch --json prints what has changed, and the ids of jobs that left the li
   ])
 })
 
-it('cancel waits once for all jobs to be asked, and succeeds if that cannot be read', async () => {
+it('cancel waits once for all requested cancels, and succeeds even if their results cannot be read', async () => {
   const ids = Array.from({ length: 20 }, (_, index) => `019b00000000000000000000000000${index + 10}`)
   const detail = { ...EXAMPLES.jobs.get.output, timeline: [] }
   const asking = { ...detail, job: { ...detail.job, state: 'running' } }
@@ -163,7 +163,7 @@ it('cancel waits once for all jobs to be asked, and succeeds if that cannot be r
   expect(sleptMs).toBe(800)
 })
 
-it('a project, a spider or a tag that matches nothing is told, with names that are near', async () => {
+it('a project, spider or tag that matches nothing is reported, with suggestions of similar names', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   expect(await run('jobs', '--project', 'shopp')).toMatchObject({
@@ -182,7 +182,7 @@ it('a project, a spider or a tag that matches nothing is told, with names that a
   ])
 })
 
-it('run --wait says why a job waits when that changes and every minute, and has a time limit', async () => {
+it('run --wait says why a job waits whenever that changes and every minute, and has a time limit', async () => {
   const id = '019b0000000000000000000000000001'
   let looks = 0
   const url = await startServer((request, response) => {
@@ -209,7 +209,7 @@ it('run --wait says why a job waits when that changes and every minute, and has 
   expect((await call(['run', 'shop', 'prices', '--timeout', '90s'], { url })).code).toBe(EXIT_CODES.usage)
 })
 
-it('run --wait says why a job failed, and does not make up when a job was sent', async () => {
+it('run --wait says why a job failed, and invents no time at which it was sent', async () => {
   const id = '019b0000000000000000000000000001'
   const nothing = { reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null, startedAtMs: null }
   const failed = { state: 'ended', outcome: 'failed', reason: 'exit code 1', killingLine: 'RuntimeError: no price' }
@@ -230,7 +230,7 @@ it('run --wait says why a job failed, and does not make up when a job was sent',
   expect(error.split('\n').slice(1)).toEqual([`${id}  starting (queued 1 s ago)`, ''])
 })
 
-it('cancel says what was sent, and how long each job gets', async () => {
+it('cancel says what was sent, and how long each job has to react', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
@@ -316,7 +316,7 @@ it.each<[string, Partial<Job>]>([
       mayHaveRunTwice: true
     }
   ]
-])('WHY of a list says %j', (text, fields) => {
+])('the column WHY of a list says %j', (text, fields) => {
   const { job } = EXAMPLES.jobs.get.output
   const plain = { ...job, waiting: null, reason: null, killingLine: null, cancelAskedAtMs: null, unknownSinceMs: null }
   expect(whyOf({ ...plain, mayHaveRunTwice: false, expiresAtMs: null, ...fields }, 100_000)).toBe(text)
@@ -338,7 +338,7 @@ it('a job that is being stopped shows what was sent, and when the next step is d
   )
 })
 
-it('a time that has passed is refused: no job starts early, and no schedule is created that never fires', async () => {
+it('a time in the past is refused: no job starts early, and no schedule is created that never fires', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const job = await run('run', 'shop', 'prices', '--at', '1970-01-01')
@@ -351,7 +351,7 @@ it('a time that has passed is refused: no job starts early, and no schedule is c
   expect((await engine.client.schedules.list({})).schedules).toEqual([])
 })
 
-it('run leaves defaults out, and says which there are if one does not exist', async () => {
+it('run omits defaults on request, and lists them if one does not exist', async () => {
   const { engine, run } = await openEngine()
   const nodeId = await engine.prepare('berlin')
   const [project] = (await engine.client.projects.list()).projects
@@ -376,7 +376,7 @@ it('run leaves defaults out, and says which there are if one does not exist', as
   expect((await run('run', 'shop', 'prices', '--any-node', '--tag', 'eu')).code).toBe(EXIT_CODES.usage)
 })
 
-it('schedules say what they run, and when in their own zone', async () => {
+it('schedules show what they run, and when in their own zone', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const words = [
@@ -402,7 +402,7 @@ it('schedules say what they run, and when in their own zone', async () => {
   )
 })
 
-it('jobs ID says what its node could not keep: variables, and secrets from the lists of a Scrapyd', async () => {
+it('jobs ID says which variables and secrets its node could not keep', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const order = { project: 'shop', spiders: ['prices'], args: { token: 'x' }, secretNames: ['token'], env: { A: '1' } }
@@ -416,7 +416,7 @@ it('jobs ID says what its node could not keep: variables, and secrets from the l
   for (const words of said) expect(out).toContain(String(words))
 })
 
-it('a count that the log does not tell is called unknown, and not 0', async () => {
+it('a count that the log does not contain is shown as unknown, not 0', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })

@@ -72,7 +72,7 @@ it('signs in with the browser, and commands then use that login for that address
   expect(tokens()).toHaveLength(1)
 })
 
-it('a second login takes the place of the first, and logout revokes the token', async () => {
+it('a second login replaces the first, and logout revokes the token', async () => {
   const { url, browser, run, file, tokens } = await open()
   const openBrowser = async (page: string) => void browser(page)
   await run(['login', url], { openBrowser })
@@ -87,7 +87,7 @@ it('a second login takes the place of the first, and logout revokes the token', 
   expect(await run(['logout'])).toMatchObject({ code: EXIT_CODES.notFound })
 })
 
-it('without a browser, shows a code that is typed anywhere', async () => {
+it('without a browser, login shows a code that can be typed on another device', async () => {
   const { url, approve, run } = await open()
   let printed = ''
   let isTyped = false
@@ -105,7 +105,7 @@ it('without a browser, shows a code that is typed anywhere', async () => {
   expect(printed).toContain(`Open this page in any browser:  ${url}/ui/#/authorize`)
 })
 
-it('a denied sign-in, one with another state, and an answer that comes from nowhere, give nothing', async () => {
+it('a denied sign-in, a wrong state and an unexpected response all give no token', async () => {
   const { url, browser, run, tokens } = await open()
   const denied = await run(['login', url], {
     openBrowser: async (page) =>
@@ -130,7 +130,7 @@ it('a denied sign-in, one with another state, and an answer that comes from nowh
   expect(tokens()).toHaveLength(1)
 })
 
-it('keeps a token that was made elsewhere, once the engine has accepted it', async () => {
+it('keeps a token that was created elsewhere, once the engine has accepted it', async () => {
   const { url, run, engine, anna, home } = await open()
   const { secret } = await engine.access.createToken(OWNER, { name: 'x', userId: anna.id, expiresInDays: 30 })
   writeFileSync(join(home, 'token'), `${secret}\n`)
@@ -159,7 +159,7 @@ it('an expired login says how to log in again, and a file that others can read i
   })
 })
 
-it('says what is wrong with an address before a browser is opened', async () => {
+it('reports an invalid address before it opens a browser', async () => {
   const { run } = await open()
   const pages: string[] = []
   const openBrowser = async (page: string) => void pages.push(page)

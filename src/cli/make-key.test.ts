@@ -5,7 +5,7 @@ import { openEncryptionKeys, parseEncryptionKeys } from '../engine/runtime/encry
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
 import { makeKey } from './make-key.ts'
 
-test('a key file is made once, for its owner alone, and keys are added before or behind the others', async () => {
+test('a key file is created once, readable by its owner only, and keys are added at either end', async () => {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   const path = join(temporary.path, 'keys')
@@ -22,7 +22,7 @@ test('a key file is made once, for its owner alone, and keys are added before or
   if (process.platform !== 'win32') expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('a file of something else is not changed', async () => {
+test('any other file is left unchanged', async () => {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   const path = join(temporary.path, 'notes')

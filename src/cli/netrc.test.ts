@@ -40,7 +40,7 @@ it.each(FILES)('is parsed like in Python: %j', (text) => {
   expect(Object.fromEntries(parseNetrc(text))).toEqual(expected)
 })
 
-it('entries match by host, whatever the port, and default matches all others', () => {
+it('entries match by host, whatever the port, and the default entry matches all others', () => {
   write('machine a.example login a password one\ndefault login any password other')
   expect(find('a.example')).toEqual({ username: 'a', password: 'one' })
   expect(find('b.example')).toEqual({ username: 'any', password: 'other' })
@@ -54,7 +54,7 @@ it('NETRC names another file', () => {
   expect(find('a.example', { NETRC: path })).toEqual({ username: 'a', password: 'one' })
 })
 
-it('passwords that others can read are not used, but that matters only if they are needed', () => {
+it('a file with passwords that others can read is refused, but only if they are needed', () => {
   const path = write('machine a.example login a password one\nmachine ftp.example login anonymous password me@', 0o640)
   expect(() => find('a.example')).toThrow(`chmod 600 ${path}`)
   expect(find('elsewhere.example')).toBeNull()
@@ -62,7 +62,7 @@ it('passwords that others can read are not used, but that matters only if they a
 })
 
 it.each(['nonsense', 'machine', 'machine a login', 'machine a hunter2 me'])(
-  '%j is rejected without showing its words',
+  '%j is rejected without quoting it',
   (text) => {
     write(text)
     expect(() => find('a')).toThrow('is not understood')

@@ -17,7 +17,7 @@ async function startScrapyd(): Promise<string> {
   })
 }
 
-it('nodes add tries the node, says what it found, and refuses what cannot be used unless --force', async () => {
+it('nodes add tries the node, shows the result, and refuses an unusable one unless --force is given', async () => {
   const { run } = await openEngine()
   const url = await startScrapyd()
   const added = await run('nodes', 'add', url, '--name', 'eu-1', '--tag', 'eu')
@@ -38,7 +38,7 @@ it('nodes add tries the node, says what it found, and refuses what cannot be use
   expect([forced.code, forced.out]).toEqual([0, expect.stringMatching(/^Added later \(\S+\): down: /)])
 })
 
-it('nodes probe tries an address without adding it, and shows what is known of a node', async () => {
+it('nodes probe tries an address without adding it, and shows the known facts of a node', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const url = await startScrapyd()
@@ -54,7 +54,7 @@ it('nodes probe tries an address without adding it, and shows what is known of a
   expect((await run('nodes', 'list')).out).not.toContain(url)
 })
 
-it('nodes edit changes what is given and leaves the rest', async () => {
+it('nodes edit changes only what is given', async () => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const words = ['--name', 'paris', '--slots', '7', '--tag', 'eu', '--give-up-after', '15m', '--group', 'west']
@@ -71,7 +71,7 @@ it('nodes edit changes what is given and leaves the rest', async () => {
   expect((await run('nodes', 'edit', 'rome', '--slots', '2')).code).toBe(EXIT_CODES.notFound)
 })
 
-it('nodes remove says what is lost and asks; where nobody can be asked it needs --yes', async () => {
+it('nodes remove says what is lost and asks; without a terminal it needs --yes', async () => {
   const { engine, url, run } = await openEngine()
   await engine.prepare('berlin')
   await run('run', 'shop', 'prices')
@@ -121,7 +121,7 @@ async function startLockedScrapyd(): Promise<string> {
   return startServer((_request, response) => response.writeHead(401).end())
 }
 
-it('a node that requires a password says which flags give one, and not that anyone can run code there', async () => {
+it('a node that requires a password says which flags set one, and does not warn that anyone can run code there', async () => {
   const { run, url, engine } = await openEngine()
   const locked = await startLockedScrapyd()
   const refused = await run('nodes', 'add', locked)
@@ -145,7 +145,7 @@ it('a node that requires a password says which flags give one, and not that anyo
   expect((await run('nodes', 'add', locked, '--force')).out).toContain(asksFor)
 })
 
-it('nodes edit takes no address that drops the password or cannot be used, unless told to', async () => {
+it('nodes edit needs consent for an address that drops the password or is unusable', async () => {
   const { run, url, engine } = await openEngine()
   const { username, password } = engine.engine.credentials
   const environment = { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'x' }
@@ -165,7 +165,7 @@ it('nodes edit takes no address that drops the password or cannot be used, unles
   expect([forced.code, forced.out]).toEqual([0, expect.stringContaining('127.0.0.1:2')])
 })
 
-it('nodes edit tries an address as the node is reached, but without its password, which stays at the same origin', async () => {
+it('nodes edit tries an address the way the node is reached, but sends the password only to the same origin', async () => {
   const { run, url, engine } = await openEngine()
   const { username, password } = engine.engine.credentials
   const options = { url, password, environment: { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'geheim' } }
@@ -187,7 +187,7 @@ it('nodes edit tries an address as the node is reached, but without its password
   expect(asked.filter(([path, sent]) => path.includes('elsewhere') && sent !== undefined)).toEqual([])
 })
 
-it('nodes edit takes no proxy that drops the password or cannot be used, unless told to', async () => {
+it('nodes edit needs consent for a proxy that drops the password or is unusable', async () => {
   const { url, engine } = await openEngine()
   const { username, password } = engine.engine.credentials
   const options = { url, password, environment: { SCRAPDECK_USERNAME: username, SCRAPDECK_NODE_PASSWORD: 'geheim' } }
@@ -216,7 +216,7 @@ it('nodes edit takes no proxy that drops the password or cannot be used, unless 
   expect(await eu()).toMatchObject({ hasPassword: true, proxyUrl: `${after}/`, slots: 3 })
 })
 
-it('nodes edit takes no address or proxy that drops the client key, unless a new one is given, or none', async () => {
+it('nodes edit refuses an address or proxy that drops the client key, unless a new key or none is given', async () => {
   const { engine, url } = await openEngine()
   const { username, password } = engine.engine.credentials
   const directory = makeDirectory(makePapers())
@@ -257,7 +257,7 @@ function makePapers(): Record<string, string> {
   return { 'client.key': readFileSync(key, 'utf8'), 'client.crt': readFileSync(cert, 'utf8') }
 }
 
-it('nodes add says if its name is taken and it gets another', async () => {
+it('nodes add says that its name is taken and which one it gets instead', async () => {
   const { run } = await openEngine()
   await run('nodes', 'add', await startScrapyd(), '--name', 'eu')
   const { out, error } = await run('nodes', 'add', await startScrapyd(), '--name', 'eu')
@@ -270,7 +270,7 @@ it.each([
   [['nodes', 'edit', 'berlin', '--tag', ''], /^--tag: /],
   [['schedules', 'preview', '--every', '0'], /^--every \(in seconds\): must be at least 1$/],
   [['run', 'shop', 'prices', '--secret', 'token'], /--secret/]
-])('%j is refused in the words of the command line', async (words, said) => {
+])('%j is refused with a message in the terms of the command line', async (words, said) => {
   const { engine, run } = await openEngine()
   await engine.prepare('berlin')
   const { code, error } = await run(...words)
@@ -288,7 +288,7 @@ it('nodes remove names the queued jobs that may run nowhere else', async () => {
   expect(await run('nodes', 'remove', 'gone', '--yes')).toMatchObject({ code: 0, error: words })
 })
 
-it('projects says why the spiders of a version are not listed, if a node could not import it', async () => {
+it('projects says why a version has no list of spiders if a node could not import it', async () => {
   const [project] = EXAMPLES.projects.list.output.projects
   const [version] = project!.versions
   const error = 'Traceback:\n  File "a.py"\nModuleNotFoundError: No module named \'lxml\'\n'

@@ -17,7 +17,7 @@ async function openCertificate() {
   return certificate
 }
 
-it('the service of this machine is trusted by its very certificate, whatever name is in it, and nobody else is', async () => {
+it('the local service is trusted by its exact certificate, whatever names it has, and no other server is', async () => {
   const dataDirectory = makeTestDirectory()
   const { service, engine } = await openTestService({ certificate: await openCertificate(), dataDirectory })
   writeFileSync(join(dataDirectory, 'credentials.json'), JSON.stringify(engine.credentials), { mode: 0o600 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { until } from '../engine/testing/until.ts'
 import { openReadableLog } from './readable-log.ts'
 
-test('what an error or a fact quotes does not steer the terminal of the service', async () => {
+test('text that an error or a log entry quotes cannot control the terminal of the service', async () => {
   let shown = ''
   const logger = pino(
     { serializers: { error: pino.stdSerializers.err } },

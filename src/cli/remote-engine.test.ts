@@ -106,7 +106,7 @@ const leaves = (command: Command, path: string[] = []): { name: string; command:
 
 const wordsOf = (name: string) => [...name.split(' '), ...(COMMANDS[name] ?? [])]
 
-it('every command accepts --json, and all are listed below', async () => {
+it('every command accepts --json, and the list below has all of them', async () => {
   const { program } = await call(['completion', 'bash'])
   const commands = leaves(program)
   expect(commands.map(({ name }) => name).sort()).toEqual([...Object.keys(COMMANDS), ...LOGINS, 'completion'].sort())
@@ -114,7 +114,7 @@ it('every command accepts --json, and all are listed below', async () => {
     expect([name, command.options.some(({ long }) => long === '--json')]).toEqual([name, true])
 })
 
-it('for each command an unreachable engine is 3, a wrong password 4, a wrong option 2', async () => {
+it('each command exits with 3 for an unreachable engine, 4 for a wrong password and 2 for a wrong option', async () => {
   const { url } = await startEngine()
   const directory = makeDirectory(FILES)
   for (const name of Object.keys(COMMANDS)) {
@@ -161,7 +161,7 @@ it('an unknown certificate is reported at once with what to do, and the password
   expect(asked).toBe(0)
 })
 
-it('https:// with a plain HTTP server says so', async () => {
+it('https:// to a plain HTTP server says so', async () => {
   const { url } = await startEngine()
   const { code, error } = await call(['jobs'], { url: url.replace('http:', 'https:') })
   expect([code, error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('does not use TLS. Use http://')])
@@ -195,7 +195,7 @@ it('an engine of another version is detected by a missing operation or an unknow
   ])
 })
 
-it('login proxies, broken proxies and other APIs are not taken for Scrapdeck', async () => {
+it('login proxies, broken proxies and other APIs are not mistaken for Scrapdeck', async () => {
   for (const [status, type, code] of [
     [401, 'text/html', EXIT_CODES.unauthorized],
     [502, 'text/html', EXIT_CODES.unreachable],
@@ -243,7 +243,7 @@ it('deploy and other commands read user and password from ~/.netrc, like scrapyd
   })
 })
 
-it('$NAME in scrapy.cfg is an environment variable', async () => {
+it('$NAME in scrapy.cfg is replaced by an environment variable', async () => {
   const { url } = await startEngine()
   const target = `[deploy:prod]\nurl = ${url}/\nusername = scrapdeck\npassword = \${DECK_PASSWORD}\nproject = $PROJECT\nversion = $UNSET\n`
   const directory = makeDirectory({ ...FILES, 'scrapy.cfg': `[settings]\ndefault = shop.settings\n${target}` })

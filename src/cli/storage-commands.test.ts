@@ -3,7 +3,7 @@ import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.
 import { RECOMMENDED_POLICY } from '../shared/contract/index.ts'
 import { call, openServer } from './testing/call.ts'
 
-test('storage: what takes the disk, and what retention would delete and free, before it does', async () => {
+test('storage shows the disk usage, and what retention would delete and free before it does', async () => {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   await engine.prepare()

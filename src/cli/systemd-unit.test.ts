@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const { sections, problems } = parseIni(readFileSync(join(root, 'resources/systemd/scrapdeck.service'), 'utf8'))
 const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([key, { text }]) => [key, text]))
 
-it('the unit leaves spiders running when it stops, and removes nothing they use', () => {
+it('stopping the unit leaves spiders running, and removes nothing that they use', () => {
   expect(problems).toEqual([])
   expect(service).toMatchObject({
     type: 'notify',
@@ -25,7 +25,7 @@ it('the unit leaves spiders running when it stops, and removes nothing they use'
   expect(service).not.toHaveProperty('removeipc')
 })
 
-it('the unit has its own user without further privileges', () => {
+it('the unit runs as a user of its own without further privileges', () => {
   expect(service).toMatchObject({
     user: 'scrapdeck',
     umask: '0077',

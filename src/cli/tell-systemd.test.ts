@@ -6,7 +6,7 @@ import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts
 import { takeSystemdSocket } from './tell-systemd.ts'
 
 test.skipIf(process.platform === 'win32')(
-  'systemd is told once the service is ready, and children do not get its socket',
+  'systemd is notified once the service is ready, and child processes do not get its socket',
   async () => {
     const directory = await makeTemporaryDirectory()
     onTestFinished(directory.remove)
@@ -21,7 +21,7 @@ test.skipIf(process.platform === 'win32')(
   }
 )
 
-test('without systemd, nobody is told; if its program is missing, the service goes on', async () => {
+test('without systemd nothing is notified; if its program is missing, the service continues', async () => {
   await takeSystemdSocket({})(silentLogger)
   const errors: string[] = []
   const logger = { ...silentLogger, error: (_facts: object, text: string) => void errors.push(text) }

@@ -29,7 +29,7 @@ async function aRunningService(socket?: string) {
 const withoutVariables = { password: '', environment: { SCRAPDECK_USERNAME: '' } }
 
 describe('the password of the service on this machine', () => {
-  it('goes to the address that the service wrote into its data directory, whatever port is configured', async () => {
+  it('is sent to the address that the service wrote into its data directory, whatever port is configured', async () => {
     const { dataDirectory, address } = await aRunningService()
     const thief = await startThief()
     const service = { dataDirectory, port: thief.port }
@@ -48,7 +48,7 @@ describe('the password of the service on this machine', () => {
     expect(thief.stolen).toEqual([])
   })
 
-  it('is not sent to whoever listens at the address of a service that was killed', async () => {
+  it('is not sent to another process at the address of a killed service', async () => {
     const thief = await startThief()
     const record = JSON.stringify({ address: thief.url, pid: process.pid, startTime: 'of a process that ended' })
     const dataDirectory = makeDirectory({ 'credentials.json': CREDENTIALS, 'service.json': record })
@@ -62,7 +62,7 @@ describe('the password of the service on this machine', () => {
     expect(thief.stolen).toEqual([])
   })
 
-  it.skipIf(process.platform === 'win32')('is not taken from files of another user', async () => {
+  it.skipIf(process.platform === 'win32')('is not read from files of another user', async () => {
     const { dataDirectory } = await aRunningService()
     const service = { dataDirectory, port: null }
     const file = join(dataDirectory, 'credentials.json')
@@ -82,7 +82,7 @@ describe('the password of the service on this machine', () => {
     expect([withPassword.code, withPassword.error]).toEqual([EXIT_CODES.usage, expect.stringContaining('has no port')])
   })
 
-  it.skipIf(process.platform === 'win32')('goes through the Unix socket of a service without TCP', async () => {
+  it.skipIf(process.platform === 'win32')('is sent through the Unix socket of a service without TCP', async () => {
     const { dataDirectory, address } = await aRunningService(join(makeDirectory(), 'deck.sock'))
     expect(address).toMatch(/^unix:/)
     const service = { dataDirectory, port: null }
@@ -92,8 +92,8 @@ describe('the password of the service on this machine', () => {
   })
 })
 
-describe('an answer to somebody who has no password, or a wrong one,', () => {
-  it('names the address, the user, the variable or file, and who knows better', async () => {
+describe('the error for a missing or wrong password', () => {
+  it('names the address, the user, the variable or file, and where to find the right password', async () => {
     const { dataDirectory, address } = await aRunningService()
     const errorOf = async (options: Parameters<typeof call>[1], ...more: string[]) =>
       (await call(['jobs', ...more], options)).error
@@ -146,7 +146,7 @@ describe('the password in SCRAPDECK_PASSWORD', () => {
 })
 
 describe('scrapy.cfg', () => {
-  it('in a directory above that another user may change is refused, with its name and what to do', async () => {
+  it('in a parent directory is refused if another user can change it, with its name and what to do', async () => {
     const thief = await startThief()
     const directory = makeDirectory({ 'scrapy.cfg': `[deploy]\nurl = ${thief.url}/\n`, 'a/b/notes.txt': '' })
     chmodSync(join(directory, 'scrapy.cfg'), 0o666)
@@ -195,7 +195,7 @@ describe("a variable that a project's scrapy.cfg names", () => {
       environment: { ...SECRETS, ...environment }
     })
 
-  it('is sent to the address that a variable with the same beginning names, as scrapyd-client documents it', async () => {
+  it('is sent to the address in the variable with the same prefix, as scrapyd-client documents it', async () => {
     const { url } = await startEngine()
     const documented = 'url = $SCRAPYD_URL\nusername = $SCRAPYD_USERNAME\npassword = ${SCRAPYD_PASSWORD}'
     for (const target of [
@@ -236,7 +236,7 @@ describe("a variable that a project's scrapy.cfg names", () => {
     expect(thief.stolen).toEqual([`Basic ${btoa('x:aws123')}`])
   })
 
-  it('of Scrapdeck itself goes only to SCRAPDECK_URL, whatever the user says and whoever wrote the file', async () => {
+  it('is sent only to SCRAPDECK_URL if it belongs to Scrapdeck, whatever the user says and whoever owns the file', async () => {
     const thief = await startThief()
     const section = `[deploy]\nurl = ${thief.url}/\nusername = x\npassword = \${SCRAPDECK_PASSWORD}\n`
     for (const url of [undefined, 'http://127.0.0.1:1']) {
@@ -253,7 +253,7 @@ describe("a variable that a project's scrapy.cfg names", () => {
     expect(thief.stolen).toEqual([])
   })
 
-  it('never becomes a part of an address, and its value is not printed', async () => {
+  it('never becomes part of an address, and its value is not printed', async () => {
     const thief = await startThief()
     for (const url of [
       `${thief.url}/$AWS_SECRET_ACCESS_KEY/`,
@@ -266,7 +266,7 @@ describe("a variable that a project's scrapy.cfg names", () => {
     expect(thief.stolen).toEqual([])
   })
 
-  it("of the user's own scrapy.cfg is sent to the address beside it", async () => {
+  it('is sent to the address beside it if the user owns the scrapy.cfg', async () => {
     const { url } = await startEngine()
     const home = makeDirectory({
       '.scrapy.cfg': `[deploy]\nurl = ${url}/\nusername = $DECK_USER\npassword = $DECK_SECRET\n`

@@ -3,7 +3,7 @@ import { readCommandLines } from './alert-command-options.ts'
 
 const node = process.execPath
 
-test('each line names a program and its arguments, in quotes if they have blanks', () => {
+test('each line names a program and its arguments, quoted if they contain spaces', () => {
   expect(readCommandLines(`page=${node} -e "a b" 'c d' e\n\n mail=${node}`, '/')).toEqual({
     commands: [
       { name: 'page', program: node, args: ['-e', 'a b', 'c d', 'e'] },
@@ -13,7 +13,7 @@ test('each line names a program and its arguments, in quotes if they have blanks
   })
 })
 
-test('a line that is wrong is told by its name only, since arguments may be passwords', () => {
+test('the error for an invalid line shows its name only, since arguments may be passwords', () => {
   const { commands, problems } = readCommandLines(
     [`a=${node}`, `a=${node} hunter2`, 'b=/no/such/program hunter2', `c=${node} "hunter2`, 'hunter2 x', 'd='].join(
       '\n'

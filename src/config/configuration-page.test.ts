@@ -23,7 +23,7 @@ it.each([
   expect(namesInTable(section)).toEqual([...options].sort())
 })
 
-it('docs/configuration.md names each variable that is not simply its option in capitals, and no variable that is none', () => {
+it('docs/configuration.md names each variable that is not simply its option in capitals, and no unknown variable', () => {
   const known = OPTIONS.flatMap(({ variables }) => variables)
   const named = [...page.matchAll(/`((?:SCRAP(?:DECK|YD)|REDIS|CRAWL|LOG)_[A-Z_]*[A-Z])`/g)].map((match) => match[1]!)
   expect(named.filter((name) => !known.includes(name))).toEqual([])
@@ -35,7 +35,7 @@ it('docs/configuration.md names each variable that is not simply its option in c
   expect(unusual.filter((name) => !named.includes(name))).toEqual([])
 })
 
-it('every option is in the table once, and no variable sets two options of one section', () => {
+it('the table has every option once, and no variable sets two options of one section', () => {
   const names = OPTIONS.map(({ section, name }) => `${section} ${name}`)
   expect(new Set(names).size).toBe(names.length)
   const variables = OPTIONS.flatMap((option) => option.variables.map((name) => `${option.section} ${name}`))

@@ -8,7 +8,7 @@ const resolve = (environment: Record<string, string>) =>
     ...{ workingDirectory: '/work', cpuCount: 3 }
   })
 
-test('life_url says where to tell that the engine lives; only its host is ever shown', () => {
+test('life_url says where to send heartbeats; only its host is ever shown', () => {
   const { options, listed } = resolve({ SCRAPDECK_LIFE_URL: 'https://me:geheim@hc.example/geheim?a=geheim' })
   expect(options.heartbeat).toEqual({ url: 'https://me:geheim@hc.example/geheim?a=geheim', everySeconds: 60 })
   expect(JSON.stringify(listed)).not.toContain('geheim')
@@ -16,7 +16,7 @@ test('life_url says where to tell that the engine lives; only its host is ever s
   expect(resolve({}).options.heartbeat).toBeNull()
 })
 
-test('what is no address, or too often, is refused without being shown', () => {
+test('an invalid address or too short an interval is refused without being shown', () => {
   expect(() => resolve({ SCRAPDECK_LIFE_URL: 'geheim' })).toThrow('life_url is the address of a check')
   expect(() => resolve({ SCRAPDECK_LIFE_URL: 'file:///geheim' })).toThrow(/^(?!.*geheim)/s)
   expect(() => resolve({ SCRAPDECK_LIFE_EVERY: '9' })).toThrow('at least 10 seconds')

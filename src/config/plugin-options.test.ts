@@ -5,7 +5,7 @@ const FILE = import.meta.filename
 const read = (text: string) => readPluginLines(text, import.meta.dirname)
 
 describe('plugins in the configuration', () => {
-  it("are one module per line, with our options and the plugin's own", () => {
+  it('have one module per line, with our options and their own', () => {
     const text = `\n  plugin-options.test.ts\n  ${FILE} name=b timeout=0.5 memory=64 on_failure=hold url=http://a?b=c token=\n`
     expect(read(text)).toEqual({
       plugins: [

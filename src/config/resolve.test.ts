@@ -40,7 +40,7 @@ function resolve(
 const scrapyd = (lines: string, over?: Parameters<typeof resolve>[1]) => resolve(`[scrapyd]\n${lines}\n`, over).options
 
 describe('options of the service', () => {
-  it('have defaults', () => {
+  it('have default values', () => {
     expect(resolve(null).options).toEqual({
       dataDirectory: '/data',
       isPortNamed: false,
@@ -98,7 +98,7 @@ describe('options of the service', () => {
     })
   })
 
-  it('name files with secrets, which addresses of clusters may not: those of options, flags and variables, and configurations', () => {
+  it('collect all files with secrets, which addresses of clusters cannot use', () => {
     const file = import.meta.filename
     const folder = aFolder({
       'scrapyd.conf': [
@@ -122,7 +122,7 @@ describe('options of the service', () => {
     )
   })
 
-  it('say which of them name a file with a secret', () => {
+  it('mark each one that names a file with a secret', () => {
     const marked = OPTIONS.filter(({ holdsSecret }) => holdsSecret).map(({ name }) => name)
     const likely = OPTIONS.map(({ name }) => name).filter((name) => /_(?:file|key)$/.test(name))
     expect(marked.sort()).toEqual(likely.sort())
@@ -197,7 +197,7 @@ describe('options of the service', () => {
     ['::', '', '::'],
     ['0.0.0.0', '[scrapdeck]\nbehind_proxy = on', null],
     ['0.0.0.0', '[scrapdeck]\ntls_certificate = /c\ntls_key = /k', null]
-  ])('on %o with %o, tell where plain HTTP is reachable, which needs consent', (bind, text, where) => {
+  ])('on %o with %o, say where plain HTTP is reachable, which needs consent', (bind, text, where) => {
     const { options } = resolve(`[scrapyd]\nbind_address = ${bind}\n${text}\n`)
     expect(plainHttpOn(options)).toBe(where)
     if (where === null) refusePlainHttp(options)
@@ -231,7 +231,7 @@ describe('options of the service', () => {
       expect(() => proxies(text)).toThrow('addresses and networks')
   })
 
-  it('say who signs in elsewhere; what would let in anybody is refused', () => {
+  it('configure external sign-in, and refuse settings that would let anyone in', () => {
     const signIn = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
     const oidc =
       'oidc_issuer = https://id.example.org/realms/x\noidc_client_id = deck\noidc_client_secret = hush hush\npublic_url = https://deck.example.org/'
@@ -302,7 +302,7 @@ describe('options of the service', () => {
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
   })
 
-  it('name directories of credentials of clusters, by whole paths and never everything', () => {
+  it('name directories with credentials of clusters, by whole paths and never everything', () => {
     const given = (text: string) => resolve(`[scrapdeck]\ncluster_credential_directories = ${text}\n`).options
     expect(given('/etc/clusters/\n  /run/secrets/a b').clusterCredentialDirectories).toEqual([
       ...['/etc/clusters', '/run/secrets/a b']
@@ -311,7 +311,7 @@ describe('options of the service', () => {
       expect(() => given(text), text).toThrow('takes absolute paths of directories')
   })
 
-  it('name engines that the UI links to, by addresses without a password', () => {
+  it('name engines that the UI links to, by addresses without passwords', () => {
     const engines = (text: string) => resolve(`[scrapdeck]\ntrusted_engines = ${text}\n`).options.trustedEngines
     expect(engines('EU = https://eu.example.org/, \n  US west=http://10.0.0.1:6800/deck/')).toEqual([
       { name: 'EU', url: 'https://eu.example.org' },
@@ -328,7 +328,7 @@ describe('options of the service', () => {
     expect(() => engines('EU=https://me:geheim@x')).not.toThrow('geheim')
   })
 
-  it('say where blobs are, and never have credentials in that', () => {
+  it('set the location of blobs, and refuse credentials in it', () => {
     const text = 'blobs = s3://crawls/a?region=eu-west-1\nblobs_credentials_file = /c\nblobs_cache_mb = 500'
     const { options, listed } = resolve(`[scrapdeck]\n${text}\n`)
     expect(options.s3).toMatchObject({
@@ -418,7 +418,7 @@ describe('options of the service', () => {
     expect(() => resolve(null, { flags: { port } })).toThrow('--port must be a whole number from 0 to 65535')
   })
 
-  it('the password can be the first line of a file, and one that is set otherwise overrides it', () => {
+  it('the password can be the first line of a file, and any other setting overrides it', () => {
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-password-'))
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
     const file = join(directory, 'password')
@@ -438,7 +438,7 @@ describe('options of the service', () => {
     expect(() => resolve(null, { environment })).toThrow('cannot be read (ENOENT)')
   })
 
-  it('a password without a user name is rejected, wherever each comes from', () => {
+  it('a password without a user name is rejected, wherever it is set', () => {
     expect(() => resolve(null, { flags: { password: 'p' } })).toThrow('or neither')
     expect(() => scrapyd('username = ann')).toThrow('scrapyd.conf, line 2: Set both the user name and the password')
     expect(scrapyd('username = ann', { environment: { SCRAPYD_PASSWORD: 'p' } }).credentials).toEqual({
@@ -486,7 +486,7 @@ describe("Scrapyd's options", () => {
     expect(scrapyd(`${line}\nunix_socket_path = /s`)).toMatchObject(expected)
   })
 
-  it('port 0 is any free port on our command line, but no TCP in Scrapyd’s options', () => {
+  it('port 0 means any free port on our command line, but no TCP in Scrapyd’s options', () => {
     expect(resolve(null, { flags: { port: '0' } }).options.port).toBe(0)
     const environment = { SCRAPYD_HTTP_PORT: '0', SCRAPYD_UNIX_SOCKET_PATH: 'deck.sock' }
     expect(resolve(null, { environment }).options).toMatchObject({ port: null, unixSocketPath: '/work/deck.sock' })
@@ -521,7 +521,7 @@ describe("Scrapyd's options", () => {
     expect(() => scrapyd('eggs_dir =')).toThrow('eggs_dir is empty')
   })
 
-  it('keeps spiders apart only as asked for, with user ids that are no accounts', () => {
+  it('isolates spiders only on request, with user ids that belong to no account', () => {
     const keep = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.keepApart
     expect(keep('keep_spiders_apart = users\nspider_users = 70000-70100')).toEqual({
       way: 'users',
@@ -540,7 +540,7 @@ describe("Scrapyd's options", () => {
     expect(scrapyd('jobs_to_keep = 7').jobsToKeep).toBe(7)
   })
 
-  it("finished_to_keep = 0 is all or none, depending on Scrapyd's job storage", () => {
+  it("finished_to_keep = 0 keeps all or none, depending on Scrapyd's job storage", () => {
     expect(scrapyd('finished_to_keep = 0').scrapyd.finishedToKeep).toBe(Number.POSITIVE_INFINITY)
     const lines = 'finished_to_keep = 0\njobstorage = scrapyd.jobstorage.SqliteJobStorage'
     expect(scrapyd(lines).scrapyd.finishedToKeep).toBe(0)
@@ -673,7 +673,7 @@ describe('variables', () => {
   const honoured = OPTIONS.filter(({ meaning }) => meaning.kind === 'honoured')
 
   it.each(honoured.flatMap(({ name, variables }) => variables.map((variable) => [variable, name] as const)))(
-    '%s sets %s, over the file and under the command line',
+    '%s sets %s, overriding the file and overridden by the command line',
     (variable, name) => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
@@ -693,7 +693,7 @@ describe('variables', () => {
     }
   )
 
-  it('of a crawl scheduler: its Scrapyd becomes a node unless it is this Scrapdeck, and Redis is explained', () => {
+  it('of a crawl scheduler apply: its Scrapyd becomes a node unless it is this Scrapdeck, and the warning about Redis says what to use', () => {
     const { options, warnings } = resolve(null, {
       environment: { SCRAPYD_URL: 'http://scrapyd:6800', REDIS_HOST: 'redis', LOG_LEVEL: 'INFO', CRAWL_CACHE_TTL: '60' }
     })
@@ -748,18 +748,21 @@ describe('options and classes of other Scrapyds', () => {
     ['execution_ref = blue', 'store = postgres://USER@HOST:5432/DATABASE?namespace=NAME in [scrapdeck]'],
     ['aiohttp_connector_limit = 100\naiohttp_connector_limit_per_host = 30', 'for clients, set max_connections and'],
     ['cache_backend = memcached', 'a cache is in memory or in a Redis, not "memcached": cache = redis://HOST:6379/0']
-  ])('%j does not stop the start, and one line says what serves', (lines, words) => {
+  ])('%j does not prevent the start, and one warning says what to use instead', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
     expect(warnings).toEqual([expect.stringContaining(words)])
   })
 
-  it.each(['REDIS_PORT', 'MONGO_URI', 'RABBITMQ_URL'])('the variable %s is told what serves instead', (name) => {
-    const { warnings } = resolve(null, { environment: { [name]: 'x://geheim' } })
-    expect(warnings).toEqual([expect.stringMatching(new RegExp(`^${name} has no effect: .*store = postgres://`))])
-    expect(warnings[0]).not.toContain('geheim')
-  })
+  it.each(['REDIS_PORT', 'MONGO_URI', 'RABBITMQ_URL'])(
+    'the warning about the variable %s says what to use instead',
+    (name) => {
+      const { warnings } = resolve(null, { environment: { [name]: 'x://geheim' } })
+      expect(warnings).toEqual([expect.stringMatching(new RegExp(`^${name} has no effect: .*store = postgres://`))])
+      expect(warnings[0]).not.toContain('geheim')
+    }
+  )
 
-  it('no answer puts off what is there to a later version', () => {
+  it('no note refers to a later version', () => {
     expect(JSON.stringify(OPTIONS)).not.toMatch(/later version|not yet/)
   })
 
@@ -782,7 +785,7 @@ describe('options and classes of other Scrapyds', () => {
     expect(warnings).toEqual([])
   })
 
-  it('its time to live and its compression are those of that cache, unless [scrapdeck] has its own', () => {
+  it('the TTL and compression of such a cache apply to ours, unless [scrapdeck] sets its own', () => {
     const other = '[scrapyd]\nredis_url = redis://r\n[cache]\ndefault_ttl = 300\ncompression_threshold = 1024\n'
     expect(cacheOf(other).cache?.answers).toMatchObject({ ttlMs: 300_000, compressFromBytes: 1_024 })
     const older = '[scrapyd]\nredis_url = redis://r\ncache_default_ttl = 30\nredis_compression_threshold = 9\n'
@@ -806,7 +809,7 @@ describe('options and classes of other Scrapyds', () => {
     expect(cacheOf('[cache]\nbackend = memory\ndefault_ttl = 0\n')).toMatchObject({ cache: null, warnings: [] })
   })
 
-  it('its Redis has no effect beside cache in [scrapdeck] or the backend memory, which one line says', () => {
+  it('the Redis of an asynchronous Scrapyd has no effect with cache in [scrapdeck] or the memory backend, and one warning says so', () => {
     const both = '[scrapyd]\ncache_backend = redis\nredis_url = redis://r\n[scrapdeck]\ncache = redis://own\n'
     expect(cacheOf(both)).toMatchObject({
       cache: { address: { host: 'own' } },
@@ -820,7 +823,7 @@ describe('options and classes of other Scrapyds', () => {
     })
   })
 
-  it('its Redis is not taken from a file that was only found: sessions would go there', () => {
+  it('the Redis in a file that was only found is not used: sessions would be stored there', () => {
     for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
       const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
       expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
@@ -834,12 +837,12 @@ describe('options and classes of other Scrapyds', () => {
     expect(resolve(null, { files }).options.cache).toBeNull()
   })
 
-  it('what already is so needs no words', () => {
+  it('options that match what Scrapdeck does anyway cause no warning', () => {
     const lines = '[scrapyd]\ncache_backend = memory\ncache_max_size = 9\n[cache]\nbackend = memory\ndefault_ttl = 5\n'
     expect(resolve(`${lines}[metrics]\nenabled = true\nregistry = x\nexport_interval = 15\n`).warnings).toEqual([])
   })
 
-  it('several options with the same note are told in one line, and a variable of two options once', () => {
+  it('several options with the same note cause one warning, which names a variable of two options once', () => {
     const { warnings, listed } = resolve('[scrapyd]\nredis_max_connections = 5\n[cache]\nport = 1\n', {
       environment: { SCRAPYD_CACHE_BACKEND: 'redis', SCRAPYD_REDIS_URL: 'redis://me:geheim@cache:6379/0' },
       flags: { cache: 'memory' }
@@ -855,7 +858,7 @@ describe('options and classes of other Scrapyds', () => {
     expect(memory.find(({ name }) => name === 'cache_backend')!.value).toBe('memory')
   })
 
-  it('a variable with our prefix that sets nothing is told, and a typo in one of Scrapyd', () => {
+  it('an unknown variable with our prefix, or a misspelt one of Scrapyd, causes a warning', () => {
     const environment = {
       ...{ SCRAPDECK_WARM_PARKD: '3', SCRAPYD_MAXPROC: '4', SCRAPYD_SERVERS: 'x', SCRAPYD_JOB: '1' },
       ...{ SCRAPDECK_URL: 'http://x', SCRAPDECK_NODE_PASSWORD: 'p' }
@@ -866,7 +869,7 @@ describe('options and classes of other Scrapyds', () => {
     ])
   })
 
-  it('an option that another one overrides, or turns off, is told', () => {
+  it('an option that another one overrides or turns off causes a warning', () => {
     const both = resolve('[scrapyd]\nprocess_pool_size = 3\n[scrapdeck]\nwarm_parked = 2\n')
     expect(both.warnings).toEqual([expect.stringContaining('process_pool_size has no effect: warm_parked is set too')])
     expect(both.listed.find(({ name }) => name === 'process_pool_size')!.value).toBe('3 (warm_parked is set)')
@@ -880,7 +883,7 @@ describe('options and classes of other Scrapyds', () => {
     ])
   })
 
-  it('the process pool is the warm start', () => {
+  it('the process pool configures warm starts', () => {
     const pool = 'process_pool_enabled = false\nprocess_pool_size = 8\nprocess_startup_timeout = 2.5'
     expect(scrapyd(pool).warmStarts).toEqual({ isOn: false, mostParents: 4, waitMs: 2500, mostParked: 8 })
     const own = `[scrapyd]\n${pool}\n[scrapdeck]\nwarm_starts = on\nwarm_parents = 2\nwarm_parked = 0\nwarm_wait = 1\n`
@@ -991,7 +994,7 @@ describe('configuration files', () => {
     ).toMatchObject({ configuredSlots: 9, directories: { items: null } })
   })
 
-  it('defaults of a file that was only found do not change what a trusted file says', () => {
+  it('defaults in a file that was only found do not change the settings of a trusted file', () => {
     const home = aFolder({ '.scrapyd.conf': '[DEFAULT]\nroot = /srv\n[scrapyd]\neggs_dir = %(root)s/eggs\n' })
     const folder = aFolder({ 'scrapy.cfg': '[DEFAULT]\nroot = /evil\n[scrapyd]\nmax_proc = 1\n' })
     const files = listScrapydFiles({ directory: folder, homeDirectory: home })
@@ -1049,7 +1052,7 @@ dbs_dir           = dbs
 describe('sources of nodes', () => {
   const conf = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
 
-  it('are a list, files and names, each with options for its nodes', () => {
+  it('can be a list, a file or a name, each with options for its nodes', () => {
     const { options, listed } = conf(
       [
         'nodes =',
@@ -1103,7 +1106,7 @@ describe('sources of nodes', () => {
     ['discover = dns a.svc record=MX', 'record: '],
     ['discover =\n  dns a.svc\n  dns a.svc', 'the id dns-a-svc stands twice'],
     ['discover = dns a.svc password=geheim oops', 'after dns stand']
-  ])('rejects %j and never shows a password', (lines, words) => {
+  ])('reject %j and never show a password', (lines, words) => {
     expect(() => conf(lines)).toThrow(words)
     expect(() => conf(lines)).not.toThrow('geheim')
   })

@@ -35,7 +35,7 @@ async function openEngine() {
   }
 }
 
-test('a channel is checked when it is created, tested at once, and never shows its secret', async () => {
+test('a channel is checked when it is created, can be tested at once, and never shows its secret', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client
   const settings = { name: 'On call', target: { kind: 'slack' as const } }
@@ -50,7 +50,7 @@ test('a channel is checked when it is created, tested at once, and never shows i
   expect(JSON.stringify([made, tried, await alertChannels.list({})])).not.toContain('hunter2')
 })
 
-test('a channel keeps its kind: the password of a mail server never signs what goes to a webhook', async () => {
+test('a channel keeps its kind, so the password of a mail server never signs requests to a webhook', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client
   const mail = { ...{ to: ['team@example.org'], from: 'deck@example.org', host: 'mail.example.org' }, username: 'deck' }
@@ -65,7 +65,7 @@ test('a channel keeps its kind: the password of a mail server never signs what g
   expect((await alertChannels.list({})).channels).toMatchObject([{ target: { kind: 'email' }, hasSecret: true }])
 })
 
-test('a command is one that the configuration names', async () => {
+test('a command must be one that the configuration names', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client
   const create = (command: string) => alertChannels.create({ name: 'Page', target: { kind: 'command', command } })

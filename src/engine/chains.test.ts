@@ -37,7 +37,7 @@ async function runAndEnd(): Promise<string> {
 const chained = async () => (await engine.client.jobs.list({})).jobs.filter(({ source }) => source === 'chain')
 
 describe('chains in an engine', () => {
-  test('run B after A with arguments from A, keep secrets, and say what they did', async () => {
+  test('run B after A with arguments from A, keep secrets, and report what they did', async () => {
     const args = {
       after: '{job}',
       items: '{stats.item_scraped_count}',
@@ -65,7 +65,7 @@ describe('chains in an engine', () => {
     expect(readFileSync(join(engine.directory, 'scrapdeck.sqlite')).includes('s3cret')).toBe(false)
   })
 
-  test('an end that the chain could not handle is handled after a restart', async () => {
+  test('react later to an end that the chain could not handle at first', async () => {
     await engine.client.chains.create(aChain({ spiders: ['gone'] }))
     await runAndEnd()
     await engine.until(async () => (await engine.client.chains.list()).chains[0]!.problem !== null)

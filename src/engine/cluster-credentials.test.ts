@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 
-it('an admin names no file with a secret of this service as a credential, even among those of clusters', async () => {
+it('an admin cannot name a file with a secret of this service as a credential, even in the directory of clusters', async () => {
   const root = await makeTemporaryDirectory()
   const at = (name: string) => join(root.path, name)
   // As Kubernetes mounts secrets: what is named is a link.

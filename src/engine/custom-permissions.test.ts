@@ -26,7 +26,7 @@ const outcomeOf = (call: Promise<unknown>): Promise<string> =>
     (error: { code: string; message: string }) => `${error.code}: ${error.message}`
   )
 
-it('a fleet file is no way around the permissions: each of its parts needs the one for what it changes', async () => {
+it('a fleet file cannot bypass the permissions: each of its parts needs the one for what it changes', async () => {
   const { client, clientWith } = await open()
   const wanted: [part: string, yaml: string, needed: Permission[]][] = [
     ['nodes', 'nodes:\n  - name: a\n    url: http://127.0.0.1:9/\n    slots: 1\n', ['nodes.change', 'nodes.operate']],
@@ -85,7 +85,7 @@ it('a user who may run jobs but not change schedules can neither order nor cance
   )
 })
 
-it('without the permission to choose code, a schedule runs only that of its egg', async () => {
+it('without the permission to choose code, a schedule runs only the code of its egg', async () => {
   const { clientWith } = await open()
   const template = { project: 'shop', spiders: ['prices'], settings: { EXTENSIONS: '{}' } }
   const schedule = { name: 'a', rules: [{ kind: 'cron' as const, expression: '0 3 * * *' }], zone: 'UTC' }

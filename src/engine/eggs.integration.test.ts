@@ -20,7 +20,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-test('a node that is installed anew behind the same address gets its eggs again: before a job, or at once', async () => {
+test('a node that is reinstalled behind the same address gets its eggs again: before a job, or at once', async () => {
   directory = await makeTemporaryDirectory()
   scrapyd = await startScrapyd()
   engine = await createEngine({

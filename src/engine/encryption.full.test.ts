@@ -68,7 +68,7 @@ async function expectReadable({ client }: EngineWithFakeNode, id: string, log: s
   expect(JSON.stringify(found)).toContain('parcel 7')
 }
 
-test('without keys, logs and eggs are in the data directory in plain form', async () => {
+test('without keys, logs and eggs are stored unencrypted in the data directory', async () => {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   await engine.prepare()
@@ -79,7 +79,7 @@ test('without keys, logs and eggs are in the data directory in plain form', asyn
   expect(found).toContain('packed in scrapdeck.sqlite')
 })
 
-test('with a key, no log, items file or egg of a run stays in plain form on the disk, and all are readable', async () => {
+test('with a key, no log, items file or egg of a run stays unencrypted on the disk, and all are readable', async () => {
   const { encryption, write, first } = await keyFile()
   await write(first.line)
   const engine = await openEngineWithFakeNode({ encryption })
@@ -145,7 +145,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   expect(await filesWithPlainContent(engine.directory)).toEqual([])
 })
 
-test('without a key that was used, the engine does not start, and names it, unless the key is declared lost', async () => {
+test('the engine does not start without a key that was used, and names it, unless the key is declared lost', async () => {
   const { encryption, write, first, second } = await keyFile()
   await write(first.line)
   const engine = await openEngineWithFakeNode({ encryption })

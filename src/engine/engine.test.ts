@@ -92,7 +92,7 @@ afterEach(async () => {
 })
 
 describe('an engine', () => {
-  it('asks a node that discovery found which Scrapyd it is when it first answers, and not again', async () => {
+  it('identifies the Scrapyd of a discovered node when it first responds, and not again', async () => {
     let asked = 0
     node.isDown = true
     Object.assign(node, { probeVersion: async () => `1.${++asked}` })
@@ -150,7 +150,7 @@ describe('an engine', () => {
     expect(states.indexOf('running')).toBe(states.length - 1)
   })
 
-  it('keeps nodes, versions, the pause and the queue over a restart', async () => {
+  it('keeps nodes, versions, the pause and the queue across a restart', async () => {
     await prepare()
     await client.system.setPaused({ paused: true })
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices', 'prices'] })
@@ -164,7 +164,7 @@ describe('an engine', () => {
     expect([...node.executed].sort()).toEqual(jobs.map(({ id }) => id).sort())
   })
 
-  it('keeps node passwords encrypted on the disk, and decrypts them for the client only', async () => {
+  it('keeps node passwords encrypted on the disk, and decrypts them only for the client', async () => {
     await prepare()
     for (const file of await readdir(directory.path, { withFileTypes: true })) {
       if (!file.isFile()) continue
@@ -253,7 +253,7 @@ describe('invalid commands', () => {
     expect((await client.jobs.list({})).jobs).toEqual([])
   })
 
-  it('a node that is in the fleet already is refused, and so is removing one that is busy, unless by force', async () => {
+  it('a node that is already in the fleet is refused, and so is removing a busy one without force', async () => {
     const id = await prepare()
     expect(await codeOf(client.nodes.add({ url: '127.0.0.1:9' }))).toBe('NODE_DUPLICATE')
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'] })
@@ -264,7 +264,7 @@ describe('invalid commands', () => {
     expect((await client.nodes.list()).nodes).toEqual([])
   })
 
-  it('the version that queued jobs would run with is not deleted', async () => {
+  it('a version that queued jobs would use is not deleted', async () => {
     await prepare()
     node.daemonStatus = async () => {
       throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })
@@ -350,7 +350,7 @@ describe('secret values', () => {
   })
 })
 
-it('limits that a remote node does not enforce are not sent, and the timeline says so', async () => {
+it('limits that a remote node cannot enforce are not sent, and the timeline says so', async () => {
   await prepare()
   const limits = { wallSeconds: 60, memoryMegabytes: 512 }
   const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['prices'], limits })
@@ -400,7 +400,7 @@ describe('draining', () => {
 })
 
 describe('as one Scrapyd', () => {
-  it('a client always sees its own jobid, and a second cancel forces', async () => {
+  it('a client always sees its own jobid, and a second cancel is forced', async () => {
     await prepare()
     const request = {
       project: SHOP,
@@ -445,7 +445,7 @@ describe('as one Scrapyd', () => {
       args: {}
     })
 
-  it('two jobs may have one jobid: each runs under an id of its own on the node, and a cancel means both', async () => {
+  it('two jobs can have one jobid: each runs with an id of its own on the node, and a cancel applies to both', async () => {
     await prepare()
     for (const _time of [1, 2, 3]) await scheduled('nightly 2026:01')
     await until(async () => (await engine.scrapyd.daemonStatus(100)).running === 2)
@@ -499,7 +499,7 @@ describe('as one Scrapyd', () => {
     expect(waits).toMatchObject({ jobid: 'c', waiting: { code: 'version_missing' } })
   })
 
-  it('an unknown project is an error, no job or an empty list, as in Scrapyd', async () => {
+  it('an unknown project is an error, no job or an empty list, depending on the command, as in Scrapyd', async () => {
     await prepare()
     expect(await codeOf(engine.scrapyd.listJobs(aProjectName('nope'), 100))).toBe('PROJECT_NOT_FOUND')
     expect(await codeOf(engine.scrapyd.cancel({ project: aProjectName('nope'), jobid: 'x', signal: null }))).toBe(

@@ -76,7 +76,7 @@ async function* changes(signal: AbortSignal): AsyncGenerator<Change> {
   for await (const batch of await client.events.subscribe({}, { signal })) yield* batch.changes
 }
 
-test('a Python that cannot run spiders is refused with what was found, and nothing changes', async () => {
+test('a Python that cannot run spiders is refused with the result of the check, and nothing changes', async () => {
   await configure('tools', { kind: 'default' })
   await expect(configure('tools', { kind: 'interpreter', path: '/bin/echo' })).rejects.toMatchObject({
     code: 'BAD_INPUT',
@@ -91,7 +91,7 @@ test('a Python that cannot run spiders is refused with what was found, and nothi
   expect(own.settings.python).toEqual({ kind: 'interpreter', path: findTestPython() })
 })
 
-test('a project runs with what its requirements name; another, without them, cannot import it', {
+test('a project runs with the packages in its requirements; another one without them cannot import them', {
   timeout: 300_000
 }, async () => {
   const watching = new AbortController()

@@ -72,7 +72,7 @@ const plan = (yaml: string, prune = false, of = engine) => of.client.fleetFile.p
 const exported = async (of = engine) => (await of.client.fleetFile.export()).yaml
 
 describe('the fleet file of an engine', () => {
-  test('contains all settings but no secrets, and changes nothing in its own fleet', async () => {
+  test('contains all settings but no secrets, and changes nothing when its own fleet applies it', async () => {
     await fill()
     const yaml = await exported()
     expect(yaml).not.toContain('hush')
@@ -117,7 +117,7 @@ describe('the fleet file of an engine', () => {
     ])
   })
 
-  test('has the rules of alerts by name, and needs the channels that they name', async () => {
+  test('contains the rules of alerts by name, and needs the channels that they name', async () => {
     await fill()
     const { client } = engine
     const target = { kind: 'webhook' as const, url: 'https://hooks.example/alerts' }
@@ -202,7 +202,7 @@ describe('the fleet file of an engine', () => {
     expect(engine.node.running[0]?.args).toMatchObject({ key: 'hush-args' })
   })
 
-  test('removes what it does not name only on request, and only in the sections that it has', async () => {
+  test('removes what it does not name only on request, and only in the sections that it contains', async () => {
     await fill()
     const yaml = 'version: 1\nschedules: []\nchains: []\n'
     expect(await plan(yaml)).toEqual({ changes: [] })
@@ -238,7 +238,7 @@ describe('the fleet file of an engine', () => {
     }
   })
 
-  test('errors that can be found beforehand refuse the whole file', async () => {
+  test('errors that a check can find refuse the whole file', async () => {
     await engine.prepare('berlin')
     const schedule = (text: string) => `schedules: [{ name: x, zone: UTC, rules: [{ cron: '0 3 * * *' }], ${text} }]`
     const job = 'jobs: [{ project: p, spiders: [s]'
@@ -287,7 +287,7 @@ webhooks: [{ name: w, url: 'http://127.0.0.1:1/', events: [job.ended] }]`
     expect(await exported()).toBe(await exported(other))
   })
 
-  test('a node goes only where nothing runs there, and no schedule or chain that stays wants it', async () => {
+  test('a node is removed only if nothing runs there and no remaining schedule or chain needs it', async () => {
     await fill()
     const yaml = 'version: 1\nnodes: []\n'
     await expect(plan(yaml, true)).rejects.toMatchObject({
@@ -341,7 +341,7 @@ ${each(names, (name, at) => `{ name: ${name}, url: 'https://ops.example/${at}', 
     expect((await other.client.fleetFile.apply({ yaml: first, prune: true })).changes).toEqual([])
   })
 
-  test('two nodes of one name are created as listed, and the file then requires no further change', async () => {
+  test('two nodes with one name are created as listed, and the file then needs no further change', async () => {
     const yaml =
       'version: 1\nnodes: [{ name: twin, url: http://10.0.0.5:6800/ }, { name: twin, url: http://10.0.0.6:6800/ }]'
     await engine.client.fleetFile.apply({ yaml, prune: false })

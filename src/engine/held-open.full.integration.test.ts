@@ -57,7 +57,7 @@ const textsOf = async (id: JobId) => (await client.jobs.get({ id })).timeline.ma
 
 describe.for(['1.6.0', '1.4.3'] as const)('on a Scrapyd %s', (version) => {
   test.skipIf(scrapydProblem(version) !== null)(
-    'a spider that leaves a child behind is judged by its log, with and without a cancel, and its slot says why',
+    'a spider that leaves a child process behind is judged by its log, with and without a cancel, and the slot that it holds is explained',
     { timeout: 180_000 },
     async () => {
       const scrapyd = await startScrapyd({ version, maxProc: 1, forks: 'lists' })

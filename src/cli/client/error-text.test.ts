@@ -5,7 +5,7 @@ import { safeJson } from './terminal.ts'
 
 const HOSTILE = 'Node \u001b]0;owned\u0007\u001b[2J\u009b8m\u001b[8meu-1\u202e is gone\r'
 
-test('an error is printed without the sequences that a terminal obeys', () => {
+test('an error is printed without terminal control sequences', () => {
   expect(textOfError(new Error(HOSTILE), false)).toBe('scrapdeck: Node ]0;owned[2J8meu-1 is gone\n')
   expect(textOfError(new Error('one\ntwo'), false)).toBe('scrapdeck:\n- one\n- two\n')
   expect(textOfError('', false)).toBe('')
@@ -13,7 +13,7 @@ test('an error is printed without the sequences that a terminal obeys', () => {
   expect(textOfError(new Error(traceback), false)).toBe(`scrapdeck: ${traceback}\n`)
 })
 
-test('as JSON it is the same value, written so that a terminal shows it', () => {
+test('as JSON an error has the same value, escaped so that a terminal displays it safely', () => {
   const text = textOfError(new ScrapdeckError('NODE_REFUSED', HOSTILE, { data: { name: '\u009b2J' } }), true)
   expect(text).not.toMatch(/[^\n\x20-\x7e]/)
   expect(JSON.parse(text)).toEqual({ error: { message: HOSTILE, code: 'NODE_REFUSED', data: { name: '\u009b2J' } } })

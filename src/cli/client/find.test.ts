@@ -6,7 +6,7 @@ import { pickById } from './find.ts'
 const IDS = ['a'.repeat(24) + '0123abcd', `${'b'.repeat(23)}c0123abcd`, 'd'.repeat(32)]
 const THINGS = IDS.map((id, index) => ({ id, name: `name ${index}` }))
 
-it('an id can be shortened wherever one is asked for, and a short form of several lists them', () => {
+it('a command finds a thing by a short id, and lists the candidates if several match', () => {
   expect(pickById(THINGS, IDS[0]!)).toBe(THINGS[0])
   expect(pickById(THINGS, 'd'.repeat(8))).toBe(THINGS[2])
   expect(pickById(THINGS, 'd'.repeat(7))).toBeNull()

@@ -14,7 +14,7 @@ it.each([
   expect(moment(text)).toBe(atMs)
 })
 
-it('a time is of the zone that is given, unless it has an offset', () => {
+it('a time is in the given zone, unless it has an offset', () => {
   expect(momentIn('Asia/Tokyo', '2026-12-24T18:00')).toBe(Date.UTC(2026, 11, 24, 9))
   expect(momentIn('Asia/Tokyo', '2026-12-24T18:00Z')).toBe(Date.UTC(2026, 11, 24, 18))
   expect(momentIn(undefined, '2026-12-24')).toBe(wall(2026, 11, 24, 0))
@@ -23,7 +23,7 @@ it('a time is of the zone that is given, unless it has an offset', () => {
 
 // Each of these is a time for Date.parse.
 it.each(['5', '7', 'Dec 24', '2026-02-31T10:00', '2026-02-29', '2026-12-24T25:00', '2026-13-01', '12/24/2026', ''])(
-  '%j is none',
+  '%j is not a time',
   (text) => {
     expect(() => moment(text)).toThrow('Write a time such as 2026-12-24T18:00')
     expect(() => since(text)).toThrow('Write how long ago (30m, 2h, 7d) or a time')

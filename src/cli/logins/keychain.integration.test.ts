@@ -32,7 +32,7 @@ console.log(JSON.stringify(await (async () => { ${statements} })()))`
 }
 
 it.skipIf(process.platform !== 'linux')(
-  'without a Secret Service there is no keychain, and nothing is kept in the kernel',
+  'without a Secret Service there is no keychain, and the kernel keyring is not used',
   async () => {
     const environment = { HOME: makeDirectory(), DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
     expect(await inProcess('return keychain', [], environment)).toBeNull()

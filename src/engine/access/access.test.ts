@@ -59,7 +59,7 @@ describe('users and tokens', () => {
     }
   })
 
-  it('keep their ended sessions ended after a restart, even if the clock is now behind', async () => {
+  it('keep their ended sessions ended after a restart, even if the clock was set back', async () => {
     const { access, clock, reopen } = await openAccess()
     const anna = await access.createUser(aPerson('anna'))
     const ends = [
@@ -84,13 +84,13 @@ describe('users and tokens', () => {
     }
   })
 
-  it('that two people create at the same time under one name are one user', async () => {
+  it('that two people create at the same time under one name become one user', async () => {
     const { access } = await openAccess()
     const made = await Promise.allSettled(['anna', 'Anna', 'ANNA'].map((name) => access.createUser(aPerson(name))))
     expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
   })
 
-  it('of others are visible to and revocable by owners only; to everyone else they do not exist', async () => {
+  it('of others are visible to owners only, and only owners can revoke them; to everyone else they do not exist', async () => {
     const { access } = await openAccess()
     const anna = await access.createUser(aPerson('anna', 'admin'))
     const ben = await access.createUser(aPerson('ben', 'admin'))
@@ -101,7 +101,7 @@ describe('users and tokens', () => {
   })
 })
 
-describe('whoever creates a token', () => {
+describe('a user who creates a token', () => {
   it('never gets more than their own role, whatever they request', async () => {
     const { access } = await openAccess()
     const users = await Promise.all(ROLES.map((role) => access.createUser({ name: role, kind: 'service', role })))
@@ -128,7 +128,7 @@ describe('whoever creates a token', () => {
     )
   })
 
-  it('is not a token itself, which would outlive its own revocation', async () => {
+  it('cannot be a token itself, which would outlive its own revocation', async () => {
     const { access } = await openAccess()
     const { token } = await access.createToken(OWNER, { name: 'a', expiresInDays: null })
     const asToken = { ...OWNER, tokenId: token.id }
@@ -163,7 +163,7 @@ describe('a password', () => {
   })
 })
 
-it('the text of a token is distinguished from any other text, even if one character is wrong', () => {
+it('the text of a token differs from any other text, even by one wrong character', () => {
   fc.assert(
     fc.property(fc.nat({ max: 54 }), fc.constantFrom(...'a b X Y 0 9 _ -'.split(' ')), (at, character) => {
       const text = makeTokenText()

@@ -50,7 +50,7 @@ async function openWithAnna() {
 }
 
 describe('a user logged out by a new password while one of their requests waits', () => {
-  it('changes no users, groups, roles or tokens any more', async () => {
+  it('can no longer change users, groups, roles or tokens', async () => {
     const { access, anna, ben, session, beginNewPassword } = await openWithAnna()
     const { groups, roles } = access
     const group = await groups.create({ name: 'team' })
@@ -79,7 +79,7 @@ describe('a user logged out by a new password while one of their requests waits'
     expect(JSON.stringify(state())).toBe(before)
   })
 
-  it('changes no second factors any more, even if the request gave the right old password', async () => {
+  it('can no longer change second factors, even if the request had the right old password', async () => {
     const { clock, factors, ben, session, beginNewPassword, confirm } = await openWithAnna()
     const challengeOf = async () =>
       ((await factors.beginPasskey(session, OLD, SITE)) as { challenge: string }).challenge
@@ -106,7 +106,7 @@ describe('a user logged out by a new password while one of their requests waits'
     expect(factors.describe(session, SITE)).toMatchObject({ authenticator: null, passkeys: [kept] })
   })
 
-  it('cannot declare its own session the one that continues', async () => {
+  it('cannot keep its own session alive', async () => {
     const { access, anna, session, beginNewPassword } = await openWithAnna()
     const { finish } = beginNewPassword()
     const kept: number[] = []
@@ -123,8 +123,8 @@ describe('a user logged out by a new password while one of their requests waits'
   })
 })
 
-describe('a password that is changed while another change of it is confirmed', () => {
-  it.each(['after', 'before'])('stays, also if the old one was found to be right %s that', async (order) => {
+describe('a password that is changed while another change is being confirmed', () => {
+  it.each(['after', 'before'])('stays, even if the old one was found to be right %s that', async (order) => {
     const { access, session, beginNewPassword, confirm } = await openWithAnna()
     const { finish } = beginNewPassword()
     const theft = Promise.allSettled([access.changeOwnPassword(session, OLD, THEIRS)])
@@ -136,7 +136,7 @@ describe('a password that is changed while another change of it is confirmed', (
     expect(await access.findByPassword('anna', NEW)).not.toBeNull()
   })
 
-  it('confirms nothing with the old one, and earlier guesses still count', async () => {
+  it('does not let the old one confirm anything, and earlier guesses still count', async () => {
     const { access, anna, confirm } = await openWithAnna()
     for (let guesses = 0; guesses < 9; guesses += 1) await confirm('wrong').catch(() => {})
     const stored = access.updateUser(anna.id, { password: NEW })
@@ -148,7 +148,7 @@ describe('a password that is changed while another change of it is confirmed', (
     await expect(confirm(NEW)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
   })
 
-  it('is not replaced by itself, which would end no session of anyone who knows it', async () => {
+  it('cannot be replaced by itself, which would end no stolen session', async () => {
     const { access, session } = await openWithAnna()
     await expect(access.changeOwnPassword(session, OLD, OLD)).rejects.toMatchObject({
       ...{ code: 'BAD_INPUT', message: expect.stringContaining('same as the current one'), data: { field: 'password' } }
@@ -157,7 +157,7 @@ describe('a password that is changed while another change of it is confirmed', (
   })
 })
 
-it('"Log out everywhere" ends requests that wait, but none of the service’s own account', async () => {
+it('"Log out everywhere" ends waiting requests, except those of the service’s own account', async () => {
   const { access, session } = await openWithAnna()
   const ended = access.endAllSessions()
   const make = (name: string) => access.createUser({ name, kind: 'service', role: 'viewer' })

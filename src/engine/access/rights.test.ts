@@ -42,7 +42,7 @@ const rights = fc
 const onNode = (of: ReturnType<typeof rightsOf>, ...tags: string[]): Permissions => permissionsOnNode(of, tags) ?? NONE
 const heldIn = (of: ReturnType<typeof rightsOf>, name: ProjectName): Permissions => permissionsIn(of, name) ?? NONE
 
-it('in each project are those given everywhere and those given there, if they can be given there', () => {
+it('in each project are those given everywhere and those given there, if projects can have them', () => {
   fc.assert(
     fc.property(given, ([everywhere, each]) => {
       const of = rightsOf(everywhere, each)
@@ -73,7 +73,7 @@ it('a token never allows more than its user or its own scope, in any project, an
   )
 })
 
-it('of a user and of groups are united: in each place all rights that any of them gives, in any order', () => {
+it('of a user and of groups are united: in each place the user has all rights that any of them gives, in any order', () => {
   fc.assert(
     fc.property(rights, rights, rights, (one, other, third) => {
       const both = uniteRights(one, other)
@@ -104,7 +104,7 @@ it('on a node are those given everywhere and for any of its tags, and none unles
   )
 })
 
-it('of groups never take anything away, and rights from a group end only with it', () => {
+it('of groups never take anything away, and rights from a group end with the membership', () => {
   fc.assert(
     fc.property(fc.array(rights, { minLength: 1, maxLength: 4 }), fc.nat(), (all, pick) => {
       const unitedOf = (some: readonly ReturnType<typeof rightsOf>[]) => some.reduce(uniteRights, NO_RIGHTS)
@@ -122,7 +122,7 @@ it('of groups never take anything away, and rights from a group end only with it
   )
 })
 
-it('a token for some node groups allows nothing else, and one for a project allows nothing on nodes', () => {
+it('of a token for some node groups allow nothing else, and of one for a project nothing on nodes', () => {
   fc.assert(
     fc.property(rights, set, fc.subarray(TAGS, { minLength: 1 }), (of, permissions, tags) => {
       const narrowed = narrowRights(of, permissions, { projects: null, nodeGroups: tags })
@@ -138,7 +138,7 @@ it('a token for some node groups allows nothing else, and one for a project allo
   )
 })
 
-it('cover the projects in which the user has any right, and are equal only if nothing differs', () => {
+it('cover the projects in which the user has any right, and are equal only if they do not differ in anything', () => {
   fc.assert(
     fc.property(rights, rights, (one, other) => {
       const seen = seenProjects(one)

@@ -109,7 +109,7 @@ describe('a custom role', () => {
     await expect(roles.remove('viewer')).rejects.toMatchObject({ message: expect.stringContaining('built-in') })
   })
 
-  it('cannot be removed while a user is given it: one of the two comes first', async () => {
+  it('cannot be removed while a user is given it: one of the two happens first', async () => {
     const { access, roles } = await openAccess()
     await roles.create(KEEPER)
     const wanted = { name: 'ci', kind: 'service', role: 'shop keeper' } as const
@@ -172,7 +172,7 @@ describe('a permission that only owners have', () => {
     expect(namesAnywhere((await reopen()).findByToken(evil.secret))).toEqual(['read'])
   })
 
-  it('is in no token of somebody with a custom role, and no such user makes tokens for others', async () => {
+  it('is in no token of a user with a custom role, and such a user cannot create tokens for others', async () => {
     const { access, roles, programWith } = await openAccess()
     await roles.create({
       name: 'all',
@@ -191,7 +191,7 @@ describe('a permission that only owners have', () => {
     expect(access.listTokens(asUser).every(({ userId }) => userId === user.id)).toBe(true)
   })
 
-  it('comes to an external user only with the built-in role', async () => {
+  it('is given to an external user only by the built-in role', async () => {
     const { access, roles } = await openAccess()
     await roles.create({
       name: 'all',
@@ -239,7 +239,7 @@ describe('a role of external groups', () => {
     await programWith('viewer')
   })
 
-  it('counts for signed tokens as it is now', async () => {
+  it('applies to signed tokens in its current form', async () => {
     const { access, roles } = await openAccess()
     await roles.create(KEEPER)
     const principal = access.admitBearer('t', {

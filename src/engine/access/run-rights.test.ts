@@ -41,7 +41,7 @@ describe('an operator', () => {
     ...['STATS_CLASS', 'FEEDS', 'FILES_STORE', 'HTTPCACHE_DIR', 'LOG_FILE', 'DOWNLOAD_HANDLERS', 'TEMPLATES_DIR'],
     // Of plugins that nobody here knows, and in another case: Scrapy tells them apart, readers may not.
     ...['PLAYWRIGHT_LAUNCH_OPTIONS', 'download_delay', 'DOWNLOAD_DELAY ']
-  ])('may not set %s, with which a run could execute other code', (name) => {
+  ])('may not set %s, which could make a run execute other code', (name) => {
     expect(attempt('operator', { settings: { DOWNLOAD_DELAY: '1', [name]: 'x' } })).toBe(
       `The setting ${name} can make a run execute other code, so it needs the permission "choose code in runs" in shop, which the role deployer has and anna has not: ask a deployer to make it a default of the project.`
     )
@@ -54,7 +54,7 @@ describe('an operator', () => {
   })
 })
 
-it('a run that no user ordered is not refused, and is attributed to no user', () => {
+it('a run without a user is not refused, and is attributed to no user', () => {
   expect(() => asActorMayRun({ project, env: { A: '1' } })).not.toThrow()
   expect([actorName(), actAs(OWNER, actorName), actAs(as('viewer'), actorName)]).toEqual([null, null, 'anna'])
   expect(actAs(as('viewer'), () => actAs(null, actorName))).toBeNull()

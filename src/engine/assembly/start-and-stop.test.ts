@@ -122,7 +122,7 @@ describe('a start that fails', () => {
   })
 
   it.each(STARTS.map((entry) => ({ entry, part: entry.part })))(
-    'when $part was started in part, gives the directory back and leaves nothing running',
+    'when $part has been started in part, releases the directory and leaves nothing running',
     async ({ entry, part }) => {
       const first = await start()
       await first.stop()
@@ -177,7 +177,7 @@ describe('a start that fails', () => {
 })
 
 describe('a stop', () => {
-  it('leaves no timer of working parts: an observed node, a schedule that waits for its time', async () => {
+  it('leaves no timer of a working part: an observed node, a schedule that waits for its time', async () => {
     const engine = await start()
     const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
@@ -225,7 +225,7 @@ describe('a stop', () => {
     expectNothingLeft()
   })
 
-  it('in order ends the threads, and may be called twice', async () => {
+  it('in the right order ends the threads, and can be called twice', async () => {
     const engine = await startWithThreads()
     await Promise.all([engine.stop(), engine.stop()])
     await engine.stop()

@@ -86,7 +86,7 @@ async function open(address: Pick<SyslogAddress, 'transport' | 'port'> & Partial
   }
 }
 
-it('sends each entry once, in order, with the previous hash, and continues there after a restart', async () => {
+it('sends each entry once, in order, with the previous hash, and continues after a restart', async () => {
   const receiver = new Receiver()
   const port = await receiver.listen()
   onTestFinished(() => receiver.close())
@@ -140,7 +140,7 @@ it('sends more than fits into one batch', async () => {
   expect(receiver.seqs).toEqual(Array.from({ length: 451 }, (_, index) => index + 1))
 })
 
-it('speaks TLS with a server of the configured authority, and with no other', async () => {
+it('uses TLS only with a server that the configured CA has signed', async () => {
   const certificate = makeCertificate('localhost')
   let refused = 0
   const options = { cert: certificate.pem, key: readFileSync(certificate.key) }
@@ -173,7 +173,7 @@ it('sends datagrams over UDP', async () => {
   expect(messages.map((message) => entryIn(message).operation)).toEqual(['a', 'b'])
 })
 
-it('writes ASCII only, and nothing in a name can begin another message or field', () => {
+it('writes ASCII only, and nothing in a name can start another message or field', () => {
   const entry = {
     ...anAuditRecord({ operation: 'käse\n<1>1 x', atMs: 0 }),
     seq: 1,

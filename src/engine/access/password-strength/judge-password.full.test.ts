@@ -30,7 +30,7 @@ it.each([
   ['scrapyd deck example', 'anna'],
   ['anna.kowalska.anna', 'anna.kowalska'],
   ['december 2025 december', 'anna']
-])('%s of %s is guessable', (password, name) => {
+])('the password %s of %s is easy to guess', (password, name) => {
   expect(judge(password, name)).toBe(true)
 })
 
@@ -41,7 +41,7 @@ it.each([
   'тихий океан зелёный стол',
   'Zug nach Oldenburg 7 Uhr',
   'xkcd-936-was-right-about-entropy'
-])('%s is not', (password) => {
+])('the password %s is not easy to guess', (password) => {
   expect(judge(password)).toBe(false)
 })
 

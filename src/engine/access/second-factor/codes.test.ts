@@ -11,7 +11,7 @@ it.each([
   [59, '287082'],
   [1_111_111_109, '081804'],
   [20_000_000_000, '353130']
-])('the code of second %i is that of the standard', async (seconds, code) => {
+])('the code of second %i is the one in the standard', async (seconds, code) => {
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
   expect(await stepOf(code, secret, seconds * 1_000)).toBe(Math.floor(seconds / 30))
   expect(await stepOf(`${code.slice(0, 3)} ${code.slice(3)}`, secret, seconds * 1_000)).not.toBeNull()
@@ -20,7 +20,7 @@ it.each([
   }
 })
 
-it('a recovery code is accepted in any notation, and six digits are never taken for one', () => {
+it('a recovery code is accepted in any notation, and six digits are never mistaken for one', () => {
   fc.assert(
     fc.property(fc.constantFrom(...createRecoveryCodes()), fc.constantFrom(' ', '-', ''), (code, between) => {
       const typed = code.replaceAll('-', between).toUpperCase().replaceAll('0', 'O').replaceAll('1', 'I')
@@ -37,7 +37,7 @@ it('a recovery code is accepted in any notation, and six digits are never taken 
   )
 })
 
-it('an attacker who guesses continuously has a hundred tries a day after the first ones', async () => {
+it('an attacker who guesses continuously gets only a hundred tries a day after the first ones', async () => {
   const clock = createFakeClock()
   const guesses = new CodeGuesses(clock)
   let tries = 0

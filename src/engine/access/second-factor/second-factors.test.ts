@@ -58,7 +58,7 @@ async function openFactors() {
 }
 
 describe('an authenticator app', () => {
-  it('is on only after one of its codes was entered, within ten minutes', async () => {
+  it('is on only after the user entered one of its codes within ten minutes', async () => {
     const { factors, by, anna, clock, codeNow, store } = await openFactors()
     const { secret, uri, qrCode } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     expect(uri).toMatch(/^otpauth:\/\/totp\/Scrapdeck:anna%20\(deck\.example\.org\)\?.*secret=/)
@@ -74,7 +74,7 @@ describe('an authenticator app', () => {
     await expect(factors.beginAuthenticator(by, PASSWORD, null)).rejects.toThrow(/already/)
   })
 
-  it('is turned on once, with one set of recovery codes, by two confirmations at the same time', async () => {
+  it('is turned on once, with one set of recovery codes, by two simultaneous confirmations', async () => {
     const { factors, by, anna, codeNow, open } = await openFactors()
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const first = factors.confirmAuthenticator(by, codeNow(secret))
@@ -93,7 +93,7 @@ describe('an authenticator app', () => {
     expect(await again.useCode(anna.id, codes[0]![0]!, null)).toBe('recoveryCode')
   })
 
-  it('takes the codes of the steps before and after, and of no others', async () => {
+  it('accepts the codes of the previous and the next step, and of no others', async () => {
     const { factors, anna, clock, turnOn } = await openFactors()
     const { secret } = await turnOn()
     await clock.advanceBy(10 * STEP_MS)
@@ -102,7 +102,7 @@ describe('an authenticator app', () => {
     for (const steps of [-1, 0, 1]) expect(await factors.useCode(anna.id, at(steps), null)).toBe('authenticator')
   })
 
-  it('takes each code once, also on another engine and after a restart, and none from before it', async () => {
+  it('accepts each code once, even on another engine and after a restart, and no older one', async () => {
     const { factors, anna, clock, turnOn, open, codeNow } = await openFactors()
     const { secret } = await turnOn()
     expect(await factors.useCode(anna.id, codeNow(secret), null)).toBeNull()
@@ -144,7 +144,7 @@ describe('an authenticator app', () => {
     expect(await factors.useCode(anna.id, recoveryCodes[0]!, null)).toBe('recoveryCode')
   })
 
-  it('slows down guesses, but neither its owner elsewhere nor recovery codes', async () => {
+  it('limits guesses, but blocks neither its owner elsewhere nor recovery codes', async () => {
     const { factors, anna, clock, turnOn, codeNow } = await openFactors()
     const { secret, recoveryCodes } = await turnOn()
     for (let tries = 0; tries < 5; tries += 1) expect(await factors.useCode(anna.id, '000000', null)).toBeNull()
@@ -158,7 +158,7 @@ describe('an authenticator app', () => {
     expect(await factors.useCode(anna.id, codeNow(secret), null)).toBe('authenticator')
   })
 
-  it('is turned on and off with the password only, by its owner, and by no token', async () => {
+  it('can be turned on and off only by its owner with the password, and by no token', async () => {
     const { factors, access, by, anna, turnOn } = await openFactors()
     const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })
     const token = principalOf(anna, { tokenId: 'f'.repeat(32) as Principal['tokenId'] })
@@ -184,7 +184,7 @@ describe('an authenticator app', () => {
     expect(factors.stepAfterPassword(anna.id, { isRequired: true })).toBe('setUp')
   })
 
-  it('is required of people with a password, where everyone must have one', async () => {
+  it('is required of users with a password if everyone must have one', async () => {
     const { factors, access, anna } = await openFactors()
     const isRequired = { isRequired: true }
     const proxied = await access.signIn({
@@ -231,7 +231,7 @@ describe('a passkey', () => {
     expect(await factors.finishLogin(authenticator.logIn(right), asked)).toMatchObject({ name: 'anna', tokenId: null })
   })
 
-  it('that counts its signatures is refused when the count goes back: it has been cloned', async () => {
+  it('that counts its signatures is refused if the count goes back, because it has been cloned', async () => {
     const { factors, anna, addPasskey, open } = await openFactors()
     const { authenticator } = await addPasskey(3)
     const logIn = async (signCount: number, at = factors) => {
@@ -250,7 +250,7 @@ describe('a passkey', () => {
     expect(await logIn(5, other)).toBe('UNAUTHORIZED')
   })
 
-  it('is added with the password, in answer to the last challenge, once', async () => {
+  it('is added with the password, in response to the last challenge, once', async () => {
     const { factors, by, clock, addPasskey } = await openFactors()
     const { authenticator } = await addPasskey()
     const begin = async () => ((await factors.beginPasskey(by, PASSWORD, SITE)) as { challenge: string }).challenge
@@ -276,7 +276,7 @@ describe('a passkey', () => {
     expect(factors.describe(by, nowhere)).toMatchObject({ passkeyProblem: nowhere.problem })
   })
 
-  it('is removed by its owner alone, and does not log in a disabled or removed user', async () => {
+  it('can be removed by its owner only, and does not log in a disabled or removed user', async () => {
     const { factors, access, by, anna, addPasskey, open } = await openFactors()
     const { authenticator, passkey } = await addPasskey()
     const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })

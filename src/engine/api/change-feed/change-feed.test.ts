@@ -43,7 +43,7 @@ async function next(stream: AsyncGenerator<ChangeBatch, void>): Promise<ChangeBa
 const idsOf = (batch: ChangeBatch) =>
   batch.changes.map((change) => ('id' in change ? change.id : 'name' in change ? change.name : ''))
 
-it('begins at once with a cursor and without the past', async () => {
+it('begins at once with a cursor, and without earlier changes', async () => {
   await temporary.store.enqueueJobs([aNewJob()])
   expect(await next(feed.subscribe(undefined))).toMatchObject({ reset: false, changes: [] })
 })
@@ -71,7 +71,7 @@ it('sends a change within the same turn of the event loop if a subscriber waits 
   expect(idsOf((await waiting).value!)).toEqual([job.id])
 })
 
-it('gathers what changes between two batches', async () => {
+it('collects changes between two batches', async () => {
   const stream = feed.subscribe(undefined)
   await next(stream)
   const jobs = [aNewJob(), aNewJob(), aNewJob()]
@@ -80,7 +80,7 @@ it('gathers what changes between two batches', async () => {
   expect(idsOf(await next(stream))).toEqual([...jobs.map(({ id }) => id), 'figures'])
 })
 
-it('sends everything in memory to a cursor of an earlier run, but only new rows of the store', async () => {
+it('sends everything in memory for a cursor of an earlier run, but only new rows of the store', async () => {
   const before = feed.subscribe(undefined)
   const { cursor } = await next(before)
   const restarted = makeFeed('bb')
@@ -92,11 +92,11 @@ it('sends everything in memory to a cursor of an earlier run, but only new rows 
   restarted.close()
 })
 
-it.each(['nonsense', '999999.aa.0'])('asks a subscriber with the cursor %s to begin afresh', async (cursor) => {
+it.each(['nonsense', '999999.aa.0'])('asks a subscriber with the cursor %s to start again', async (cursor) => {
   expect(await next(feed.subscribe(cursor))).toMatchObject({ reset: true })
 })
 
-it('asks a subscriber whose position is no longer kept to begin afresh', async () => {
+it('asks a subscriber whose position is no longer kept to start again', async () => {
   const { cursor } = await next(feed.subscribe(undefined))
   for (let count = 0; count < 5; count += 1) await temporary.store.enqueueJobs([aNewJob()])
   await temporary.store.prune(aRetention({ changes: 2 }), 100)

@@ -8,7 +8,7 @@ const of = (project: string | null, count: number) =>
 const why = (there: { project: ProjectName | null }[], project: string, isOfAll = false) =>
   whyNoRoom(there, { project: project as ProjectName, isOfAll }, COUNTABLE)
 
-test('a project may use a tenth, and beyond that the error says what to remove', () => {
+test('one project may use a tenth of the limit, and above that the error says what to remove', () => {
   expect(why(of('shop', 99), 'shop')).toBeNull()
   expect(why(of('shop', 100), 'shop')).toBe(
     'shop already has 100 silences, the most that one project can have: end some.'
@@ -18,7 +18,7 @@ test('a project may use a tenth, and beyond that the error says what to remove',
   expect(why(of(null, 500), 'shop')).toBeNull()
 })
 
-test('however many projects fill it, one that has none still gets some, until only the reserve is left', () => {
+test('however many projects use the limit, another one still gets a share until only the reserve is left', () => {
   const there: { project: ProjectName | null }[] = []
   for (let at = 0; at < 30; at += 1) while (why(there, `p${at}`) === null) there.push(...of(`p${at}`, 1))
   const counts = [...Map.groupBy(there, ({ project }) => project).values()].map(({ length }) => length)

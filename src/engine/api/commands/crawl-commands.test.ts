@@ -104,7 +104,7 @@ describe('a crawl order', () => {
     expect(await queued()).toBe(1)
   })
 
-  it('is answered with the earlier job for as long as requested, then with a new one', async () => {
+  it('gets the earlier job for as long as requested, then a new one', async () => {
     const madeAt = new Date(clock.nowMs()).toISOString()
     const first = await crawl({ spider: 'prices', cache_seconds: 60 })
     await clock.advanceBy(59_000)
@@ -131,14 +131,14 @@ describe('a crawl order', () => {
     expect(await queued()).toBe(5)
   })
 
-  it('that ignores earlier orders answers later ones', async () => {
+  it('that ignores earlier orders is returned to later ones', async () => {
     const first = await crawl({ spider: 'prices' })
     const fresh = await crawl({ spider: 'prices', ignore_cache: true })
     expect(fresh.body.job_id).not.toBe(first.body.job_id)
     expect((await crawl({ spider: 'prices' })).body).toMatchObject({ job_id: fresh.body.job_id, cached: true })
   })
 
-  it('for later is a job that waits for its time; for a past time, a job that runs now', async () => {
+  it('for a later time is a job that waits for it; for a past time, a job that runs now', async () => {
     const atMs = Math.floor(clock.nowMs() / 1000) * 1000 + 3_600_000
     const later = await crawl({ spider: 'prices', schedule_at: new Date(atMs).toISOString() })
     expect(later).toMatchObject({ status: 202, body: { next_run: new Date(atMs).toISOString(), schedule_id: null } })
@@ -146,7 +146,7 @@ describe('a crawl order', () => {
     expect((await crawl({ spider: 'prices', schedule_at: 5 })).status).toBe(200)
   })
 
-  it('to be repeated becomes one schedule, however often it is sent', async () => {
+  it('that repeats becomes one schedule, however often it is sent', async () => {
     const order = { spider: 'prices', interval: '30m', params: { text: 'a {nominal} b' }, user_id: 'ann' }
     const answers = await Promise.all(Array.from({ length: 20 }, () => crawl(order)))
     const [schedule, ...others] = await temporary.store.listSchedules()
@@ -168,7 +168,7 @@ describe('a crawl order', () => {
     expect((await crawl(order)).body).toMatchObject({ schedule_id: (fresh.body as CrawlLater).schedule_id })
   })
 
-  it('is repeated by a cron expression as well, in a zone, from a time on', async () => {
+  it('can also repeat by a cron expression, in a zone, from a given time on', async () => {
     const order = { spider: 'prices', interval: ' 0 9 * * * ', zone: 'Europe/Berlin' }
     const at = '2040-07-01T10:00:00'
     const { status, body } = await crawl({ ...order, schedule_at: at })
@@ -193,7 +193,7 @@ describe('a crawl order', () => {
     expect(await temporary.store.listSchedules()).toEqual([])
   })
 
-  it('has addresses as a set: neither their order nor a repetition makes another order, but the spider gets them as sent', async () => {
+  it('treats its addresses as a set: order and repetition make no other order, but the spider gets them as sent', async () => {
     const one = { spider: 'prices', start_urls: ['https://b.example/', 'https://a.example/', 'https://b.example/'] }
     const first = await crawl(one)
     const second = await crawl({ ...one, start_urls: ['https://a.example/', 'https://b.example/'] })
@@ -221,7 +221,7 @@ describe('a crawl order', () => {
     expect(again.body.cached).toBe(true)
   })
 
-  it('keeps its user on the job, and takes a number for one', async () => {
+  it('stores its user with the job, and accepts a number as the user', async () => {
     const userOf = async (user_id: unknown) =>
       (await temporary.store.getJob((await crawl({ spider: 'prices', user_id })).body.job_id!))!.userId
     expect([await userOf('ann'), await userOf(42), await userOf(undefined)]).toEqual(['ann', '42', null])
@@ -251,7 +251,7 @@ describe('a crawl order', () => {
     expect(later.body).toMatchObject({ job_id: fresh.body.job_id, cached: true })
   })
 
-  it('is remembered for the default time of the server unless it sets its own; with 0, not at all', async () => {
+  it('is remembered for the default time of the server unless it sets its own; 0 turns that off', async () => {
     commands = openCommands(60)
     const first = await crawl({ spider: 'prices' })
     const own = await crawl({ spider: 'stock', project: 'shop', cache_seconds: 600 })
@@ -266,7 +266,7 @@ describe('a crawl order', () => {
     })
   })
 
-  it('for a spider of several projects, or of none, is refused with their names', async () => {
+  it('is refused for a spider of several projects, with their names, or of none', async () => {
     await expect(crawl({ spider: 'stock' })).rejects.toMatchObject({
       code: 'BAD_INPUT',
       message: expect.stringContaining('shop, news')
@@ -287,7 +287,7 @@ describe('a crawl order', () => {
     { user_id: 'a\u200bnn' },
     { user_id: 1.5 },
     { depth: -1 }
-  ])('with %o is not read', (part) => {
+  ])('with %o is refused as invalid', (part) => {
     expect(CrawlInput.safeParse({ spider: 'prices', ...part }).success).toBe(false)
   })
 })
@@ -299,7 +299,7 @@ describe('a repeated order', () => {
   }
   const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id as OrderId
 
-  it('is listed with all its fields, by user and by page', async () => {
+  it('is listed with all its fields, by user and page by page', async () => {
     const id = await make()
     await make({ ...daily, user_id: 'bob', interval: 600 })
     const madeAt = new Date(clock.nowMs()).toISOString()
@@ -328,7 +328,7 @@ describe('a repeated order', () => {
     expect(await orders({ after: page.next_after! })).toHaveLength(1)
   })
 
-  it('has megabytes of addresses at most: a page of such orders ends earlier', async () => {
+  it('has at most megabytes of addresses: a page of such orders ends earlier', async () => {
     const start_urls = Array.from({ length: 1_000 }, (_, index) => `https://a.example/${index}/${'x'.repeat(2_000)}`)
     for (const depth of [1, 2, 3, 4, 5]) await make({ spider: 'prices', interval: 60, start_urls, depth })
     const { orders: first, next_after } = await commands.list({ limit: 5 })
@@ -336,7 +336,7 @@ describe('a repeated order', () => {
     expect((await commands.list({ limit: 5, after: next_after! })).orders).toHaveLength(2)
   })
 
-  it('is changed in part, and then answers orders like the new one, not like the old one', async () => {
+  it('can be changed in part, and then matches orders like the new one, not like the old one', async () => {
     const id = await make()
     await clock.advanceBy(5_000)
     const changed = await change({
@@ -378,7 +378,7 @@ describe('a repeated order', () => {
     expect(await change({ id, interval: '2h', schedule_at: later })).toMatchObject({ next_run: later })
   })
 
-  it('is paused and resumed', async () => {
+  it('can be paused and resumed', async () => {
     const id = await make()
     expect(await change({ id, paused: true })).toMatchObject({ status: 'paused', next_run: null })
     expect(await change({ id, paused: false })).toMatchObject({ status: 'pending' })
@@ -397,7 +397,7 @@ describe('a repeated order', () => {
     })
   })
 
-  it('is cancelled by removing its schedule, so the next such order begins anew; a single one by cancelling its job', async () => {
+  it('is cancelled by removing its schedule, so that the next such order starts again; a single one by cancelling its job', async () => {
     const id = await make()
     expect(await commands.cancel(id)).toEqual({ cancelled: true })
     await expect(commands.get(id)).rejects.toMatchObject({
@@ -429,7 +429,7 @@ describe('a single order for later', () => {
   }
   const make = async (part: object = {}) => (await crawl({ ...order, ...part })).body.job_id as OrderId
 
-  it('is returned as it was ordered, under the id of its job', async () => {
+  it('is returned as it was ordered, with the id of its job', async () => {
     const id = await make()
     const at = new Date(clock.nowMs()).toISOString()
     expect(await commands.get(id)).toEqual({
@@ -439,7 +439,7 @@ describe('a single order for later', () => {
     })
   })
 
-  it('is changed in part under its id, and then answers orders like the new one', async () => {
+  it('can be changed in part under its id, and then matches orders like the new one', async () => {
     const id = await make()
     await clock.advanceBy(60_000)
     const next = '2100-02-01T00:00:00.000Z'
@@ -472,19 +472,19 @@ describe('a single order for later', () => {
     expect((await temporary.store.getJob(id))!.settings['DEPTH_LIMIT']).toBe('2')
   })
 
-  it.each([{ interval: '5m' }, { paused: true }])('cannot get %o: it is not repeated', async (part) => {
+  it.each([{ interval: '5m' }, { paused: true }])('cannot have %o, because it is not repeated', async (part) => {
     const id = await make()
     await expect(change({ id, ...part })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     expect((await change({ id })).next_run).toBe(AT)
   })
 
-  it('is not remembered after a change either, if it was not before', async () => {
+  it('is not remembered after a change either, if it was not before it', async () => {
     const id = await make({ cache_seconds: 0 })
     await change({ id, depth: 1 })
     expect((await crawl({ ...order, depth: 1 })).body.cached).toBe(false)
   })
 
-  it('is listed after repeated ones, by its time, a page at a time, until it begins', async () => {
+  it('is listed after repeated ones, in order of time and page by page, until it starts', async () => {
     const [late, early] = [await make(), await make({ schedule_at: '2099-01-01T00:00:00Z', user_id: 'bob' })]
     const now = (await crawl({ spider: 'prices' })).body.job_id
     const repeated = (await crawl({ spider: 'prices', interval: '1h' })).body as CrawlLater

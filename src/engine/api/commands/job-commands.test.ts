@@ -45,7 +45,7 @@ const kindsOf = async (id: string) =>
   (await temporary.store.listTimeline(aJobId(id))).map(({ kind, text }) => [kind, text])
 
 describe('many jobs at once', () => {
-  it('have ids in the order of the request; an earlier job is returned for a known key', async () => {
+  it('have ids in the order of the request; a known key returns the earlier job', async () => {
     const dedupe = { key: 'nightly', ttlSeconds: 60 }
     const first = await commands.runMany([item(), item({ dedupe })], ORIGIN)
     expect(first.deduplicated).toBe(0)
@@ -69,7 +69,7 @@ describe('many jobs at once', () => {
     await expect(run).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
-  it('are cancelled by the thousand, whether they wait or run', async () => {
+  it('can be cancelled by the thousand, whether they wait or run', async () => {
     const { store } = temporary
     const { ids } = await commands.runMany(
       Array.from({ length: 3_000 }, () => item()),
@@ -94,7 +94,7 @@ describe('many jobs at once', () => {
 })
 
 describe('queued jobs', () => {
-  it('change their priority, order and place; what changed is in their timelines', async () => {
+  it('can change their priority, order and place, and their timelines say what changed', async () => {
     const { ids } = await commands.runMany([item(), item(), item()], ORIGIN)
     const [first, second, third] = ids as [JobId, JobId, JobId]
     expect(await commands.setPriority([third], 5)).toEqual([third])
@@ -108,7 +108,7 @@ describe('queued jobs', () => {
     })
   })
 
-  it('those that are live or unknown are left alone', async () => {
+  it('are left alone if they are already live or unknown', async () => {
     const { ids } = await commands.runMany([item()], ORIGIN)
     await temporary.store.beginAttempts([anAttemptStart({ id: ids[0]! })])
     told = []

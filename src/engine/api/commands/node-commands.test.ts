@@ -70,7 +70,7 @@ afterEach(async () => {
 const add = (url: string) => commands.add({ url, password: 'p', scrapydVersion: null })
 
 describe('concurrent commands about nodes', () => {
-  it('the address stays while it is unknown whether a job arrived there; jobs being sent meanwhile are given up', async () => {
+  it('keep the address while it is unknown whether a job arrived there; jobs being sent meanwhile are given up', async () => {
     const { stored } = await add('http://eu-1:6800/')
     const job = aNewJob()
     await temporary.store.enqueueJobs([job])
@@ -90,28 +90,28 @@ describe('concurrent commands about nodes', () => {
     expect(moved).toEqual([stored.id])
   })
 
-  it('an address added twice is one node, and the second response says so', async () => {
+  it('create one node when they add an address twice, and the second response says so', async () => {
     const [first, second] = await Promise.allSettled([add('http://eu-1:6800/'), add('http://eu-1:6800/')])
     expect([first.status, second.status]).toEqual(['fulfilled', 'rejected'])
     expect(second).toMatchObject({ reason: { code: 'NODE_DUPLICATE' } })
     expect(fleet.list()).toHaveLength(1)
   })
 
-  it('a cordon is not undone by a concurrent edit of the name', async () => {
+  it('do not undo a cordon by editing the name', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     await Promise.all([commands.update(id, { name: 'Frankfurt' }), commands.setMode(id, 'cordoned')])
     expect(fleet.get(id)!.stored).toMatchObject({ name: 'Frankfurt', mode: 'cordoned' })
     expect((await temporary.store.listNodes())[0]).toMatchObject({ name: 'Frankfurt', mode: 'cordoned' })
   })
 
-  it('a node that is activated while it is drained stays active', async () => {
+  it('leave a node active that is activated while it is drained', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     fleet.update({ ...fleet.get(id)!.stored, mode: 'draining' })
     await Promise.all([commands.setMode(id, 'active'), commands.cordonDrained(id)])
     expect(fleet.get(id)!.stored.mode).toBe('active')
   })
 
-  it('observations of the old address do not count for a node at a new one', async () => {
+  it('ignore observations of the old address for a node at a new one', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     await clock.advanceBy(1_000)
     expect(fleet.get(id)!.status.health).toBe('up')
@@ -155,7 +155,7 @@ describe('a node that is removed', () => {
 })
 
 describe('the local node of one of several engines', () => {
-  it('is added once under the name of its engine, and keeps what the operator set', async () => {
+  it("is added once under the name of its engine, and keeps the operator's settings", async () => {
     const { stored } = await commands.addEngine('north')
     expect(stored).toMatchObject({ name: 'north', kind: 'engine', url: 'engine:north', mode: 'active', slots: null })
     await commands.update(stored.id, { name: 'Frankfurt', slots: 3, url: 'http://eu-1:6800/' })
@@ -164,7 +164,7 @@ describe('the local node of one of several engines', () => {
     expect(fleet.list()).toHaveLength(1)
   })
 
-  it('is removed only while its engine is not there: it would be added again', async () => {
+  it('can be removed only while its engine is not running, because it would be added again', async () => {
     const [north, south] = [await commands.addEngine('north'), await commands.addEngine('south')]
     await expect(commands.remove(north.stored.id, { force: true })).rejects.toMatchObject({ code: 'NODE_IS_LOCAL' })
     await commands.remove(south.stored.id, { force: false })
@@ -193,7 +193,7 @@ describe('the settings of a node', () => {
     )
   })
 
-  it('shows a proxy without its password, and keeps the password when what was shown comes back', async () => {
+  it('show a proxy without its password, and keep the password when the shown text comes back', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const node = await commands.update(id, { proxyUrl: 'http://me:secret@proxy:3128' })
     expect(node.proxyUrl).toBe('http://proxy:3128/')
@@ -201,7 +201,7 @@ describe('the settings of a node', () => {
     expect((await commands.update(id, { proxyUrl: 'direct' })).proxyUrl).toBe('direct')
   })
 
-  it('the password and the client key are not sent through another proxy; direct and the same proxy keep them', async () => {
+  it('lose the password and the client key with another proxy, but keep them with the same proxy or none', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const passwordAfter = async (proxyUrl: string | null, more: { password?: string } = {}) =>
       (await commands.update(id, { proxyUrl, ...more })).stored.sealedPassword
@@ -213,7 +213,7 @@ describe('the settings of a node', () => {
     expect(await passwordAfter('http://proxy:3128')).toBeNull()
   })
 
-  it('are those of a probe for the node: CA and proxy, the client key at its origin, the password never', async () => {
+  it('are used by a probe: CA and proxy always, the client key at its origin, the password never', async () => {
     const caCertificate = rootCertificates[0]!
     const { stored } = await add('http://eu-1:6800/')
     fleet.update({
@@ -239,7 +239,7 @@ describe('the settings of a node', () => {
     expect((await of('eu-1', { proxyUrl: 'direct' })).keepsPassword).toBe(true)
   })
 
-  it('are refused whole where a certificate lacks its key or a proxy is none', async () => {
+  it('are refused as a whole if a certificate lacks its key or the proxy is invalid', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const bad = [{ clientKey: 'x' }, { clientCertificate: 'x' }, { proxyUrl: 'socks5://a' }, { caCertificate: 'x' }]
     for (const input of bad) {
@@ -253,7 +253,7 @@ describe('the settings of a node', () => {
     expect(fleet.list().map(({ stored }) => stored.name)).toEqual(['eu-1:6800'])
   })
 
-  it('a client key, like a password, is not kept for another machine', async () => {
+  it('do not keep a client key or a password for another machine', async () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const { stored } = fleet.get(id)!
     // As an update would have left it.
@@ -264,7 +264,7 @@ describe('the settings of a node', () => {
     expect(far.stored).toMatchObject({ clientCertificate: null, sealedClientKey: null, sealedPassword: null })
   })
 
-  it('nor for another SSH host, where the same address is another machine', async () => {
+  it('do not keep them for another SSH host, where the same address is another machine', async () => {
     const passwordAfter = async (before: string, after: string) => {
       const { id } = (await add(before)).stored
       const { sealedPassword } = (await commands.update(id, { url: after })).stored
@@ -278,7 +278,7 @@ describe('the settings of a node', () => {
     }
   })
 
-  it('a node behind an SSH host has no proxy, and the name of what is behind it', async () => {
+  it('allow no proxy for a node behind an SSH host', async () => {
     const url = 'ssh://ops@bastion/http://10.0.0.5:6800/'
     const refused = { code: 'NODE_CONNECTION_INVALID', message: expect.stringContaining('ProxyJump') }
     await expect(commands.add({ url, proxyUrl: 'proxy:3128', scrapydVersion: null })).rejects.toMatchObject(refused)
@@ -314,7 +314,7 @@ describe('a job that another client started on a node', () => {
     return { id, node }
   }
 
-  it('is adopted as it is, running or waiting, and tracked from then on', async () => {
+  it('is adopted unchanged, running or waiting, and tracked from then on', async () => {
     const { id } = await withTheirJobs()
     const running = await commands.adoptExternal(id, { project: SHOP, jobid: 'a' })
     const waiting = await commands.adoptExternal(id, { project: SHOP, jobid: 'c' })
@@ -341,7 +341,7 @@ describe('a job that another client started on a node', () => {
     expect(state).toBe('running')
   })
 
-  it('is adopted once, and not at all when it is gone', async () => {
+  it('is adopted once, and not at all if it is gone', async () => {
     const { id } = await withTheirJobs()
     const twice = [1, 2].map(() => commands.adoptExternal(id, { project: SHOP, jobid: 'a' }))
     const [first, second] = await Promise.allSettled(twice)
@@ -356,7 +356,7 @@ describe('a job that another client started on a node', () => {
     [{ project: aProjectName('../../eggs'), spider: 'prices', jobid: 'a' }, 'its project contains a slash'],
     [{ project: SHOP, spider: 'pri\0ces', jobid: 'a' }, 'its spider contains a control character'],
     [{ project: SHOP, spider: 'prices', jobid: 'x'.repeat(201) }, 'its jobid is longer than 200 bytes']
-  ])('is not adopted where its names could name no file: %j', async (names, problem) => {
+  ])('is not adopted if its names are not valid as file names: %j', async (names, problem) => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const job = { ...names, pid: null, startTime: null, endTime: null, exit: null }
     fleet.get(id)!.status.external = { running: [job], pending: [] }
@@ -406,7 +406,7 @@ describe('nodes that discovery finds', () => {
   })
   const rows = () => fleet.list().map(({ stored }) => [stored.name, stored.url, stored.sourceId])
 
-  it('are added together, each address once, with names of their own, and are there after a restart', async () => {
+  it('are added together, each address once, with unique names, and survive a restart', async () => {
     await add('http://eu-1:6800/')
     await commands.addMany([found('http://eu-1:6800/'), found('http://eu-3:6800/'), found('eu-3'), found('eu-4')])
     expect(rows()).toEqual([
@@ -417,7 +417,7 @@ describe('nodes that discovery finds', () => {
     expect((await temporary.store.listNodes()).filter(({ sourceId }) => sourceId === 'k8s')).toHaveLength(2)
   })
 
-  it('belong to no source once theirs is gone', async () => {
+  it('belong to no source once theirs is removed', async () => {
     await commands.addMany([found('http://eu-3:6800/', 'a'), found('http://eu-4:6800/', 'b')])
     await commands.releaseAllBut(['b'])
     expect(rows().map(([, , sourceId]) => sourceId)).toEqual([null, 'b'])

@@ -51,7 +51,7 @@ const item = (over: Partial<RunItem> = {}): RunItem => ({ project: aProjectName(
 const prepare = (items: RunItem[], parts = createParts()) => prepareJobs(items, { source: 'api' }, parts)
 
 describe('requested jobs', () => {
-  it('are refused with a hint if a default names a removed node, unless they name one themselves', async () => {
+  it('are refused with a hint if a default names a removed node, unless they name a node themselves', async () => {
     const parts = createParts({ defaults: { ...NO_DEFAULTS, nodeId: aNodeId('gone') } })
     await expect(prepare([item()], parts)).rejects.toMatchObject({
       code: 'NODE_NOT_FOUND',
@@ -70,7 +70,7 @@ describe('requested jobs', () => {
     await expect(prepare([item({ env })])).rejects.toMatchObject(refusal(/"TOKEN" is too large/))
   })
 
-  it('values that many of them share are looked up, or encrypted, once', async () => {
+  it('look up or encrypt values that many of them share only once', async () => {
     const parts = createParts()
     const secret = { args: { token: 'tulip' }, secretNames: ['token', 'token'] }
     const items = Array.from({ length: 100 }, (_one, index) =>
@@ -91,7 +91,7 @@ describe('requested jobs', () => {
     expect(await prepare(items(100))).toHaveLength(100)
   })
 
-  it('record only their own omitted defaults, each once, with the same limit for all', async () => {
+  it('record only their own omitted defaults, once, with the same limit for all', async () => {
     const ofStock = { ...NO_DEFAULTS, args: { only: '1' } }
     const names = Array.from({ length: 1_000 }, (_one, index) => `${'x'.repeat(195)}${index}`)
     const ofPrices = { ...NO_DEFAULTS, args: Object.fromEntries(names.map((name) => [name, ''])) }
@@ -150,7 +150,7 @@ describe('requested jobs', () => {
     ['limits nothing can run under', { limits: { openFiles: 3 } }, 'BAD_INPUT', /open files/],
     ['a secret without a value', { secretNames: ['token'] }, 'BAD_INPUT', /"token"/],
     ['a spider that is not there', { spider: 'missing' }, 'SPIDER_NOT_FOUND', /missing/]
-  ])('%s is refused, naming the job of many', async (_case, over, code, message) => {
+  ])('%s is refused, and the error names the affected job of many', async (_case, over, code, message) => {
     await expect(prepare([item(over)])).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
     await expect(prepare([item(), item(), item(over)])).rejects.toMatchObject({
       code,

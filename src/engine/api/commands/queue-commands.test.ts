@@ -36,7 +36,7 @@ function someCommands(kept: { limits: StoredLimits } = { limits: { revision: 0, 
   return { commands, kept, onLimitsChanged, wakeDispatcher }
 }
 
-it('limits survive a restart, and subscribers are told of changes', async () => {
+it('limits survive a restart, and subscribers receive changes', async () => {
   const { commands, kept, onLimitsChanged, wakeDispatcher } = someCommands()
   const expected = RULES.map((rule) => ({ ...rule, live: 0 }))
   expect(await commands.setLimits(RULES)).toEqual(expected)
@@ -46,7 +46,7 @@ it('limits survive a restart, and subscribers are told of changes', async () => 
   expect(next.commands.limits()).toEqual(expected)
 })
 
-it('two limits of one id are refused, and nothing changes', async () => {
+it('two limits with one id are refused, and nothing changes', async () => {
   const { commands, kept, onLimitsChanged } = someCommands()
   await commands.setLimits(RULES)
   const twice = RULES.map((rule) => ({ ...rule, id: 'a1', max: 9 }))

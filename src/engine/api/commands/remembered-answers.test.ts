@@ -40,7 +40,7 @@ async function perform(): Promise<KeyedAnswer> {
 }
 
 describe('a request with a key', () => {
-  it('is done once: repeats get the first answer, also after a restart, for a day', async () => {
+  it('is executed once: repeats get the first response for a day, even after a restart', async () => {
     expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: false })
     expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: true })
     await clock.advanceBy(24 * 3_600_000 - 1)
@@ -49,18 +49,18 @@ describe('a request with a key', () => {
     expect(await run('run 2').once(request, perform)).toEqual({ text: 'secret answer 2', isReplayed: false })
   })
 
-  it('that comes a hundred times at once is done once', async () => {
+  it('is executed once, even if it arrives a hundred times at once', async () => {
     const all = await Promise.all(Array.from({ length: 100 }, () => answers.once(request, perform)))
     expect([done, new Set(all.map(({ text }) => text)).size]).toEqual([1, 1])
     expect(all.filter(({ isReplayed }) => !isReplayed)).toHaveLength(1)
   })
 
-  it('of another credential is another key', async () => {
+  it('uses another key for each credential', async () => {
     await answers.once(request, perform)
     expect(await answers.once({ ...request, scope: 'other' }, perform)).toMatchObject({ isReplayed: false })
   })
 
-  it('that asks for something else is refused, while the first is at work and afterwards', async () => {
+  it('is refused if it reuses the key for something else, while the first is executed and afterwards', async () => {
     const other = { ...request, fingerprint: 'POST /nodes' }
     const first = answers.once(request, perform)
     await expect(answers.once(other, perform)).rejects.toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' })
@@ -69,7 +69,7 @@ describe('a request with a key', () => {
     expect(done).toBe(1)
   })
 
-  it('that failed leaves its key free, also for those who waited for it', async () => {
+  it('leaves its key free if it fails, also for those that waited for it', async () => {
     const failing = async (): Promise<KeyedAnswer> => {
       done += 1
       if (done === 1) throw new Error('no such spider')
@@ -81,7 +81,7 @@ describe('a request with a key', () => {
     expect(done).toBe(3)
   })
 
-  it('that a crash cut off is not done again, unless doing it twice is doing it once', async () => {
+  it('is not executed again after a crash, unless it has the same effect twice', async () => {
     void answers.once(request, () => new Promise(() => {}))
     void answers.once({ ...request, key: 'k-2', repeatableForMs: 60_000 }, () => new Promise(() => {}))
     void answers.once({ ...request, key: 'k-3', repeatableForMs: 60_000 }, () => new Promise(() => {}))
@@ -97,7 +97,7 @@ describe('a request with a key', () => {
     expect(done).toBe(1)
   })
 
-  it('whose answer could not be written down is not done again', async () => {
+  it('is not executed again if its response could not be stored', async () => {
     const { keepAnswer } = temporary.store
     temporary.store.keepAnswer = async () => Promise.reject(new Error('the disk is full'))
     expect(await answers.once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: false })
@@ -107,7 +107,7 @@ describe('a request with a key', () => {
     expect(await run('run 2').once(request, perform)).toEqual({ text: 'secret answer 1', isReplayed: true })
   })
 
-  it('has its answer sealed at rest', async () => {
+  it('has its response encrypted at rest', async () => {
     await answers.once(request, perform)
     const nowMs = clock.nowMs()
     const stored = await temporary.store.claimAnswer({

@@ -65,7 +65,7 @@ const template = (over: object) => ({ ...settings().jobs[0]!, ...over })
 const stored = async (id: string) => (await temporary.store.getSchedules([aScheduleId(id)]))[0]!
 
 describe('a schedule', () => {
-  it('is made, told to the ticker, and described with its next moment and its newest firings', async () => {
+  it('is created, reported to the ticker, and shown with its next time and its newest firings', async () => {
     next = { nextAtMs: 5_000, nextNominalMs: 4_000 }
     const made = await commands.create(settings())
     expect(told).toEqual([`changed ${made.id}`])
@@ -75,7 +75,7 @@ describe('a schedule', () => {
     expect((await reads.get(made.id)).recent).toEqual([firing])
   })
 
-  it('has a name of its own: another of exactly this name is refused, or replaces its settings if asked to', async () => {
+  it('has a unique name: another one with the same name is refused, or replaces its settings on request', async () => {
     const made = await commands.create(settings())
     const taken = { code: 'SCHEDULE_NAME_TAKEN', message: expect.stringContaining('--replace') }
     await expect(commands.create(settings())).rejects.toMatchObject(taken)
@@ -94,7 +94,7 @@ describe('a schedule', () => {
     expect((await reads.list({ limit: 10 })).total).toBe(4)
   })
 
-  it('whose templates take long to check holds up no other', async () => {
+  it('does not delay others while its templates are checked for a long time', async () => {
     const order: string[] = []
     const note = ({ name }: { name: string }) => void order.push(name)
     const heavy = (name: string) => settings({ name, jobs: Array.from({ length: 50 }, () => template({})) })
@@ -107,7 +107,7 @@ describe('a schedule', () => {
     expect(order[0]).toBe('light')
   })
 
-  it('that shares its name since before can be changed, and is neither renamed nor replaced', async () => {
+  it('that already shares its name can be changed, but is neither renamed nor replaced', async () => {
     const one = await commands.create(settings())
     const [before] = await temporary.store.getSchedules([one.id])
     await temporary.store.putSchedule({ ...before!, id: aScheduleId('b'.repeat(32)), revision: 1 })
@@ -122,7 +122,7 @@ describe('a schedule', () => {
     expect((await temporary.store.pageSchedules({ hasNamesake: true }, { after: null, limit: 10 })).total).toBe(0)
   })
 
-  it('is listed page after page, also where the last one of a page was removed meanwhile', async () => {
+  it('is listed page by page, even if the last one of a page was removed meanwhile', async () => {
     for (const name of ['a', 'b', 'ç', 'd']) await commands.create(settings({ name }))
     const first = await reads.list({ limit: 2 })
     expect(first).toMatchObject({ total: 4, nextAfter: expect.stringMatching(/^[\w-]+$/) })
@@ -134,7 +134,7 @@ describe('a schedule', () => {
     }
   })
 
-  it('is listed with as many of its firings as are wanted, and a page is shorter where they are many', async () => {
+  it('is listed with the requested number of firings; a page is shorter if they are many', async () => {
     for (let count = 0; count < 102; count += 1) await commands.create(settings({ name: `s ${count}` }))
     const { schedules } = await reads.list({ limit: 500, recent: 1 })
     await commands.runNow(schedules[0]!.id)
@@ -150,7 +150,7 @@ describe('a schedule', () => {
     expect((await reads.list({ limit: 1 })).total).toBe(0)
   })
 
-  it('is refused in words where its rules, arguments or node cannot be', async () => {
+  it('is refused with an explanation if its rules, arguments or node are invalid', async () => {
     const rules = [{ kind: 'cron' as const, expression: '0 25 * * *' }]
     await expect(commands.create(settings({ rules }))).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(commands.create(settings({ zone: 'Mars/Olympus' }))).rejects.toMatchObject({ code: 'BAD_INPUT' })
@@ -162,7 +162,7 @@ describe('a schedule', () => {
     expect(await temporary.store.listSchedules()).toEqual([])
   })
 
-  it('is changed whole by whoever knows its newest state; who does not is told', async () => {
+  it('is replaced as a whole; an update with an old revision is refused', async () => {
     const { id, revision } = await commands.create(settings())
     const changed = await commands.update(id, settings({ name: 'daily' }), revision)
     expect(changed).toMatchObject({ name: 'daily', revision: 2 })
@@ -173,7 +173,7 @@ describe('a schedule', () => {
     })
   })
 
-  it('that gets other rules begins with them now; one that gets another name goes on where it was', async () => {
+  it('starts now with other rules, but continues where it was with another name', async () => {
     const { id } = await commands.create(settings())
     const madeAtMs = clock.nowMs()
     await clock.advanceBy(HOUR_MS)
@@ -183,7 +183,7 @@ describe('a schedule', () => {
     expect((await stored(id)).doneUntilMs).toBe(madeAtMs + HOUR_MS)
   })
 
-  it('that waits for its jitter keeps the moment that other rules mean too', async () => {
+  it('keeps a time that waits for its jitter if the new rules have it too', async () => {
     const { id } = await commands.create(settings({ jitterSeconds: 600 }))
     await clock.advanceBy(HOUR_MS)
     const nominalMs = Math.floor(clock.nowMs() / MINUTE_MS) * MINUTE_MS
@@ -193,7 +193,7 @@ describe('a schedule', () => {
     expect((await stored(id)).doneUntilMs).toBe(nominalMs - 1)
   })
 
-  it('is paused with a note and resumed; many at once, or none of them', async () => {
+  it('is paused with a note and resumed; of many at once, all or none', async () => {
     const [one, other] = [await commands.create(settings()), await commands.create(settings({ name: 'b' }))]
     const paused = await commands.setPaused([one.id, other.id], true, 'the shop moves')
     expect(paused.map(({ paused, pauseNote, pausedBy, nextAtMs }) => [paused, pauseNote, pausedBy, nextAtMs])).toEqual([
@@ -208,7 +208,7 @@ describe('a schedule', () => {
     expect(resumed).toMatchObject({ paused: false, pauseNote: null, pausedBy: null, failuresInARow: 0 })
   })
 
-  it('that moves to other projects forgets the note for the former ones, and since when it is of these', async () => {
+  it('forgets the note of its former projects when it moves to others, and records when it moved', async () => {
     const { id } = await commands.create(settings())
     await commands.setPaused([id], true, 'a word for those of shop')
     const before = await stored(id)
@@ -221,7 +221,7 @@ describe('a schedule', () => {
     expect(await stored(id)).toMatchObject({ movedAtMs: laterMs, pauseNote: null, paused: true })
   })
 
-  it('that is over cannot go on before it is given more runs, or a later end', async () => {
+  it('that is over cannot continue until it gets more runs or a later end', async () => {
     const { id } = await commands.create(settings({ maxRuns: 1 }))
     await temporary.store.fire([aNewFiring({ scheduleId: id, jobs: [aNewJob()] })])
     await commands.setPaused([id], true, null)
@@ -233,7 +233,7 @@ describe('a schedule', () => {
     await expect(commands.setPaused([ended.id], false, null)).rejects.toThrow('its end date has passed')
   })
 
-  it('is removed with its history, its jobs stay', async () => {
+  it('is removed with its history', async () => {
     const { id } = await commands.create(settings())
     expect(await commands.remove([id, aScheduleId('f'.repeat(32))])).toEqual([id])
     expect(told).toEqual([`changed ${id}`, `changed ${id}`])
@@ -245,14 +245,14 @@ describe('secret values of a schedule', () => {
   const secret = (token: string, spider = 'prices') =>
     template({ spiders: [spider], args: { token }, secretNames: ['token'] })
 
-  it('are sealed at rest and shown to nobody', async () => {
+  it('are encrypted at rest and never shown', async () => {
     const made = await commands.create(settings({ jobs: [secret('abc')] }))
     expect(JSON.stringify(await stored(made.id))).toContain('sealed(abc)')
     expect(made.jobs[0]?.args).toEqual({ token: SECRET_MASK })
     expect(JSON.stringify((await reads.list({ limit: 9 })).schedules)).not.toContain('abc')
   })
 
-  it('stay with their spiders where they come back masked, in whatever place', async () => {
+  it('keep their values in any position if they come back masked', async () => {
     const { id } = await commands.create(settings({ jobs: [secret('one'), secret('two', 'stock')] }))
     const moved = settings({ jobs: [secret(SECRET_MASK, 'stock'), secret('three')] })
     await commands.update(id, moved)
@@ -260,8 +260,8 @@ describe('secret values of a schedule', () => {
   })
 })
 
-describe('what became of moments', () => {
-  it('is told by the worst of their jobs, and by how long it took from the first start to the last end', async () => {
+describe('the result of firings', () => {
+  it('is the worst of their jobs, and lasts from the first start to the last end', async () => {
     const { id } = await commands.create(settings())
     const jobs = [aNewJob(), aNewJob()]
     await temporary.store.fire([aNewFiring({ scheduleId: id, jobs })])
@@ -284,7 +284,7 @@ describe('what became of moments', () => {
     expect(await outcome()).toMatchObject({ outcome: 'failed', durationMs: 2_500 })
   })
 
-  it('is paged newest first, the missed ones by themselves', async () => {
+  it('is paged newest first, and missed ones can be listed alone', async () => {
     const { id } = await commands.create(settings())
     await temporary.store.fire(
       [1, 2, 3, 4].map((nominalMs) => {
@@ -299,17 +299,17 @@ describe('what became of moments', () => {
   })
 })
 
-describe('a look ahead', () => {
+describe('a preview', () => {
   const fromMs = Date.UTC(2026, 10, 23)
 
-  it('tells words and moments of a timing that is nobody’s, or what is wrong with it', async () => {
+  it('describes a timing without a schedule and its times, or says what is wrong with it', async () => {
     const { words, occurrences } = await reads.preview(settings(), { fromMs, count: 2 })
     expect(words).toContain('3')
     expect(occurrences.map(({ nominalMs }) => nominalMs)).toEqual([fromMs + 3 * HOUR_MS, fromMs + 27 * HOUR_MS])
     await expect(reads.preview(settings({ zone: 'nowhere' }), { count: 1 })).rejects.toThrow(/zone/i)
   })
 
-  it('shows rare moments only as far as little work finds them, whoever asks for how many, in whichever zone', async () => {
+  it('finds rare times with a limited amount of work, for any count and in any zone', async () => {
     const asked = vi.spyOn(Intl.DateTimeFormat.prototype as { format: unknown }, 'format', 'get')
     const rare = ['0 0 1 1 *', '0 0 29 2 *', '0 0 29 2 1'].flatMap((expression) => [
       [{ kind: 'cron' as const, expression }],
@@ -340,7 +340,7 @@ describe('a look ahead', () => {
     expect((await reads.preview(often, { fromMs, count: 1_000 })).occurrences).toHaveLength(1_000)
   })
 
-  it('has the moments of all schedules in order, so that one which fires each minute hides no other', async () => {
+  it('lists the times of all schedules in order, so that one that fires each minute hides no other', async () => {
     const each = await commands.create(settings({ name: 'each', rules: [{ kind: 'cron', expression: '* * * * *' }] }))
     const nightly = await commands.create(settings())
     const paused = await commands.create(settings({ name: 'paused' }))
@@ -353,7 +353,7 @@ describe('a look ahead', () => {
     expect(await reads.calendar({ ...span, limit: 2 })).toEqual({ moments: moments.slice(0, 2), more: true })
   })
 
-  it('counts firings and jobs by the minute beside the slots', async () => {
+  it('counts firings and jobs per minute, with the slots', async () => {
     const argSets = [{ page: '1' }, { page: '2' }]
     await commands.create(settings())
     await commands.create(

@@ -36,7 +36,7 @@ function slowWorld() {
 }
 
 describe('the load of schedules', () => {
-  it('counts every firing of one that fires each second, and lets others in between', async () => {
+  it('counts every firing of a schedule that fires each second, and yields to other work in between', async () => {
     const world = slowWorld()
     const minutes = await loadByMinute([loading('a', 1), loading('b', 3_600)], DAY, { ...world, limit: 100_000 })
     // 86 times a thousand, and the day of the other.
@@ -48,7 +48,7 @@ describe('the load of schedules', () => {
     ])
   })
 
-  it('refuses in words to count more than it may, instead of leaving out schedules', async () => {
+  it('refuses to count more than the limit, with an explanation, instead of leaving out schedules', async () => {
     const clock = { monotonicMs: () => 0 }
     const both = [loading('a', 60), loading('b', 60)]
     await expect(loadByMinute(both, DAY, { clock, limit: 2_879 })).rejects.toMatchObject({
@@ -59,7 +59,7 @@ describe('the load of schedules', () => {
   })
 })
 
-it('a calendar lets others in between schedules', async () => {
+it('a calendar yields to other work between schedules', async () => {
   const world = slowWorld()
   const schedules = Array.from({ length: 100 }, (_, index) => ({
     id: aScheduleId(String(index)),

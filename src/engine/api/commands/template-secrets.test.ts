@@ -20,7 +20,7 @@ const TEMPLATE = RunTemplate.parse({
 })
 
 describe('secret values of a template', () => {
-  test('are sealed wherever they stand, are never shown, and come back for the making of jobs', async () => {
+  test('are encrypted wherever they are, are never shown, and are decrypted to create jobs', async () => {
     const sealed = await sealTemplate(TEMPLATE, null, box)
     expect(
       JSON.stringify(sealed)
@@ -34,7 +34,7 @@ describe('secret values of a template', () => {
     expect(await openTemplate(sealed, box)).toEqual(TEMPLATE)
   })
 
-  test('stay where the mask comes back, each in its place', async () => {
+  test('are kept in each place where the mask comes back', async () => {
     const sealed = await sealTemplate(TEMPLATE, null, box)
     const edited = { ...maskSecrets(sealed), settings: { TOKEN: 'new', DELAY: '3' } }
     expect(await sealTemplate(edited, sealed, box)).toEqual({
@@ -43,7 +43,7 @@ describe('secret values of a template', () => {
     })
   })
 
-  test('are refused where there is nothing behind the mask or the name', async () => {
+  test('are refused if the mask or the name has no earlier value', async () => {
     await expect(sealTemplate(maskSecrets(TEMPLATE), null, box)).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(sealTemplate({ ...TEMPLATE, secretNames: ['other'] }, null, box)).rejects.toThrow('"other"')
   })

@@ -49,7 +49,7 @@ test.each([
   [new ScrapdeckError('BAD_INPUT', 'The disk is full'), 'BAD_INPUT', 'The disk is full.'],
   [new TypeError('x is undefined'), 'INTERNAL', 'This failed; see the log.']
 ])(
-  'what nobody could see beforehand is told with what was done, and the file can be applied again: %o',
+  'an error that no check can foresee says which changes were made, and the file can be applied again: %o',
   async (error, code, words) => {
     const failure: { next: Error | null } = { next: error }
     const files = openFiles(failure)

@@ -61,7 +61,7 @@ retention:
 `)
 
 describe('the plan of a fleet file', () => {
-  test('is empty for a fleet that matches it, also after writing and reading it again', () => {
+  test('is empty for a fleet that matches it, even after the file is written and read again', () => {
     expect(planFleetFile(fleetOf(FULL), FULL, true)).toEqual([])
     const again = readFleetFile(writeFleetFile(FULL, 'a heading\nof two lines'))
     expect(again).toEqual(FULL)
@@ -96,7 +96,7 @@ describe('the plan of a fleet file', () => {
     expect(planFleetFile(fleetOf(FULL), read(''), true)).toEqual([])
   })
 
-  test('names the fields that differ, with their old and new values', () => {
+  test('names the fields that differ, with old and new values', () => {
     const wanted = structuredClone(FULL)
     wanted.nodes![0]!.tags = ['eu', 'gpu']
     wanted.schedules![0]!.rules = [{ cron: '0 4 * * *' }]
@@ -140,7 +140,7 @@ describe('the plan of a fleet file', () => {
     expect(planFleetFile(fleet, read('nodes: [{ name: here, kind: local, slots: 2 }]'), true)).toEqual([])
   })
 
-  test('secrets stay where dots or nothing replace them, are never shown, and a new one is a change', () => {
+  test('secrets are kept where dots or nothing replace them, and are never shown; a new one is a change', () => {
     const secret = (value: string, password: string) =>
       read(`
 nodes: [{ name: a, url: http://10.0.0.5:6800/, ${password} proxyUrl: 'http://proxy:3128/' }]

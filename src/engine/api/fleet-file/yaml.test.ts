@@ -35,7 +35,7 @@ describe('reading a fleet file', () => {
     expect(problemOf('')).toContain('the file')
   })
 
-  test('a time without an offset is not guessed', () => {
+  test('a time without an offset is refused, not guessed', () => {
     const once = (text: string) =>
       `version: 1\nschedules: [{ name: x, zone: UTC, jobs: [{ project: p, spiders: [s] }], rules: [{ cron: '* * * * *' }], start: ${text} }]`
     expect(problemOf(once('2026-01-01T00:00:00'))).toContain('is not a time with an offset')
@@ -53,7 +53,7 @@ describe('reading a fleet file', () => {
     expect(problemOf('version: 1\nprojects: [{ name: !!js/function x }]')).toContain('line 2')
   })
 
-  test('the same key twice is found without comparing each with all others', () => {
+  test('a repeated key is found without comparing each key with all others', () => {
     const keys = Array.from({ length: 3_000 }, (_, index) => `  k${index}: 1`)
     const isEqual = vi.spyOn(Array.prototype, 'some')
     expect(problemOf(['version: 1', 'a:', ...keys].join('\n'))).toContain('has no field "a"')

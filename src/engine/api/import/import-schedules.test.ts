@@ -32,7 +32,7 @@ function imported(options: Omit<ImportSchedulesOptions, 'zone' | 'path'> & { pat
 }
 
 describe('triggers of APScheduler', () => {
-  test('fire when APScheduler 3.11 fires them', () => {
+  test('fire at the times at which APScheduler 3.11 fires them', () => {
     const recorded = readFileSync(join(import.meta.dirname, 'schedules/testing/apscheduler-3.11.jsonl'), 'utf8')
     for (const line of recorded.trim().split('\n')) {
       const { given, times } = JSON.parse(line) as { given: object; times: number[] }
@@ -51,7 +51,7 @@ describe('triggers of APScheduler', () => {
     [{ year: '2026/2' }, 'years'],
     [{ minute: '5-1' }, 'not within'],
     [{ minute: '$' }, 'not understood']
-  ])('what cannot be said is told: %o', (given, words) => {
+  ])('that a schedule cannot express are rejected: %o', (given, words) => {
     expect(() => readCronTrigger(given)).toThrow(words)
   })
 })
@@ -112,7 +112,7 @@ describe("ScrapydWeb's timer tasks", () => {
     expect(notes).toEqual([[], ['it is paused there, and here'], ['it has no next run there: paused here']])
   })
 
-  test('tasks that cannot be imported are reported, and the others are imported', () => {
+  test('that cannot be imported are reported, and the others are imported', () => {
     mkdirSync(at('data/database'), { recursive: true })
     makeScrapydWebDatabase(at('data/database/timer_tasks.db'), [
       { week: '5' },
@@ -181,7 +181,7 @@ describe("Gerapy's tasks", () => {
     expect(imported({ from: 'gerapy', anyNode: true }).schedules[0]?.jobs).toMatchObject([{ node: null }])
   })
 
-  test('a file of another kind is recognized and named', () => {
+  test('a file of another kind is recognized, and the error names the kind', () => {
     writeFileSync(at('db.sqlite3'), 'this is no database at all, but long enough to be taken for one by nobody')
     expect(() => imported({ from: 'gerapy' })).toThrow(/db\.sqlite3|cannot be read/)
     makeApschedulerDatabase(at('other.db'), {})
@@ -272,7 +272,7 @@ CRON_TZ=America/New_York
       'cron ends the command at its first %'
     ],
     ['gibberish', 'not a crontab line']
-  ])('what cannot be taken over is told: %s', (line, words) => {
+  ])('that cannot be imported are reported: %s', (line, words) => {
     const { schedules, notes } = take(line)
     expect(schedules).toEqual([])
     expect(notes.flat().join()).toContain(words)
@@ -288,7 +288,7 @@ CRON_TZ=America/New_York
     ['scrapyd-client schedule -t http://h -p p s --arg a=1 --arg a=2', { a: '1' }],
     ['scrapy crawl s -a a=1 -a a=2', { a: '2' }],
     ['curl http://h/schedule.json -d project=p -d spider=s -d setting=X=1 -d setting=Y=2 -d setting=X=3', {}]
-  ])('of a repeated name, the value counts that the called program takes: %s', (command, args) => {
+  ])('use the value that the called program takes of a repeated name: %s', (command, args) => {
     const { schedules } = take(`0 3 * * * ${command}`, { project: 'p' })
     expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'] }] }])
     expect(schedules[0]!.jobs[0]).toMatchObject({
@@ -330,13 +330,13 @@ CRON_TZ=America/New_York
     "bash -lc 'cd /srv && CURL'",
     "su - scrapy -c 'CURL'",
     "/usr/bin/flock -n /tmp/l /usr/bin/timeout 1h nice -n 5 env A=b sh -c 'CURL' >/dev/null 2>&1"
-  ])('commands before the command do not hide it: %s', (line) => {
+  ])('are recognized behind other commands: %s', (line) => {
     const curl = 'curl -c /tmp/jar http://h/schedule.json -d project=p -d spider=s -d a=1'
     const { schedules } = take(`0 3 * * * ${line.replace('CURL', curl)}`)
     expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'], args: { a: '1' }, node: 'http://h/' }] }])
   })
 
-  test('of the system have a user, and nodes can be left to the queue', () => {
+  test('of the system have a user, and can leave the node to the queue', () => {
     const line = '0 3 * * * scrapy curl http://10.0.0.5:6800/schedule.json -d project=p -d spider=s && echo done'
     const { schedules, notes } = take(line, { hasUsers: true, anyNode: true })
     expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'], node: null }] }])

@@ -35,14 +35,14 @@ test.each([
   [{ name: 'a', _job: 'b', tags: ['x'] }, 'its argument "tags" is not text'],
   [{ name: 'a', _job: '../b' }, 'its jobid contains a slash'],
   [{ name: '..', _job: 'b' }, 'its spider is a folder reference']
-])('%j is left out, and why', (message, why) => {
+])('%j is left out, with the reason', (message, why) => {
   expect(read(message)).toContain(why)
 })
 
 test.each([
   [{ id: 1, priority: 'abc', message: '{}' }, 'its priority is not a number'],
   [{ id: 1, priority: 0, message: null }, 'its message is not text']
-])('%j, which SQLite keeps as it does anything, is left out, and why', (row, why) => {
+])('%j, which SQLite accepts in any column, is left out, with the reason', (row, why) => {
   expect(readPendingJob(row as unknown as Parameters<typeof readPendingJob>[0])).toBe(why)
 })
 

@@ -27,7 +27,7 @@ const plain = fc.letrec<{ value: unknown }>((tie) => ({
 
 const PICKLED = `answer = [[base64.b64encode(pickle.dumps(one, p)).decode() for p in range(6)] for one in given]`
 
-test('data that Python pickles is read unchanged, with every protocol', () => {
+test('pickled data is read unchanged, with every protocol', () => {
   fc.assert(
     fc.property(fc.array(plain, { minLength: 40, maxLength: 40 }), (values) => {
       const pickled = python<string[][]>(PICKLED, values)
@@ -63,7 +63,7 @@ const HOSTILE = [
   ...['{"name": __import__("decimal").Decimal(1)}', '{1: "a"}', '(lambda l: (l.append(l), l)[1])([])']
 ]
 
-test.each(HOSTILE)('a pickle of %s is refused, by every protocol', (expression) => {
+test.each(HOSTILE)('a pickle of %s is refused, with every protocol', (expression) => {
   const pickled = python<string[]>(
     `value = ${expression}
 answer = []
@@ -88,11 +88,11 @@ test.each([
   ['ends without a value', '.'],
   ['has two values', 'NN.'],
   ['goes on after its end', 'N.N.']
-])('one that %s is refused', (_what, bytes) => {
+])('a pickle that %s is refused', (_what, bytes) => {
   expect(() => readPickle(Buffer.from(bytes, 'latin1'))).toThrow()
 })
 
-test('any bytes give plain data or an error, and never reach a prototype', () => {
+test('arbitrary bytes give plain data or an error, and never reach a prototype', () => {
   const known = '(.NIKMJLFGVSUCTBX}])dltaesupqrghj\n0123\x80\x85\x88\x8a\x8c\x94\x95\x00\x01\x04a'
   const opcodes = fc.constantFrom(...known.split(''))
   fc.assert(

@@ -43,7 +43,7 @@ function ourTimes(schedule: FileSchedule, limit: number): number[] {
 
 const nodesOf = ({ jobs }: FileSchedule) => jobs.map(({ node }) => node)
 
-test('timer tasks fire when the triggers that ScrapydWeb keeps for them say', () => {
+test('timer tasks fire at the times of the triggers that ScrapydWeb stores for them', () => {
   const { byTask } = take('scrapydweb', join(WRITTEN, 'scrapydweb-1.6.0'), 'Europe/Berlin')
   const compared = firesOf('scrapydweb-1.6.0').filter(({ id }) => byTask.get(id)!.schedule !== null)
   expect(compared).toHaveLength(14)
@@ -52,7 +52,7 @@ test('timer tasks fire when the triggers that ScrapydWeb keeps for them say', ()
   }
 })
 
-test('timer tasks keep their arguments, nodes and grace; those paused, stopped or ended there are paused here', () => {
+test('timer tasks keep their arguments, nodes and grace; tasks that are paused, stopped or ended there are paused here', () => {
   const { imported, scheduleOf, notesOf } = take('scrapydweb', join(WRITTEN, 'scrapydweb-1.6.0'), 'Europe/Berlin')
   expect(imported).toHaveLength(17)
   expect(scheduleOf(1)).toMatchObject({ name: 'nightly on weekdays', zone: 'Europe/Berlin', overlap: 'allow' })
@@ -105,7 +105,7 @@ test('if the whole scheduler of ScrapydWeb is disabled, everything is paused', (
   expect(scheduleOf(3).pauseNote).toBe('Paused in ScrapydWeb')
 })
 
-test("Gerapy's tasks fire when the jobs that it made of them do, also those without a zone or a start", () => {
+test("Gerapy's tasks fire when the jobs that Gerapy made of them do, even those without a zone or a start", () => {
   const { imported } = take('gerapy', join(WRITTEN, 'gerapy-0.9.13'), null)
   const clients = { one: 'http://127.0.0.1:16801/', two: 'http://localhost:16802/', gone: 'http://10.0.0.9:6800/' }
   const active = imported.flatMap(({ schedule }) => (schedule === null || schedule.paused ? [] : [schedule]))
@@ -126,7 +126,7 @@ test("Gerapy's tasks fire when the jobs that it made of them do, also those with
   expect(compared).toHaveLength(15)
 })
 
-test('tasks that Gerapy does not run, for lack of a client or because another replaced them, are paused and reported', () => {
+test('tasks that Gerapy does not run, without a client or because another replaced them, are paused and reported', () => {
   const { imported, scheduleOf, notesOf } = take('gerapy', join(WRITTEN, 'gerapy-0.9.13'), null)
   expect(imported.filter(({ schedule }) => schedule?.paused).map(({ schedule }) => schedule?.name)).toEqual([
     'every night',

@@ -120,7 +120,7 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
     await close()
   })
 
-  test('of several deployments needs the name of one, and gives its jobs alone', async () => {
+  test('of several deployments needs the name of one, and only the jobs of that one are imported', async () => {
     await using directory = await makeTemporaryDirectory()
     makeTable('text')
     add(`('blue', 0, '{}', 'shop', 'prices', 'p1', 'pending', NULL, NULL),
@@ -133,8 +133,8 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
     await close()
   })
 
-  test.each(['is a view, which may run what another user wrote,', 'does not exist'])(
-    'that %s is said',
+  test.each(['is a view, which may run code of another user', 'does not exist'])(
+    'is refused with the reason if it %s',
     async (what) => {
       await using directory = await makeTemporaryDirectory()
       if (what.includes('view')) ask(`CREATE VIEW ${schema}.spider_job AS SELECT 'pending' AS status`)

@@ -14,7 +14,7 @@ const reads = {
 const entry = (kind: Transition['kind'], text: string, evidence = {}): Transition =>
   branded({ sequence: 1, jobId: 'a'.repeat(32), attemptNumber: null, atMs: 1, kind, ...written(plain(text)), evidence })
 
-it('a sentence from before there were codes does not name a job that may not be seen, nor its chain', async () => {
+it('a sentence from before there were codes names no hidden job and no hidden chain', async () => {
   const timeline = [
     entry('sending', 'Sent to eu-1'),
     entry('changed', `Moved before ${OTHER}`),
@@ -26,7 +26,7 @@ it('a sentence from before there were codes does not name a job that may not be 
   expect(await seenTimeline(timeline, null, reads)).toEqual(timeline)
 })
 
-it('words of a plugin or a node do not name a job that may not be seen', async () => {
+it('words of a plugin or a node name no hidden job', async () => {
   const held = say('timeline.held_by_plugin', { plugin: 'slow', why: `waits for job ${OTHER} and ${OWN}` })
   const [seen] = await seenTimeline([{ ...entry('changed', ''), ...written(held) }], SEEN, reads)
   expect(seen).toMatchObject({
@@ -35,7 +35,7 @@ it('words of a plugin or a node do not name a job that may not be seen', async (
   })
 })
 
-it('an entry that names only jobs that may be seen is the same', async () => {
+it('an entry that names only visible jobs is unchanged', async () => {
   const timeline = [entry('changed', `Moved before ${OWN} by anna`, { jobId: OWN })]
   expect(await seenTimeline(timeline, SEEN, reads)).toEqual(timeline)
 })
@@ -44,7 +44,7 @@ it.each([
   [`skipped: ${OTHER} ended as failed`, 'skipped: another job ended as failed'],
   [`closed by ${OTHER}`, 'closed by another job'],
   [`skipped: ${OWN} ended as failed`, `skipped: ${OWN} ended as failed`]
-])('the reason "%s" does not name a job that may not be seen', async (reason, text) => {
+])('the reason "%s" names no hidden job', async (reason, text) => {
   const job = branded<Job>({ after: [], waiting: null, reason } as never)
   expect(await seenJob(job, SEEN, reads)).toEqual({ ...job, reason: text })
 })

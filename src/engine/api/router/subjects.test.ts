@@ -45,7 +45,7 @@ function ask(id: string, needed: Role, everywhere: Role | null = null, noun: Nam
 }
 
 it.each(['main', 'unused'])(
-  'a deployer of one project may see the environment %s of no project, and no more',
+  'a deployer of one project may see the environment %s, which no project uses, but may do nothing else with it',
   async (id) => {
     expect(await ask(id, 'viewer')).toBe('allowed')
     expect(await ask(id, 'deployer')).toBe('ROLE_REQUIRED')

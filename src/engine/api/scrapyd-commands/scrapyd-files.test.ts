@@ -41,7 +41,7 @@ afterEach(() => rm(base, { recursive: true, force: true }))
 const logs = (...segments: string[]) => files.open('logs', segments)
 
 describe('the files of this machine', () => {
-  it('are read in parts, with their size and time', async () => {
+  it('are read in ranges, with their size and time', async () => {
     const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
     await utimes(path, 1, 1_700_000_000)
     const file = await logs('shop', 'quotes', 'a b.log')
@@ -75,7 +75,7 @@ describe('the files of this machine', () => {
     expect(await logs(...segments)).toBeNull()
   })
 
-  it('links out of the tree are neither followed nor listed; links inside are', async () => {
+  it('that are links out of the tree are neither followed nor listed; links inside are', async () => {
     await symlink(join(base, 'secret'), join(base, 'logs', 'out.log'))
     await symlink(base, join(base, 'logs', 'up'))
     await symlink('nowhere', join(base, 'logs', 'broken.log'))
@@ -88,7 +88,7 @@ describe('the files of this machine', () => {
     expect(root.entries.map(({ name }) => name)).toEqual(['newest.log', 'shop'])
   })
 
-  it.skipIf(process.platform === 'win32')('pipes are neither read nor listed', async () => {
+  it.skipIf(process.platform === 'win32')('that are pipes are neither read nor listed', async () => {
     execFileSync('mkfifo', [join(base, 'logs', 'pipe.log')])
     expect(await logs('pipe.log')).toBeNull()
     expect(await logs()).toMatchObject({ entries: [{ name: 'shop' }] })
@@ -97,7 +97,7 @@ describe('the files of this machine', () => {
   it.each([
     ['a link out of the tree', (path: string) => symlink(join(base, 'secret'), path)],
     ['another file', (path: string) => writeFile(path, 'xxxxxxxxxx')]
-  ])('%s that takes the place of a file which was found is not read', async (_what, put) => {
+  ])('%s that replaces a file after it was found is not read', async (_what, put) => {
     const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
     const file = await logs('shop', 'quotes', 'a b.log')
     if (file?.kind !== 'file') throw new Error('no file')
@@ -168,7 +168,7 @@ describe('the items of runs on other nodes', () => {
     return found?.kind === 'directory' ? found.entries.map(({ name, sizeBytes }) => [name, sizeBytes]) : found
   }
 
-  it('are listed with their sizes if the nodes still have them', async () => {
+  it('are listed with their sizes if the nodes have them', async () => {
     openFleet(
       [
         { jobid: 'c', nodeId: 'eu-1' },
@@ -194,14 +194,14 @@ describe('the items of runs on other nodes', () => {
     expect(await items('shop', 'quotes', 'b.jl')).toBeNull()
   })
 
-  it('are in the folders of the spiders that ran, also when their project was deleted since', async () => {
+  it('are in the folders of the spiders that ran, even if their project was deleted later', async () => {
     openFleet([{ jobid: 'a', nodeId: 'eu-1' }], new Set(['a']))
     expect(await items()).toEqual([['shop', null]])
     expect(await items('shop')).toEqual([['quotes', null]])
     expect(await items('deployed-and-never-run')).toBeNull()
   })
 
-  it('that are kept here are listed and read without their node, also those of the local node', async () => {
+  it('that are stored here are listed and read without their node, including those of the local node', async () => {
     const jobs = [
       { jobid: 'a', nodeId: 'down' },
       { jobid: 'b', nodeId: LOCAL_NODE_ID }
@@ -217,7 +217,7 @@ describe('the items of runs on other nodes', () => {
     expect(asked).toEqual([])
   })
 
-  it('need few requests: a node that deleted three in a row is not asked for older ones', async () => {
+  it('need few requests: if a node has deleted three in a row, it is not asked for older ones', async () => {
     const jobs = Array.from({ length: 500 }, (_, index) => ({ jobid: String(index), nodeId: 'eu-1' }))
     const { asked } = openFleet(jobs, new Set(['0', '2']))
     expect(await items('shop', 'quotes')).toHaveLength(2)

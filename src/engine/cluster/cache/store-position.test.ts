@@ -17,7 +17,7 @@ function createStore() {
 }
 const settle = () => new Promise(setImmediate)
 
-test('a query that began before a caller came is not an answer for it; one more serves all who wait', async () => {
+test('a query that began before a call does not answer it; one more serves all waiting calls', async () => {
   const { store, asked } = createStore()
   const position = askSharedStore(store)
   const first = position.current()
@@ -34,7 +34,7 @@ test('a query that began before a caller came is not an answer for it; one more 
   expect(asked).toHaveLength(2)
 })
 
-test('a query that fails fails its callers only', async () => {
+test('a failed query fails only its own callers', async () => {
   let fails = true
   const position = askSharedStore({
     changeCursor: async () => {

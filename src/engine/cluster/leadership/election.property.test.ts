@@ -24,7 +24,7 @@ const property = (parts: { Election: typeof Election; Database?: typeof FakeData
     if (problem !== null) throw new Error(problem)
   })
 
-test('never two engines are certain to lead, and one leads whenever one can', { timeout: 300_000 }, async () => {
+test('two engines are never both certain to lead, and one leads whenever one can', { timeout: 300_000 }, async () => {
   await fc.assert(property({ Election }), { numRuns: pickLength(60, 2_000) })
 })
 
@@ -78,7 +78,7 @@ const PLANTED: Record<string, Planted> = {
 }
 
 /** Some need hundreds of stories: only `npm run test:long` has the time. */
-describe.runIf(isLong)('a planted bug is found', () => {
+describe.runIf(isLong)('a planted bug is detected', () => {
   let directory = ''
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'scrapdeck-planted-'))

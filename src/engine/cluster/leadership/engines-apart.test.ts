@@ -20,7 +20,7 @@ test('a location is identified by its content, not by its path, and nothing is r
   expect(knownMarkOf(null, '/mnt/a')).toBeNull()
 })
 
-test('live engines with another blob location are listed; of two, the one that started first is right', () => {
+test('live engines with another blob location are listed; of two, the one that started first counts as right', () => {
   const self = row('self')
   const apart = row('apart', { blobs: 's3:/crawls/ s3://crawls/' })
   const rows = [
@@ -33,7 +33,7 @@ test('live engines with another blob location are listed; of two, the one that s
   expect(isBefore(row('b'), row('a', { startedAtMs: 2 }))).toBe(true)
 })
 
-test('engines differ if their keys cannot decrypt the blobs of the other; a new key may reach them one by one', () => {
+test("engines differ if they cannot decrypt each other's blobs; a new key may reach them one by one", () => {
   const place = (keys: string) => `directory:m${keys === '' ? '' : `#keys=${keys}`} /mnt/a`
   const reads = (one: string, other: string) => canReadEachOther(place(one), place(other))
   expect([reads('', ''), reads('a', 'a'), reads('a', 'a,b'), reads('a,b', 'b,a')]).toEqual([true, true, true, true])

@@ -93,7 +93,7 @@ const it = plainIt.extend('room', async ({ clock, store, engine }, { onCleanup }
 })
 
 describe('an egg that nodes cannot import', () => {
-  it('fails its jobs once every node has refused it with the same error, and is their waiting reason until then', async ({
+  it('fails its jobs once every node has refused it with the same error, which is their waiting reason until then', async ({
     clock,
     room
   }) => {
@@ -138,7 +138,7 @@ describe('an egg that nodes cannot import', () => {
     expect([await room.statusOf(second), await room.statusOf(third)]).toEqual(['running', 'running'])
   })
 
-  it('fails a later job when it is refused again', async ({ clock, room }) => {
+  it('fails a later job when a node refuses it again', async ({ clock, room }) => {
     await room.enqueue()
     await clock.advanceBy(1_000)
     expect([room.n1.tries, room.n2.tries]).toEqual([1, 1])
@@ -159,7 +159,10 @@ describe('an egg that nodes cannot import', () => {
     expect(await room.endOf(second)).toMatchObject({ evidence: { nodes: ['n2'], output: `On n2: ${TRACEBACK}` } })
   })
 
-  it('fails a job that was held at the refusal only after the node has tried it again', async ({ clock, room }) => {
+  it('fails a job that was held at the time of the refusal only after the node has tried it again', async ({
+    clock,
+    room
+  }) => {
     const held = await room.enqueue({ ...onlyOn('n1'), notBeforeMs: clock.nowMs() + 10_000 })
     const first = await room.enqueue(onlyOn('n1'))
     await clock.advanceBy(1_000)
@@ -172,7 +175,7 @@ describe('an egg that nodes cannot import', () => {
   })
 
   it.for(['the project', 'the queue'])(
-    'fails no job while %s is paused; after it is resumed, the nodes are asked again',
+    'fails no job while %s is paused; after it is resumed, the nodes try again',
     async (paused, { clock, engine, room }) => {
       const setPaused = (isPaused: boolean) => {
         if (paused === 'the queue') return engine.dispatch.setPaused(isPaused)
@@ -229,7 +232,7 @@ describe('an egg that nodes cannot import', () => {
     expect(await room.statusOf(second)).toBe('failed')
   })
 
-  it('fails, after ten minutes, jobs that wait for a node that refused it and then rejects the credentials', async ({
+  it('fails, after ten minutes, jobs that wait for a node that refused it and now rejects the credentials', async ({
     clock,
     room
   }) => {

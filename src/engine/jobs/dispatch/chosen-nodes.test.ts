@@ -12,7 +12,7 @@ const saying = (questions: NodeQuestion[], nodeId: string, why = 'it is near'): 
 })
 
 describe('a plugin that chooses nodes', () => {
-  it('is asked once about jobs that are sent together, and its reason is in the timeline', async ({
+  it('is called once for jobs that are sent together, and its reason is in the timeline', async ({
     clock,
     node,
     store,
@@ -37,7 +37,7 @@ describe('a plugin that chooses nodes', () => {
     expect(sent).toMatchObject({ text: 'Sent to n1', evidence: { version: '1', 'chosen by near': 'it is near' } })
   })
 
-  it('gives a node no more jobs than it has slots; the others go elsewhere, and their timelines say so', async ({
+  it('cannot give a node more jobs than it has slots; the others go elsewhere, and their timelines say so', async ({
     node,
     other,
     store,
@@ -52,7 +52,7 @@ describe('a plugin that chooses nodes', () => {
     expect(sent!.evidence).toMatchObject({ 'not as near chose': 'the node that it chose cannot take this job now' })
   })
 
-  it('is not asked if there is no choice', async ({ node, engine }) => {
+  it('is not called if there is no choice', async ({ node, engine }) => {
     const chooseNodes = async (): Promise<NodeChoices> => {
       throw new Error('asked')
     }
@@ -61,7 +61,7 @@ describe('a plugin that chooses nodes', () => {
     expect(node.executed.toSorted()).toEqual(ids.toSorted())
   })
 
-  it('that names a node that is gone, or gives no answer, loses no job', async ({ node, other, engine }) => {
+  it('that names a removed node, or gives no answer, loses no job', async ({ node, other, engine }) => {
     let times = 0
     const chooseNodes = async (questions: NodeQuestion[]): Promise<NodeChoices> => {
       times += 1
@@ -74,7 +74,7 @@ describe('a plugin that chooses nodes', () => {
     expect([node.executed, other.executed]).toEqual([[first], []])
   })
 
-  it('that could not be asked is named in the timeline, and jobs go where they would go without it', async ({
+  it('that could not be called is named in the timeline, and jobs are placed without it', async ({
     node,
     other,
     store,

@@ -59,7 +59,7 @@ afterAll(() => directory.remove())
 
 describe('an engine that dies at any of its calls', () => {
   it(
-    'has run every acknowledged job exactly once when the next one is done',
+    'has run every acknowledged job exactly once when its successor is done',
     async () => {
       await dieEverywhere(() => PLAIN, 12)
     },
@@ -67,7 +67,7 @@ describe('an engine that dies at any of its calls', () => {
   )
 
   it(
-    'keeps to what cancels were asked for, whenever they were asked',
+    'carries out every cancel, whenever it was requested',
     async () => {
       await dieEverywhere(
         (random) => ({ ...PLAIN, cancels: someCancels(random), wedgedUntilMs: someMs(random, 0.4) }),
@@ -78,7 +78,7 @@ describe('an engine that dies at any of its calls', () => {
   )
 
   it(
-    'runs no job twice on nodes that lose requests and answers, refuse, and restart',
+    'runs no job twice on nodes that lose requests and responses, refuse jobs, and restart',
     async () => {
       await dieEverywhere(
         (random) => ({

@@ -27,7 +27,7 @@ it.for([3, 3_000])(
   }
 )
 
-it('a log of which the node deleted a part is kept as it was copied', async ({ clock, store, node, engine }) => {
+it('a log that the node has deleted in part is kept as it was copied', async ({ clock, store, node, engine }) => {
   await engine.start({ n1: node }, READING)
   const id = await engine.enqueue()
   await clock.advanceBy(2_000)
@@ -44,7 +44,7 @@ it.for([
   ['a shorter one', LINE],
   ['none', null]
 ] as const)(
-  'what was archived of a lost run stays when the run is found again and its node has %s by then',
+  'the archived part of a lost run stays when the run is found again and its node has %s by then',
   async ([_what, log], { clock, store, node, engine }) => {
     await engine.start({ n1: node }, READING)
     const id = await engine.enqueue()

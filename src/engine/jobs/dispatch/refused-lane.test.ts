@@ -6,7 +6,7 @@ import { it } from '../../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../../testing/fake-node.ts'
 
 it.for([0, 5])(
-  'a thousand jobs that their node refuses keep nobody else waiting (their priority %i)',
+  'a thousand jobs that their node refuses do not delay others (their priority %i)',
   async (priority, { clock, store, engine }) => {
     const node = new FakeNode(clock, { slots: 4, eggs: ['shop@1', 'other@1'] })
     const schedule = node.schedule.bind(node)

@@ -37,7 +37,7 @@ function keepLog() {
   return { lines, logger }
 }
 
-describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
+describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
   let server: RedisServer
   let namespaces = 0
   const opened: RedisCache[] = []
@@ -97,7 +97,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     await until('a token', async () => (await take(cache))?.isTaken, Boolean)
   })
 
-  test('namespaces do not see each other, nor do engines on other databases', async () => {
+  test('separates namespaces and engines on other databases', async () => {
     freshNamespace()
     const here = await openUp()
     await here.addSession(HASH, 10_000)
@@ -109,7 +109,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect((await (await openUp()).readAnswer('k'))?.position).toBe(1)
   })
 
-  test('a restored database gets none of the cached answers that are newer than it', async () => {
+  test('returns no cached response that is newer than a restored database', async () => {
     freshNamespace()
     const before = await openUp()
     await before.writeAnswer('k', { position: 10, body: Buffer.from('of the lost future') })
@@ -121,7 +121,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect(await restored.readAnswer('k')).toBeUndefined()
   })
 
-  test('keeps only hashes, and no credentials', async () => {
+  test('stores only hashes, and no credentials', async () => {
     freshNamespace()
     const cache = await openUp()
     await cache.addSession(HASH, 10_000)
@@ -132,7 +132,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect(keys + values).not.toMatch(/scrapdeck|horse/)
   })
 
-  test('whoever can write the cache, and not read the password, cannot make a session or a login link', async () => {
+  test('does not let a writer without the password create a session or a login link', async () => {
     freshNamespace()
     const cache = await openUp()
     const [own, forged] = ['a', 'b'].map((digit) => digit.repeat(64)) as [string, string]
@@ -147,7 +147,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect([await cache.takeLink(forged), await cache.takeLink(own)]).toEqual([false, true])
   })
 
-  test('engines with other credentials neither see nor end the sessions; one that starts with new ones ends them', async () => {
+  test('shows no session to engines with other credentials; an engine that starts with new credentials ends all sessions', async () => {
     freshNamespace()
     const old = await openUp()
     await old.addSession(HASH, 10_000)
@@ -163,9 +163,9 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
 
   test.each([
     ['too long', Buffer.alloc(1_200_000, 1)],
-    ['of nobody', Buffer.from('hello')],
+    ['not ours', Buffer.from('hello')],
     ['damaged', Buffer.from([2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 1, 2, 3])]
-  ])('an entry that is %s is none', async (_what, bytes) => {
+  ])('ignores an entry that is %s', async (_what, bytes) => {
     freshNamespace()
     const cache = await openUp()
     await redisCli(server.port, ['SET', `{test_${namespaces}}:answer:one:k`, bytes])
@@ -193,7 +193,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('over TLS, a server is used if its certificate is trusted, and reported if not', async () => {
+  test('uses a server over TLS if its certificate is trusted, and reports it otherwise', async () => {
     await using directory = await makeTemporaryDirectory()
     const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory.path, name)) as [
       string,
@@ -223,7 +223,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('a server that is killed and comes back is used again, and its lost sessions are invalid', async () => {
+  test('uses a server again that was killed and comes back, and its lost sessions are invalid', async () => {
     const own = await startRedis()
     try {
       const { lines, logger } = keepLog()
@@ -246,7 +246,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('a server that hangs delays a few callers by the time limit, and none afterwards', async () => {
+  test('delays only a few callers by the time limit if the server hangs, and none afterwards', async () => {
     const own = await startRedis()
     try {
       const cache = await openUp({ url: own.url, limits: { timeoutMs: 500, slowMs: 500, heartbeatMs: 60_000 } })
@@ -263,7 +263,7 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     }
   })
 
-  test('a server that has become slow is left alone until it is fast again', async () => {
+  test('does not use a slow server until it is fast again', async () => {
     const proxy = await startSlowProxy(server.port)
     try {
       const url = `redis://127.0.0.1:${proxy.port}?namespace=slow`

@@ -39,7 +39,7 @@ export function describeCache(
       expect((await take(it.cache))?.isTaken).toBe(false)
     })
 
-    test('never lets more through than the limit, however many engines ask at the same moment', async () => {
+    test('never lets more requests through than the limit, however many engines ask at the same moment', async () => {
       const asked = Array.from({ length: 40 }, (_, at) =>
         (at % 2 === 0 ? it.cache : it.other).take({ limit: 'api', client: 'a' }, RULE, 1)
       )
@@ -90,7 +90,7 @@ export function describeCache(
       expect(third!.leftMs).toBeLessThanOrEqual(60_000)
     })
 
-    test('a link works once, on the engine that is first, within its time', async () => {
+    test('a link works once, on the first engine that uses it, within its time', async () => {
       expect(await it.cache.addLink(hash(1), 1_000)).toBe(true)
       expect(await it.other.hasLink(hash(1))).toBe(true)
       const taken = await Promise.all([it.cache.takeLink(hash(1)), it.other.takeLink(hash(1))])
@@ -116,7 +116,7 @@ export function describeCache(
       expect(await it.other.hasLink(hash(LINKS_MAX))).toBe(true)
     })
 
-    test('a session is valid on all engines until it ends on one of them, or expires', async () => {
+    test('a session is valid on all engines until one of them ends it, or it expires', async () => {
       await it.cache.addSession(hash('a'), 10_000)
       await it.other.addSession(hash('b'), 20_000)
       const valid = (cache: SharedCache) => cache.haveSessions(['a', 'b', 'c'].map(hash))
@@ -145,7 +145,7 @@ export function describeCache(
       expect(valid[0]).toBe(false)
     })
 
-    test('returns answers as they were written, short and long, and the last one of a key', async () => {
+    test('returns responses as they were written, short and long, and the last one of a key', async () => {
       expect(await it.cache.readAnswer('k')).toBeUndefined()
       const bodies = [Buffer.alloc(0), Buffer.from('{"a": 1}'), Buffer.alloc(200_000, 'scrapy '), noise(50_000)]
       for (const [position, body] of bodies.entries()) {
@@ -155,7 +155,7 @@ export function describeCache(
       expect(await it.other.readAnswer('other')).toBeUndefined()
     })
 
-    test('refuses answers above its limit, and keeps those of exactly that size', async () => {
+    test('refuses responses above its limit, and stores those of exactly that size', async () => {
       expect(await it.cache.writeAnswer('k', { position: 1, body: noise(1_000_001) })).toBe(false)
       expect(await it.other.readAnswer('k')).toBeUndefined()
       const largest = noise(1_000_000)

@@ -20,7 +20,7 @@ const refused = (values: Partial<EggCandidate> = {}, output = OUTPUT, atMs = NOW
 const judge = (...candidates: EggCandidate[]) => findBrokenEgg(candidates, NOW_MS)
 
 describe('jobs whose egg cannot be imported', () => {
-  it('fail once every node that could take them has refused it with the same error, whatever its paths are', () => {
+  it('fail once every possible node has refused it with the same error, apart from the paths in it', () => {
     const other = refused({ name: 'm', egg: 'absent' }, `File "/srv/9.egg"\n${MISSING}`, NOW_MS - 1)
     expect(judge(refused(), other)).toEqual<BrokenEgg>({
       error: MISSING,
@@ -31,7 +31,7 @@ describe('jobs whose egg cannot be imported', () => {
     })
   })
 
-  it('that came later are tried on the nodes that are up and have waited since their refusal, longest first', () => {
+  it('that came later are tried on the nodes that are up, longest since their refusal first', () => {
     const names = Array.from({ length: 20 }, (_, index) => `n${index}`)
     const nodes = names.map((name, index) => refused({ name, egg: 'absent' }, OUTPUT, NOW_MS - index))
     const down = refused({ name: 'down', egg: 'absent', isUp: false, notUpSinceMs: NOW_MS }, OUTPUT, 0)

@@ -104,7 +104,7 @@ describe('placing jobs on nodes', () => {
       { placement: { nodeId: 'gone', tags: [] } },
       'its node was removed or has different tags; run the job again on another node'
     ]
-  ])('says what is true when %s', (_case, nodes, lane, text) => {
+  ])('gives the true reason when %s', (_case, nodes, lane, text) => {
     expect(waits(planFor([aLine(['a'], lane)], nodes)).map((wait) => wait.text)).toEqual([text])
   })
 
@@ -186,7 +186,7 @@ describe('placing jobs on nodes', () => {
     expect(waitOf({ nodeId: null, tags: [] })).toBe('every node that could run the job is cordoned')
   })
 
-  it('keeps to the node and the tags that a job asks for', () => {
+  it('uses only the node and the tags that a job requires', () => {
     const nodes = [aNode({ tags: ['eu'] }), aNode({ id: N2, tags: ['eu', 'big'] })]
     const tagged = aLine(['a'], { placement: { nodeId: null, tags: ['eu', 'big'] } })
     const pinned = aLine(['b'], { placement: { nodeId: aNodeId('n1'), tags: [] } })
@@ -199,7 +199,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'no_matching_node', text: 'no node is tagged us' }])
   })
 
-  it('alternates between projects of equal priority, and sends a higher priority first whatever its project has', () => {
+  it('alternates between projects of equal priority, and sends a higher priority first, whatever its project already has', () => {
     const big = aLine(['a1', 'a2', 'a3', 'a4'])
     const small = aLine(['b1'], { project: 'news' })
     const urgent = aLine(['u1'], { version: '2', priority: 5 })
@@ -233,7 +233,7 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 5 slots are busy' }])
   })
 
-  it('gives a node no more jobs than it may have now', () => {
+  it('gives a node no more jobs than it may receive now', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], [aNode({ slots: 8, roomMax: 1 })])
     expect(placed(plan)).toEqual([['a', 'n1']])
   })
@@ -266,7 +266,7 @@ describe('placing jobs on nodes', () => {
       ['a tag', aRule({ tag: 'eu', project: SHOP }), ['a', 'b', 'c', 'x'], null],
       ['a tag, each node', aRule({ tag: 'eu', project: SHOP, perNode: true }), ['a', 'b', 'c', 'x'], null],
       ['nothing at all', aRule({ project: SHOP, max: 0 }), ['x'], 'no run of project shop may start: the limit is 0']
-    ])('of %s hold, and are named where they bind', (_of, rule, ids, text) => {
+    ])('of %s are enforced, and are named where they apply', (_of, rule, ids, text) => {
       const nodes = [aNode({ tags: ['eu'], slots: 2 }), aNode({ id: N2, slots: 3 })]
       const lines = [aLine(['a', 'b', 'c']), aQueueLine({ project: 'news', lanes: { stock: ['x'] } })]
       const plan = planFor(lines, nodes, { limits: withLimits(rule) })
@@ -278,7 +278,7 @@ describe('placing jobs on nodes', () => {
       expect(waits(plan)).toEqual(text === null ? [] : [{ code: 'limit', text }])
     })
 
-    it('a spider that a limit keeps from every node without the egg does not stop others from sending it there', () => {
+    it('that keep a spider from every node without the egg do not stop other spiders from sending it there', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
       limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: aNodeId('n1') }, 1)
       const line = aQueueLine({ lanes: { prices: ['a'], stock: ['b'] } })
@@ -287,7 +287,7 @@ describe('placing jobs on nodes', () => {
       expect([...plan.waiting.lanes.values()]).toMatchObject([{ code: 'limit' }])
     })
 
-    it('a limit that is reached on every node is checked once, not for each queue that it applies to', () => {
+    it('that are reached on every node are checked once, not for each queue that they apply to', () => {
       const limits = withLimits(aRule({ spider: 'price*', perNode: true }))
       const nodes = Array.from({ length: 20 }, (_, index) => aNode({ id: aNodeId(`n${index}`), used: 1 }))
       for (const { id } of nodes) limits.count({ project: aProjectName('news'), spider: 'prices', nodeId: id }, 1)
@@ -305,7 +305,7 @@ describe('placing jobs on nodes', () => {
       expect(asked).toBeLessThanOrEqual(40)
     })
 
-    it('live jobs count, and a reached limit is named even if all slots are busy, too', () => {
+    it('count live jobs, and a reached one is named even if all slots are busy', () => {
       const limits = withLimits(aRule({ spider: 'prices', max: 2 }))
       for (const nodeId of ['n1', 'n9']) limits.count({ project: SHOP, spider: 'prices', nodeId: aNodeId(nodeId) }, 1)
       expect(waits(planFor([aLine(['a'])], [aNode()], { limits }))[0]?.text).toBe(
@@ -521,7 +521,7 @@ describe('a plugin that chooses nodes', () => {
     }
   })
 
-  it('receives the nodes with room for each job, including those that the plan fills or that lack the egg', () => {
+  it('receives the nodes with room for each job, including those that the plan fills and those that lack the egg', () => {
     const { assignments } = planFor([aLine(['a', 'b', 'c'])], fleet(), say({}))
     expect(assignments.map(({ candidates }) => candidates.map(({ id }) => id))).toEqual(
       Array(3).fill(['n1', 'n2', 'n4'])
@@ -548,7 +548,7 @@ describe('a plugin that chooses nodes', () => {
     expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
   })
 
-  it('has the egg sent once to a node without it, and jobs wait for it even if they could run elsewhere', () => {
+  it('has the egg sent once to a node without it, and jobs wait for that even if they could run elsewhere', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n4', b: 'n4' }))
     expect(plan.uploads.map(({ nodeId }) => nodeId)).toEqual(['n4'])
     expect(placed(plan)).toEqual([['c', 'n1']])

@@ -55,7 +55,7 @@ describe('what a snapshot proves about an attempt', () => {
     expect(verdictOf(anAttempt({ state: 'finishing' }), aSnapshot())).toBeNull()
   })
 
-  it('the same jobid in another project is another job', () => {
+  it('the same jobid in another project belongs to another job', () => {
     const stranger = { ...aSeenJob(), project: aProjectName('news') }
     const result = reconcile([anAttempt()], aSnapshot({ running: [stranger] }), OPTIONS)
     expect(result.verdicts).toEqual([])

@@ -73,7 +73,7 @@ describe('a node', () => {
   })
 })
 
-it('is never stuck within its grace period after a start, and is tried again forever, at most ten minutes apart', () => {
+it('is never stuck within its grace period after a start, and is then tried forever, at most ten minutes apart', () => {
   const step = fc.record({
     waitMs: fc.integer({ min: 100, max: 20_000 }),
     starts: fc.boolean(),

@@ -102,7 +102,7 @@ describe('cancelling', () => {
     expect(asked).toBeLessThan(12)
   })
 
-  it('a forced cancel begins at the second step', async ({ clock, node, engine }) => {
+  it('starts at the second step if it is forced', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id], { force: true })
     await clock.advanceBy(0)

@@ -68,7 +68,7 @@ describe('a run that was given up and reappears', () => {
     ['still runs', false],
     ['has ended there meanwhile', true]
   ] as const)(
-    'is followed on while the job still waits, when it %s',
+    'is followed again while the job still waits, when it %s',
     async ([_case, hasEnded], { clock, node, engine }) => {
       await engine.start({ n1: node })
       const id = await givenUp({ clock, node, engine })
@@ -153,7 +153,7 @@ describe('a run that was given up and reappears', () => {
     expect(node.running[0]?.signals.slice(0, 2)).toEqual(['INT', 'INT'])
   })
 
-  it('is left alone if its jobid is not one of ours', async ({ clock, store, node, other, engine }) => {
+  it('is left alone if its jobid is not ours', async ({ clock, store, node, other, engine }) => {
     const id = await engine.startRunning({ n1: node, n2: other }, { jobid: 'nightly', ...onlyOn('n1') })
     node.isDown = true
     await clock.advanceBy(5_000)

@@ -103,7 +103,7 @@ describe('a node that accepts jobs but starts none', () => {
     expect(node.executed).toEqual([id])
   })
 
-  it('a job that left its queue without us is lost, not sent again as if it had never arrived', async ({
+  it('a job that left its queue without our request is lost, not sent again as if it had never arrived', async ({
     clock,
     node,
     engine

@@ -92,7 +92,7 @@ test('without this wait, such nodes do delete them', () => {
   expect(lost).toHaveLength(1)
 })
 
-test('continuously written logs delay no more jobs than there are such logs', () => {
+test('logs that are written continuously delay no more jobs than there are such logs', () => {
   const { acts, live, mayStart, tick } = world(3)
   for (let run = 0; run < 50; run += 1) {
     tick()
