@@ -27,7 +27,6 @@ export interface RestoreFlags {
 
 type Options = Pick<ServeOptions, 'dataDirectory' | 'postgres' | 's3' | 'blobsDirectory' | 'encryption' | 'directories'>
 
-/** What the commands need of the terminal. */
 interface Progress {
   /** Lines for people. */
   print: (line: string) => void
@@ -37,7 +36,7 @@ interface Progress {
 const STANDARD = '-'
 const REPORTED_EVERY_MS = 2_000
 
-/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and what makeBackup throws; nothing is left under the name then. */
+/** `scrapdeck backup FILE|-`. Throws BACKUP_FAILED and what makeBackup throws, and then leaves no file. */
 export async function runBackup(
   file: string,
   { notEncrypted = false, withSecrets = false, withBlobs = false }: BackupFlags,
@@ -63,7 +62,6 @@ export async function runBackup(
   return { made, keyId: keys?.newest?.id ?? null }
 }
 
-/** For people, after a backup. */
 export function describeBackup(
   file: string,
   { made, keyId }: { made: MadeBackup; keyId: string | null },
@@ -160,7 +158,7 @@ function openSource(file: string) {
   return file === STANDARD ? process.stdin : createReadStream(file, { highWaterMark: 262_144 })
 }
 
-/** Under another name until its last byte is on the disk. */
+/** Writes under another name until the last byte is on the disk. */
 async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `${path} is there already. Name another file.`)
   const draft = await draftBeside(path)
@@ -183,7 +181,7 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
 
 async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = process
-  // Elsewhere, a reader that ends early is no failure.
+  // Other readers that end early cause no failure.
   stdout.removeAllListeners('error').on('error', () => {})
   for await (const piece of bytes)
     await new Promise<void>((done, fail) => {
@@ -191,7 +189,7 @@ async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
     })
 }
 
-/** The disk's reasons, for the operator; of what is read, the engine has said it already. */
+/** Explains write errors. The engine has already explained errors of what it reads. */
 function explain(error: unknown, what: string, folder: string): unknown {
   const { code = '', syscall } = error as NodeJS.ErrnoException
   if (error instanceof ScrapdeckError || !['write', 'open', 'fsync', 'rename'].includes(syscall ?? '')) return error

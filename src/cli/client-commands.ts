@@ -10,7 +10,7 @@ import {
 import type { ClientCommands, Session } from './client/session.ts'
 import type { Terminal } from './client/terminal.ts'
 
-/** What adds which commands, in the order of the help. A command loads only its own file. */
+/** Which file adds which commands, in the order of the help. Each command loads only its own file. */
 const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
   { names: ['deploy'], load: async () => (await import('./commands/deploy.ts')).addDeployCommand },
   { names: ['run'], load: async () => (await import('./commands/run.ts')).addRunCommand },
@@ -55,7 +55,7 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
 
 /**
  * Adds the commands that talk to a local or remote engine over /api/v1 (docs/cli.md): those of the file that has
- * `name`, or all, for the help, the completion and a name that does not exist.
+ * `name`; or all, for the help, the completion and an unknown name.
  */
 export async function addClientCommands(program: Command, terminal: Terminal, name: string | undefined): Promise<void> {
   const addTo =

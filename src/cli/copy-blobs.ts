@@ -10,7 +10,7 @@ import { formatBytes } from '../shared/format-bytes.ts'
 
 const PROGRESS_EVERY_MS = 2_000
 
-/** `scrapdeck copy-blobs`: `print` gets lines for people. `options`: of the service of this machine. */
+/** `scrapdeck copy-blobs`: `print` gets lines for people. `options`: of this machine's service. */
 export async function runCopyBlobs(
   { from, to, evenIfRunning }: { from: string; to: string; evenIfRunning: boolean },
   options: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
@@ -33,14 +33,14 @@ export async function runCopyBlobs(
   return counts
 }
 
-/** The directory that the service of this machine uses may be named as in its option. */
+/** Accepts the directory of this machine's service as in its option. */
 function placeOf(text: string, blobsDirectory: string | null): string {
   if (isS3Address(text) || isFileUrl(text)) return text
   const path = resolve(text)
   return path === blobsDirectory ? pathToFileURL(path).href : path
 }
 
-/** A data directory is locked by its engine; of the rest, only what this machine's own service uses is known. */
+/** An engine locks its data directory. Of other places, only those of this machine's service are known. */
 async function refuseRunning(
   places: string[],
   { dataDirectory, s3, blobsDirectory }: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>

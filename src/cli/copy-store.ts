@@ -9,7 +9,7 @@ export interface CopyFlags {
   json?: boolean
 }
 
-/** At most one line in so much time: a table may have thousands of batches. */
+/** The shortest time between two lines: a table may have thousands of batches. */
 const REPORTED_EVERY_MS = 1_000
 
 /** `scrapdeck copy-store`: `print` gets lines for people. Throws what copyStore throws. */

@@ -22,7 +22,7 @@ password = ${escapeConfig(password)}
 
 /**
  * Throws UNAUTHORIZED if they are another user's, NOT_FOUND if there are none, DATA_DIRECTORY_UNUSABLE if they are
- * damaged. `look`: the file's owner; undefined if it does not exist.
+ * damaged. `look`: reads the file's owner; undefined if it does not exist.
  */
 export function requireCredentials(
   dataDirectory: string,
@@ -52,7 +52,7 @@ function notThisUsers(what: string, cause?: unknown): ScrapdeckError {
   return new ScrapdeckError('UNAUTHORIZED', `${what} ${next}`, { cause })
 }
 
-/** By the system, for this file or a directory above it. */
+/** Whether the system denied access to this file or a directory above it. */
 function isDenied(error: unknown): boolean {
   const { code, cause } = Object(error) as { code?: unknown; cause?: unknown }
   return code === 'EACCES' || code === 'EPERM' || (cause !== undefined && isDenied(cause))

@@ -7,11 +7,9 @@ interface Machine {
   homeDirectory: string
 }
 
-/** Where the service keeps its data by default. */
 export const defaultDataDirectory = (machine: Machine): string =>
   directoryOf(machine, { variable: 'XDG_DATA_HOME', usual: ['.local', 'share'] })
 
-/** Where the command line keeps what belongs to its user. */
 export const defaultConfigDirectory = (machine: Machine): string =>
   directoryOf(machine, { variable: 'XDG_CONFIG_HOME', usual: ['.config'] })
 

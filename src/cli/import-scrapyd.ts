@@ -87,7 +87,7 @@ export async function runImport(
   return counts
 }
 
-/** Only says where the old data is: a Scrapyd of another user can be imported if its directory or file is named. */
+/** Locates the old data. A Scrapyd of another user can be imported if its directory or file is named. */
 function findScrapyd(root: string, configFile: string | undefined): StoppedScrapyd {
   const configuration =
     configFile === undefined
@@ -112,7 +112,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
   }
 }
 
-/** A running Scrapyd would change the data while we read it, and would start the same pending jobs as we do. */
+/** A running Scrapyd would change the data during the import, and would start the same pending jobs as we do. */
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
   const pid = Number(readSettingsFile(pidFile)?.trim() ?? 0)
@@ -143,7 +143,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** We do not write to an items storage elsewhere. */
+/** Drops an items storage elsewhere, because we do not write there. */
 function localOnly(directories: ServeOptions['directories']): ServeOptions['directories'] {
   const { items } = directories
   return items !== undefined && items !== null && isUrl(items) ? { ...directories, items: null } : directories

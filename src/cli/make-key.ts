@@ -4,12 +4,15 @@ import { dirname } from 'node:path'
 import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
-/** Where the new key stands: `first` seals from now on; `last` only opens, until all engines have it. */
+/**
+ * Where the new key goes: the `first` one encrypts from now on; the `last` one only decrypts, until all engines have
+ * it.
+ */
 export type KeyPlace = 'first' | 'last'
 
 /**
- * Makes a key file with one new key, or adds a key to one (`place`; null: there must be no such file). Returns the id
- * of the key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
+ * Creates a key file with one new key, or adds a key to one (`place`; null: the file must not exist). Returns the id of
+ * the key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
  */
 export async function makeKey(path: string, place: KeyPlace | null, nowMs: number): Promise<string> {
   const key = randomBytes(KEY_BYTES)
@@ -22,7 +25,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
   const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw refused(`${path} cannot be read (${error.code}). Without --add, a new key file is made`)
   })
-  // A key is not added to something else.
+  // Do not add a key to another kind of file.
   parseEncryptionKeys(before, path)
   const kept = before.endsWith('\n') ? before : `${before}\n`
   const draft = `${path}.${randomBytes(6).toString('hex')}`
@@ -35,7 +38,7 @@ export async function makeKey(path: string, place: KeyPlace | null, nowMs: numbe
   return id
 }
 
-/** Synced, with its folder: what is sealed with a key that was lost with the power is lost too. */
+/** Syncs the file and its folder: if a power cut loses a key, everything encrypted with it is lost too. */
 async function writeNew(path: string, text: string): Promise<void> {
   try {
     await using file = await open(path, 'wx', 0o600)

@@ -24,7 +24,7 @@ export function findInNetrc(hostname: string, { homeDirectory, environment }: Ne
   const entries = parseNetrc(readNetrc(path), path)
   const found = entries.get(hostname.replace(/^\[|\]$/g, '')) ?? entries.get('')
   if (found === undefined) return null
-  // No secret in it: Python's netrc skips the check too.
+  // An anonymous entry has no secret, and Python's netrc skips the check too.
   if (found.username !== 'anonymous') refuseIfShared(path)
   return found
 }

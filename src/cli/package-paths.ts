@@ -10,9 +10,8 @@ export const packagePaths = {
   resourcesDirectory: join(root, 'resources'),
   /** The built UI, created by `npm run build`. */
   uiDirectory: join(root, 'out', 'renderer'),
-  /** The documentation served at /docs. */
   docsDirectory: join(root, 'docs'),
-  /** Compiled code of the last start. Not in the system's temporary directory, which others can write to. */
+  /** Compiled code of the last start. Not in the system's temporary directory, where others can write. */
   compileCacheDirectory: join(root, '.cache', 'compiled')
 }
 

@@ -32,7 +32,7 @@ import { readPackageVersion } from './package-paths.ts'
 
 keepHeapSmall()
 
-// npm runs scripts in the checkout, but file names and scrapyd.conf are meant relative to where npm was called.
+// npm runs scripts in the checkout, but file names and scrapyd.conf are relative to where npm was called.
 if (['serve', 'start', 'scrapdeck'].includes(process.env['npm_lifecycle_event'] ?? '')) {
   process.chdir(process.env['INIT_CWD'] ?? '.')
 }
@@ -103,7 +103,8 @@ serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrap
   .option('--readable-log', 'log lines for people, also where standard error is no terminal')
   .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
-    // It takes as long to load as everything else until it is needed. Refused options end the process all the same.
+    // Loading the store takes as long as everything else until it is needed. Invalid options end the process all the
+    // same.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')
@@ -297,7 +298,7 @@ const terminal: Terminal = {
   environment: process.env,
   directory: process.cwd(),
   homeDirectory: homedir(),
-  // Handles interrupts only for commands that ask for it.
+  // Handles interrupts only for commands that use this.
   get interrupted() {
     if (process.listenerCount('SIGINT') === 0) process.on('SIGINT', () => interruption.abort())
     return interruption.signal
@@ -315,14 +316,14 @@ process.stderr.on('error', () => {})
 // A start that failed half-way may have left handles open; exit without waiting for them.
 run().catch((error: unknown) => process.exit(report(error)))
 
-/** Loads what the command needs: the service starts in half the time without what its clients need. */
+/** Loads only what the command needs: the service starts in half the time without the code of its clients. */
 async function run(): Promise<void> {
   const name = process.argv[2]
   if (!program.commands.some((command) => command.name() === name)) {
     const { addClientCommands } = await import('./client-commands.ts')
     await addClientCommands(program, terminal, name)
   }
-  // Our timers do not hold the process: while a command only waits to try again, it would end as if it had succeeded.
+  // Our timers do not keep the process alive: a command that waits before a retry would end as if it had succeeded.
   const holding = setInterval(() => {}, 2 ** 30)
   try {
     await program.parseAsync()
@@ -331,7 +332,6 @@ async function run(): Promise<void> {
   }
 }
 
-/** Prints the error and returns the exit code. */
 function report(error: unknown): number {
   // commander has already printed the error or its help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage
@@ -365,7 +365,7 @@ async function resolve(flags: Flags): Promise<ResolvedOptions> {
   return resolveServeOptions(contextOf(flags, configurationOf(flags)))
 }
 
-/** For programs that talk to the service: no file of the working directory tells them where it is. */
+/** For programs that talk to the service, ignoring files in the working directory. */
 function localServiceOf({ data, port, config }: LocalFlags): LocalService {
   const files = config === undefined ? listInstalledFiles({ homeDirectory: homedir() }) : [namedFile(config)]
   return resolveLocalService(contextOf({ data, port }, readConfiguration(files, { skipUnreadable: true })))

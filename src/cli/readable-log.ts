@@ -4,8 +4,9 @@ import pretty from 'pino-pretty'
 import { withoutSteering } from './client/terminal.ts'
 
 /**
- * One line an entry: time, level, words, facts. In this thread: pino starts one by file name, and in the built service
- * it has no file of its own. Errors may quote what a node, a spider or a client said, which no terminal may obey.
+ * One line per entry: time, level, message, fields. In this thread, because pino starts a transport thread by file
+ * name, and the built service has no such file. Errors may quote a node, a spider or a client, so control characters
+ * are removed.
  */
 export function openReadableLog(sink: { write(text: string): unknown } = pino.destination(2)) {
   const destination = new Writable({

@@ -7,7 +7,7 @@ export interface RunningService {
   address: string
   /** null: another engine leads. */
   createLoginLink(): string | null
-  /** Rejects if what answers requests cannot be loaded. */
+  /** Rejects if the request handlers cannot be loaded. */
   loaded: Promise<void>
   stop(): Promise<void>
   isStopped(): boolean

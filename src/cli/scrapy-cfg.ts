@@ -10,13 +10,13 @@ import type { WrittenValue } from './target-variables.ts'
 export interface DeployTarget {
   /** `default` for `[deploy]`. */
   name: string
-  /** As they are written, variables included (target-variables.ts). */
+  /** As written in the file, including variables (target-variables.ts). */
   url: WrittenValue | null
   username: WrittenValue | null
   password: WrittenValue | null
   project: WrittenValue | null
   version: WrittenValue | null
-  /** The user's own files name this address too. */
+  /** The user's own files also name this address. */
   isOwnAddress: boolean
 }
 
@@ -34,7 +34,7 @@ interface Place {
 
 /**
  * Reads the files that Scrapy reads, in its order; later ones take precedence (scrapy.utils.conf). Throws BAD_INPUT for
- * a file that others could have changed: its address would get the credentials.
+ * a file that others could have changed, because its address would receive the credentials.
  */
 export function readScrapyConfiguration(place: Place): ScrapyConfiguration {
   const projectDirectory = closestProject(place.directory)

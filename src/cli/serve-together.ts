@@ -23,12 +23,11 @@ import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 
-/** An engine that cannot be closed by then holds on to something: only the end of its process lets go of it. */
+/** If an engine cannot be closed by then, only the end of its process frees what it holds. */
 const CLOSE_LIMIT_MS = 15_000
 
 /**
- * Serves on PostgreSQL, maybe with other engines: leads, or forwards to the one that does. Resolves once one of them
- * leads.
+ * Serves on PostgreSQL, possibly with other engines: leads, or forwards to the leader. Resolves once one of them leads.
  */
 export async function serveTogether(
   options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
@@ -53,7 +52,7 @@ export async function serveTogether(
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
   const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
   let endpoint: EngineEndpoint | null = null
-  // After this engine has stopped leading: until then it uses the hosted node.
+  // Runs after this engine stopped leading, because until then it uses the hosted node.
   starting.defer(async () => {
     await endpoint?.stop()
     await hosted?.close()
@@ -145,8 +144,8 @@ export async function serveTogether(
 }
 
 /**
- * When this engine loses its lease, work in progress fails, as it should. Its result may have no receiver any more, but
- * that must not end the process, which continues as a follower. Every other uncaught error still ends it.
+ * When this engine loses its lease, work in progress fails, as it should. A failure without a receiver must not end the
+ * process, which continues as a follower. Every other uncaught error still ends it.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }
@@ -160,7 +159,7 @@ const refuse: RequestHandler['handle'] = (_request, response) => {
   response.end('Scrapdeck is starting.\n')
 }
 
-/** null: whether a plugin keeps them is known only once it is loaded. */
+/** null: it is known only after a plugin is loaded whether that stores the blobs. */
 function blobsOf({ s3, blobsDirectory, plugins }: ServeOptions) {
   return s3 === null && blobsDirectory === null && plugins.length > 0 ? null : { s3, directory: blobsDirectory }
 }

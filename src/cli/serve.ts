@@ -20,9 +20,9 @@ interface ServeOutput {
 }
 
 /**
- * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
- * link; for people also where the data is. The log goes to standard error: in lines for people if that is a terminal or
- * `forPeople`, else as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines.
+ * Runs until a signal. Prints two lines on standard output, for people and start scripts: that it is ready, and the
+ * login link; for people also where the data is. The log goes to standard error: as lines for people if that is a
+ * terminal or `forPeople`, else as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines.
  * `storeThread`: see startStoreThread; it loads meanwhile.
  */
 export async function serve(
@@ -138,6 +138,6 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
 }
 
 function createLogger(level: string, destination: DestinationStream): Logger {
-  // Without it an Error would be logged as {}.
+  // Without this serializer, an Error would be logged as {}.
   return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
 }

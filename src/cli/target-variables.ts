@@ -2,22 +2,22 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a
- * foreign project can have any secret sent to its own address. Here a value goes only to an address of the user.
+ * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a foreign project
+ * can have any secret sent to its own address. Here a value goes only to an address of the user.
  */
 type Environment = Record<string, string | undefined>
 
-/** A value of a target as it is written in the file. */
+/** A value of a target as written in the file. */
 export interface WrittenValue {
   key: string
   text: string
-  /** It is in the user's own files; what only the project's file says is not. */
+  /** It is in the user's own files, not only in the project's file. */
   isOwn: boolean
 }
 
 /** `$NAME` and `${NAME}` as in Python's os.path.expandvars. */
 const VARIABLE = /\$(?:(\w+)|\{([^}]*)\})/g
-/** The address as a whole, or followed by a path: then no host can be made of a value. */
+/** A whole address, or one followed by a path, so that a value cannot become part of a host name. */
 const WHOLE_ADDRESS = /^\$(?:(\w+)|\{([^}]*)\})((?:\/[^$]*)?)$/
 
 /**
@@ -42,9 +42,9 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
 }
 
 /**
- * The value with its variables, and their names; unset ones stay as they are, as in scrapyd-client. `NAME_PASSWORD`
- * belongs to the address in `NAME_URL`. One without such an address is used if the user wrote it beside this one,
- * or agreed; those of Scrapdeck itself never. Throws UNAUTHORIZED for all others.
+ * The value with its variables, and their names. Unset ones stay as they are, as in scrapyd-client. `NAME_PASSWORD`
+ * belongs to the address in `NAME_URL`. A variable without such an address is used if the user wrote it beside this
+ * address, or agreed; those of Scrapdeck itself never are. Throws UNAUTHORIZED for all others.
  */
 export function expandValue(
   { key, text }: WrittenValue,

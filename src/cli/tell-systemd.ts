@@ -5,7 +5,7 @@ import type { Logger } from '../engine/runtime/logger.ts'
 const LIMIT_MS = 10_000
 
 /**
- * Takes the socket on which systemd waits (Type=notify) out of the environment, so that no spider finds it. The result
+ * Removes the socket on which systemd waits (Type=notify) from the environment, so that no spider finds it. The result
  * reports to systemd that the service is ready; without systemd, it does nothing. Node has no sockets of this kind, so
  * systemd's own program sends the message.
  */

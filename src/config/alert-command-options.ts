@@ -5,7 +5,7 @@ import type { EngineOptions } from '../engine/index.ts'
 export type AlertCommand = NonNullable<EngineOptions['alertCommands']>[number]
 
 const NAME = /^([A-Za-z0-9_-]{1,60})=(.+)$/
-/** A word, or one in quotes, which may have blanks. */
+/** A word, or a quoted text, which may contain blanks. */
 const WORD = /"([^"]*)"|'([^']*)'|([^\s"']+)/g
 const WORDS_ONLY = /^(?:"[^"]*"|'[^']*'|[^\s"']+)(?:\s+(?:"[^"]*"|'[^']*'|[^\s"']+))*$/
 
@@ -35,7 +35,7 @@ function readLine(line: string, workingDirectory: string): AlertCommand | { prob
   const [path = '', ...args] = [...rest.matchAll(WORD)].map(
     ([, double, single, bare]) => double ?? single ?? bare ?? ''
   )
-  // A name alone would be looked for in PATH, which others may write to.
+  // A bare name would be searched in PATH, where others may be able to write.
   const program = isAbsolute(path) ? path : resolvePath(workingDirectory, path)
   return existsSync(program) ? { name, program, args } : { problem: `there is no file ${program}` }
 }

@@ -13,7 +13,7 @@ export function checkOtherOptions(options: OptionReader): void {
     const { section, name, meaning } = row
     if (meaning.kind === 'honoured') continue
     const picked = options.pick(section, name)
-    // Sections that only some Scrapyds have are shown if they are used.
+    // Sections that only some Scrapyds have are listed only if they are used.
     if (picked === null && section !== 'scrapyd') continue
     if (meaning.kind === 'class') checkClass(options, row, meaning, picked)
     else {
@@ -27,10 +27,13 @@ export function checkOtherOptions(options: OptionReader): void {
   warnOfVariables(options)
 }
 
-/** Variables of the command line, of the desktop and of its tests: they do not set options of the service. */
+/** Variables of the command line, of the desktop and of its tests, which are not options of the service. */
 const OTHER_VARIABLES = /^SCRAPDECK_(URL|NODE_PASSWORD|MAIN_BUNDLE|DOCS_IMAGES|SCREENS|PROPERTY_RUNS|PROPERTY_SEED)$/
 
-/** Those with our prefix that set nothing. Of Scrapyd's only typos: other programs have variables with that prefix. */
+/**
+ * Warns about variables with our prefix that set nothing. With Scrapyd's prefix, only about typos, because other
+ * programs use it too.
+ */
 function warnOfVariables(options: OptionReader): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)
   for (const name of Object.keys(options.context.environment)) {

@@ -2,7 +2,6 @@ import { resolve as resolvePath } from 'node:path'
 import type { z } from 'zod'
 import { NewSource, type SourceSettings } from '../shared/contract/index.ts'
 
-/** A source of nodes from the configuration, with its password. */
 export type ConfiguredSource = SourceSettings & { password?: string | null }
 
 /** Id of the source created by the option `nodes`. */

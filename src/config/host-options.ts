@@ -45,7 +45,6 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
   } satisfies Partial<EngineOptions>
 }
 
-/** The HTTP server's options. */
 export function serverOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
@@ -67,8 +66,8 @@ export function serverOptionsOf(options: ServeOptions) {
 type Transport = Pick<ServeOptions, 'bindAddress' | 'port' | 'tls' | 'behindProxy' | 'allowPlainHttp'>
 
 /**
- * The address beyond this machine on which the service would speak plain HTTP to anybody; null: there is none. Behind a
- * proxy, the proxy speaks TLS. Pure.
+ * The public address on which the service would speak plain HTTP; null: there is none. Behind a proxy, the proxy speaks
+ * TLS. Pure.
  */
 export function plainHttpOn({ bindAddress, port, tls, behindProxy }: Omit<Transport, 'allowPlainHttp'>): string | null {
   return port === null || tls !== null || behindProxy || isLoopback(bindAddress) ? null : bindAddress

@@ -13,10 +13,10 @@ export interface OptionContext {
   environment: Record<string, string | undefined>
   configuration: Configuration
   defaultDataDirectory: string
-  /** Relative directories start here, as in Scrapyd: where the service was started. */
+  /** Base of relative directories, as in Scrapyd: where the service was started. */
   workingDirectory: string
   cpuCount: number
-  /** The flag that names the configuration file, if it is another one than `--config`. */
+  /** The flag that names the configuration file, if it is not `--config`. */
   configFlag?: string
 }
 
@@ -55,7 +55,7 @@ export class OptionReader {
     }
   }
 
-  /** Whether it is from a file that was only found, not named; then it is refused. */
+  /** Refuses a value from a file that was only found, not named; returns whether it did. */
   refuseFound(value: ConfiguredValue, name: string): boolean {
     if (value.discoveredIn === undefined || value.text === '') return false
     this.refuse(
@@ -71,20 +71,20 @@ export class OptionReader {
     this.listed.push({ section, name, value, from: picked?.from ?? 'default' })
   }
 
-  /** Reads an option of [scrapdeck], and lists it as it is set, or as `byDefault`. */
+  /** Reads an option of [scrapdeck], and lists it as set, or as `byDefault`. */
   text(name: string, byDefault = ''): ConfiguredValue | null {
     const picked = this.pick('scrapdeck', name)
     this.list('scrapdeck', name, picked?.text ?? byDefault, picked)
     return picked
   }
 
-  /** The same for an option that names a file or a directory. null: it is not set. */
+  /** The same for an option that names a file or a directory. null: not set. */
   path(name: string, byDefault = ''): string | null {
     const picked = this.text(name, byDefault)
     return picked === null || picked.text === '' ? null : resolvePath(this.context.workingDirectory, picked.text)
   }
 
-  /** The same for a whole number. `unit`: a word after the least one in the message, if it is refused. */
+  /** The same for a whole number. `unit`: a word after the minimum in the message of a refusal. */
   number(
     name: string,
     byDefault: number,
@@ -97,7 +97,7 @@ export class OptionReader {
     return value
   }
 
-  /** The same for a switch, which is off unless it is set. */
+  /** The same for a switch, which is off by default. */
   switch(name: string): boolean {
     const picked = this.pick('scrapdeck', name)
     const isOn = picked !== null && this.isOn(picked, name)
@@ -105,7 +105,7 @@ export class OptionReader {
     return isOn
   }
 
-  /** What `parse` returns; null, and a problem is recorded, if it throws. */
+  /** The result of `parse`. If it throws, records a problem and returns null. */
   parse<Value>(picked: ConfiguredValue, parse: () => Value): Value | null {
     try {
       return parse()
@@ -119,7 +119,7 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
-  /** Reports options without effect for the same reason in one line, a variable of two options once. */
+  /** Reports options without effect for the same reason in one line, and a variable of two options only once. */
   warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
     const places = unused.map(({ section, name, picked: { from } }) =>
       findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`
@@ -139,7 +139,7 @@ export class OptionReader {
     const text = name === 'http_port' && picked.text === '' ? '0' : picked.text
     const value = Number(text)
     if (/^\d+$/.test(text) && value <= maximum) return value
-    // For a flag, the name is already in the text.
+    // For a flag, the text already has the name.
     const what = `${name} must be a whole number from 0 to ${maximum}, not "${picked.text}".`
     if (name === picked.from) this.problems.push(what)
     else this.refuse(picked, what)
@@ -160,7 +160,7 @@ function mayBeDiscovered(section: string, name: string): boolean {
   return section === 'services' || findOption(section, name)?.mayBeDiscovered === true
 }
 
-/** Throws BAD_INPUT with all of them, if there are any. */
+/** Throws BAD_INPUT with all problems, if any. */
 export function refuseProblems(problems: string[]): void {
   if (problems.length > 0) throw new ScrapdeckError('BAD_INPUT', problems.join('\n'))
 }

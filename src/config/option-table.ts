@@ -5,30 +5,30 @@ import type { ServeFlags } from './serve-options.ts'
  * notes at start and docs/configuration.md (by a test) follow this table.
  */
 export interface OptionRow {
-  /** Its section of the file; `variables`: only an environment variable, of a system that operators migrate from. */
+  /** Its section of the file. `variables`: only an environment variable, of a system that operators migrate from. */
   section: 'scrapyd' | 'scrapdeck' | 'cache' | 'metrics' | 'variables'
   name: string
-  /** The flag of `serve` that sets it too. */
+  /** The flag of `serve` that also sets it. */
   flag?: keyof ServeFlags | undefined
   /** Environment variables, in order of precedence. */
   variables: readonly string[]
   /**
-   * A file that was only found, not named, may set it. Never code, paths, nodes or who has access: the directory may be
+   * A file that was only found, not named, may set it. Never code, paths, nodes or access rights: the directory may be
    * a copy of a foreign project.
    */
   mayBeDiscovered: boolean
-  /** It names a file with a secret of this service, which nothing else may send anywhere. */
+  /** It names a file with a secret of this service, which must never be sent anywhere. */
   holdsSecret?: boolean
   meaning: Meaning
 }
 
 export type Meaning =
   | { kind: 'honoured' }
-  /** Accepts any value; it has no effect here, and `scrapdeck config` says why. */
+  /** Accepts any value without effect; `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Accepted, and explained in the log of each start: what serves instead. */
+  /** Accepted, and explained in the log of each start: what replaces it. */
   | { kind: 'noted'; why: string }
-  /** Names a Python class. Scrapdeck's own part serves instead: noted for a class that is known, refused for others. */
+  /** Names a Python class that Scrapdeck replaces by its own part. A known class is noted, others are refused. */
   | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }
 
 const HONOURED: Meaning = { kind: 'honoured' }
@@ -38,7 +38,7 @@ const noted = (why: string): Meaning => ({ kind: 'noted', why })
 interface More {
   meaning?: Meaning
   flag?: keyof ServeFlags
-  /** Other variables of it. */
+  /** Other variables that set it. */
   before?: string[]
   after?: string[]
   mayBeDiscovered?: boolean
@@ -52,7 +52,7 @@ function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): O
   return { section, name, flag, variables, mayBeDiscovered, holdsSecret, meaning }
 }
 
-/** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
+/** `host` of [cache]: SCRAPYD_CACHE_HOST. The section is part of a scrapyd.conf. */
 function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning = HONOURED): OptionRow {
   const variables = [`SCRAPYD_${section}_${name}`.toUpperCase()]
   return { section, name, variables, mayBeDiscovered: true, meaning }

@@ -42,7 +42,7 @@ export function readMetricsOptions(options: OptionReader): Pick<ServeOptions, 'm
 /** `rate_limit_max_requests` and `rate_limit_window` if only `rate_limiting_enabled` is set. */
 const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 
-/** Who counts as one client, and how much it may ask for. */
+/** What counts as one client, and its limits. */
 export function readAccessOptions(
   options: OptionReader
 ): Pick<
@@ -121,7 +121,7 @@ function readCertificate(options: OptionReader): { certificate: string; key: str
   return null
 }
 
-/** The proxy that `behind_proxy` speaks of is on this machine, unless another one is named. */
+/** The proxy of `behind_proxy` is on this machine, unless another one is named. */
 const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
 
 function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
@@ -160,7 +160,7 @@ function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines
   return engines
 }
 
-/** The addresses and networks of an option; refuses others, and networks of all addresses. */
+/** The addresses and networks of an option. Refuses invalid ones, and networks of all addresses. */
 export function readNetworks(
   options: OptionReader,
   picked: ConfiguredValue | null,
@@ -174,7 +174,7 @@ export function readNetworks(
   return networks
 }
 
-/** An address, or a network that is not everything. */
+/** An address, or a network that does not contain all addresses. */
 function isNetwork(text: string): boolean {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const version = isIP(address)

@@ -26,7 +26,7 @@ export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
 
 /**
  * The cache of an asynchronous Scrapyd, if it is a Redis: `redis_url`, or `host`, `port` and `db` of [cache]. Without a
- * `backend`, the address of a Redis asks for it. `own`: what [scrapdeck] says, which overrides it.
+ * `backend`, the address of a Redis selects it. `own`: the value in [scrapdeck], which takes precedence.
  */
 function readOtherCache(options: OptionReader, own: ConfiguredValue | null): ConfiguredValue | null {
   const pick = (section: 'scrapyd' | 'cache') => (name: string) => ({

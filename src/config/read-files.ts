@@ -24,7 +24,6 @@ export interface ConfiguredValue {
   discoveredIn?: string
 }
 
-/** A file to read, and how it was found. */
 export interface ConfigurationFile {
   path: string
   /** `discovered`: in the working directory or above it, which may be a foreign project. */
@@ -50,7 +49,7 @@ export function listScrapydFiles(place: Place): ConfigurationFile[] {
   ]
 }
 
-/** Those of them that do not depend on a working directory. */
+/** The files that do not depend on a working directory. */
 export function listInstalledFiles(place: Pick<Place, 'homeDirectory'>): ConfigurationFile[] {
   return [...systemFiles(), userFile(place)]
 }
@@ -77,7 +76,7 @@ export function readConfiguration(
   options: { skipUnreadable?: boolean; anyOwnerIn?: string } = {}
 ): Configuration {
   const all = new MergedFiles()
-  // Defaults of a discovered file must not reach into the values of the others.
+  // Defaults of a discovered file must not affect the values of other files.
   const installed = new MergedFiles()
   const files: string[] = []
   const sections: Configuration['sections'] = []

@@ -83,7 +83,7 @@ function readStore(options: OptionReader): PostgresAddress | null {
 function readEncryption(options: OptionReader): EncryptionOptions | null {
   const keyFile = options.path('encryption_key_file')
   const command = options.pick('scrapdeck', 'encryption_key_command')
-  // It may have a secret in it.
+  // The command may contain a secret.
   options.list('scrapdeck', 'encryption_key_command', command?.text ? 'a command' : '', command)
   const keyCommand = command?.text || null
   if (keyFile !== null && keyCommand !== null)
@@ -91,7 +91,6 @@ function readEncryption(options: OptionReader): EncryptionOptions | null {
   return keyFile === null && keyCommand === null ? null : { keyFile, keyCommand }
 }
 
-/** Among several engines on one database. */
 function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'engineAddress'> {
   const name = options.text('engine_name', 'host name and port')
   const address = options.text('engine_address', 'where it listens')
@@ -103,7 +102,7 @@ function readEngine(options: OptionReader): Pick<ServeOptions, 'engineName' | 'e
 }
 
 const BLOBS_CACHE_MB = 2_048
-/** Fewer would not hold what one search reads at once. */
+/** A smaller cache could not hold the files that one search reads at once. */
 const BLOBS_CACHE_MIN_MB = 64
 
 /** Absent or `files`: in the data directory. */
@@ -111,7 +110,7 @@ function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirec
   const picked = options.pick('scrapdeck', 'blobs')
   const isOwn = picked === null || picked.text === '' || picked.text === 'files'
   const directory = isOwn ? null : parseBlobsDirectory(picked.text)
-  // One that cannot be read may have a secret where none belongs.
+  // An unreadable address may contain a secret, so it is not shown.
   const address = isOwn || directory !== null ? null : readAddress(options, picked)
   options.list('scrapdeck', 'blobs', address === null ? (directory ?? 'files') : picked!.text, picked)
   const file = options.text('blobs_credentials_file')
@@ -147,7 +146,7 @@ function readAlertCommands(options: OptionReader): AlertCommand[] {
   return commands
 }
 
-/** Whole paths, so that it is plain whose files an admin of the fleet may send somewhere. */
+/** Absolute paths, so that it is clear which files an admin of the fleet may use. */
 function readClusterCredentials(options: OptionReader): string[] {
   const picked = options.pick('scrapdeck', 'cluster_credential_directories')
   const lines = (picked?.text ?? '').split('\n').map((line) => line.trim())
@@ -171,7 +170,7 @@ const LIFE_MAX_SECONDS = 86_400
 function readHeartbeat(options: OptionReader): ServeOptions['heartbeat'] {
   const picked = options.pick('scrapdeck', 'life_url')
   const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
-  // The whole address is a secret: it is enough to send the signal.
+  // The whole address is a secret, because it is enough to send the heartbeat.
   options.list('scrapdeck', 'life_url', url === null ? '' : `${url.origin}/…`, picked)
   const seconds = options.number('life_every', LIFE_SECONDS, {
     least: LIFE_MIN_SECONDS,
@@ -192,14 +191,14 @@ function readDiscovery(options: OptionReader): ConfiguredSource[] {
   const lines = (nodes?.text ?? '').split('\n').filter((line) => line.trim() !== '')
   const { sources, problems: wrong } = readSources(discover?.text ?? '', options.context.workingDirectory)
   for (const problem of wrong) options.refuse(discover!, problem)
-  // Counted, not shown: sources may contain passwords.
+  // Only their number: sources may contain passwords.
   options.list('scrapdeck', 'nodes', lines.length === 0 ? '' : `${lines.length} listed`, nodes)
   options.list('scrapdeck', 'discover', sources.map(({ id }) => id).join(', '), discover)
   const listed = lines.length === 0 ? readScrapydUrl(options) : nodesSource(lines.join('\n'))
   return [...(listed === null ? [] : [listed]), ...sources]
 }
 
-/** The Scrapyd that a crawl scheduler sends everything to. It becomes a node, unless it is this service itself. */
+/** The Scrapyd to which a crawl scheduler sends everything. It becomes a node, unless it is this service itself. */
 function readScrapydUrl(options: OptionReader): ConfiguredSource | null {
   const picked = options.pick('variables', 'SCRAPYD_URL')
   if (picked === null) return null
@@ -269,11 +268,11 @@ function readLocalStarts(options: OptionReader): Pick<ServeOptions, 'warmStarts'
 }
 
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
-/** As Python names them. */
+/** Python's names of levels. */
 const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error', fatal: 'error' }
 
-/** LOG_LEVEL is also set for other programs, so what we do not know there is only noted. */
-/** How code of projects is kept apart on this machine. */
+/** LOG_LEVEL may be meant for other programs, so an unknown value is only noted. */
+/** How code of projects is isolated on this machine. */
 function readKeepApart(options: OptionReader): ServeOptions['keepApart'] {
   const picked = options.pick('scrapdeck', 'keep_spiders_apart')
   const range = options.pick('scrapdeck', 'spider_users')

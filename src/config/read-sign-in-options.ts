@@ -26,7 +26,7 @@ const DEFAULT_GROUPS_CLAIM = 'groups'
 const DEFAULT_SESSION_HOURS = 12
 const MAX_SESSION_HOURS = 720
 
-/** Who signs in elsewhere: at an OpenID Connect provider, with signed tokens, or at a proxy. */
+/** Sign-in by an OpenID Connect provider, with signed tokens, or by a proxy. */
 export function readSignInOptions(options: OptionReader): SignInOptions {
   return {
     oidc: readOidc(options),
@@ -111,7 +111,7 @@ const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map
   ['space', ' ']
 ] as const)
 
-/** A single one: a name that was split elsewhere, such as `book club; owners`, would be in a group of others. */
+/** Only one separator: splitting `book club; owners` at another one would make its user a member of `owners`. */
 function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
   const picked = options.pick('scrapdeck', 'proxy_groups_separator')
   const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
@@ -122,7 +122,7 @@ function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparat
   return separator ?? ','
 }
 
-/** Those of HTTP itself come from clients. */
+/** A header that HTTP itself defines may come from clients. */
 const isHeaderName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
 
@@ -136,7 +136,7 @@ function readPublicUrl(options: OptionReader): string | null {
   return null
 }
 
-/** An address of a provider: https, except on this machine. As it is written: issuers are compared as text. */
+/** A provider's address: https, except on this machine. Kept as written, because issuers are compared as text. */
 function readAddress(options: OptionReader, name: string): string | null {
   const picked = options.text(name)
   const text = picked?.text.trim() ?? ''
@@ -169,7 +169,7 @@ function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string,
 
 /**
  * One `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` in each line, or between semicolons. The
- * last `=` counts: names of directories have some.
+ * last `=` separates, because names of directories contain some.
  */
 function readRoles(options: OptionReader, name: string): GroupRoles {
   const picked = options.pick('scrapdeck', name)
@@ -194,7 +194,7 @@ function readRoles(options: OptionReader, name: string): GroupRoles {
   return roles
 }
 
-/** A role of one line, and where it is given. */
+/** A role of one line, and its scope. */
 type GivenRole =
   | { of: 'everywhere'; role: string }
   | { of: 'project'; role: string; project: string }
@@ -203,7 +203,7 @@ type GivenRole =
 const FORMS = '"scrapers = operator", "shop team = deployer in shop" or "eu ops = admin of nodes eu"'
 const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones; of nodes with one tag, ${NODE_GROUP_ROLES.join(', ')}.`
 
-/** A text: why it is none. */
+/** A text says why the line is invalid. */
 function readGivenRole(text: string): GivenRole | string {
   const [, role = '', word, place = ''] = /^(.*?)(?:\s+(in|of\s+nodes)\s+(.+))?$/.exec(text) ?? []
   if (word === undefined) return isRole(role) ? { of: 'everywhere', role } : WHICH
@@ -220,7 +220,7 @@ function readGivenRole(text: string): GivenRole | string {
 /** Whether a custom role exists is known only when the service runs (Roles.missing). */
 const isRole = (text: string): boolean => isBuiltInRole(text) || RoleName.safeParse(text).success
 
-/** null: the group has a role there already. */
+/** null: the group already has a role in this scope. */
 function withGiven(before: GroupRights, given: GivenRole): GroupRights | null {
   if (given.of === 'everywhere') return before.role === null ? { ...before, role: given.role } : null
   if (given.of === 'nodes') {
@@ -246,7 +246,6 @@ function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: Gro
   options.refuse(picked, `${kind}_roles says which groups may do what: without it, no one can log in.`)
 }
 
-/** Reads options with free text. */
 function textsOf(options: OptionReader): (name: string, otherwise?: string) => string {
   return (name, otherwise = '') => {
     const picked = options.pick('scrapdeck', name)

@@ -45,8 +45,8 @@ const OTHER_VARIABLES = [
 ]
 
 /**
- * Every file with a secret of this service, wherever it is named: also where a flag or a variable overrides it, since
- * it still holds that secret. Configuration files are among them because of the passwords that they may have.
+ * Every file with a secret of this service, also if a flag or a variable overrides the option that names it, because
+ * the file still holds that secret. Includes configuration files, which may contain passwords.
  */
 function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
   const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, flag, variables }) => [

@@ -14,10 +14,9 @@ import type { AlertCommand } from './alert-command-options.ts'
 type KeepApart = NonNullable<EngineOptions['keepApart']>
 type WarmStarts = NonNullable<EngineOptions['warmStarts']>
 
-/** Where eggs, archived logs and kept items are. */
 export interface S3Options {
   address: S3Address
-  /** In the form of Amazon's shared credentials file; null: the standard chain. */
+  /** In the format of Amazon's shared credentials file; null: the standard chain. */
   credentialsFile: string | null
   /** Size limit of the copies on this machine. */
   cacheBytes: number
@@ -42,13 +41,13 @@ export interface ServeOptions {
   sshProgram: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
-  /** null: made in the data directory at the first start. */
+  /** null: created in the data directory at the first start. */
   secretKeyFile: string | null
   /** null: stored files are not encrypted. */
   encryption: EncryptionOptions | null
-  /** How people tell this engine from others on the same database. null: the host name and the port. */
+  /** Distinguishes engines on the same database. null: the host name and the port. */
   engineName: string | null
-  /** Where they reach it. null: derived from the address it listens on. */
+  /** Where other engines reach this one. null: derived from the address it listens on. */
   engineAddress: string | null
   /** null: not on S3. */
   s3: S3Options | null
@@ -63,9 +62,9 @@ export interface ServeOptions {
   allowedHosts: string[]
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL; null: the engine's defaults. */
   cancelWaitsSeconds: [number, number, number] | null
-  /** How long an order of POST /crawl is answered with the same job; 0: not at all. */
+  /** How long an identical order of POST /crawl returns the existing job; 0: never. */
   crawlCacheSeconds: number
-  /** How long the audit log is kept (0: for ever), and where else it goes. */
+  /** `days`: how long the audit log is kept; 0: for ever. */
   audit: { days: number; syslog: SyslogAddress | null }
   /** Laid out like Scrapyd's. Absent: in the data directory. null: none are written. */
   directories: {
@@ -83,34 +82,33 @@ export interface ServeOptions {
   /** Sources of nodes, in addition to those added in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
-  /** Internal networks that webhooks are allowed to reach. */
+  /** Internal networks that webhooks may reach. */
   webhookNetworks: string
   /** Programs that alert channels may run. */
   alertCommands: AlertCommand[]
-  /** Directories with files of credentials that addresses of clusters may name. */
+  /** Directories with credential files that addresses of clusters may name. */
   clusterCredentialDirectories: string[]
-  /** Where to tell that the engine lives, and how often. */
+  /** Where to send heartbeats, and how often. */
   heartbeat: { url: string; everySeconds: number } | null
-  /** Files with secrets of this service, even if they are in one of those. */
+  /** Files with secrets of this service, even if they are in one of those directories. */
   secretFiles: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */
   trustedEngines: { name: string; url: string }[]
-  /** Who signs in elsewhere, and how. */
   signIn: SignInOptions
   /**
-   * The service's own certificate: its files, or one that it makes itself; `clientAuthority`: clients need a
-   * certificate of it. null: plain HTTP.
+   * The service's own certificate: its files, or self-signed. `clientAuthority`: clients need a certificate signed by
+   * it. null: plain HTTP.
    */
   tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
-  /** Plain HTTP on this port is redirected to HTTPS; null: on none. */
+  /** Plain HTTP on this port is redirected to HTTPS; null: none. */
   redirectPort: number | null
   /** A proxy in front of it speaks TLS with the clients. */
   behindProxy: boolean
   /** The operator accepts that passwords travel unencrypted. */
   allowPlainHttp: boolean
-  /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
+  /** `isServed`: whether /metrics exists. `openTo`: addresses that need no password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }
   rateLimits: RateLimits
   connectionLimits: ConnectionLimits

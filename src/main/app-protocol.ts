@@ -3,8 +3,8 @@ import { extname } from 'node:path'
 import { protocol } from 'electron'
 import { APP_SCHEME, findAppFile } from './app-url.ts'
 
-// Inline styles because Mantine and xterm insert styles at run time; large files are zipped in workers made from blobs.
-// The page has no network access, only the wire, so an injected script could send nothing.
+// Inline styles because Mantine and xterm insert styles at run time; blob workers because large files are zipped in
+// them. The page has no network access, only the wire, so an injected script could send nothing.
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -57,7 +57,7 @@ async function answer(rendererDirectory: string, request: Request): Promise<Resp
       }
     })
   } catch (error) {
-    // A missing file gets a 404; anything else (a broken disk) is not hidden.
+    // A missing file gets a 404; other errors (a broken disk) are not hidden.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Response(null, { status: 404 })
     throw error
   }

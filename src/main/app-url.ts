@@ -3,7 +3,7 @@ import { JobId } from '../shared/contract/index.ts'
 
 export const APP_SCHEME = 'scrapdeck-app'
 
-/** Origin of the UI. A file:// page could read the disk; this origin can read out/renderer and nothing else. */
+/** Origin of the UI. A file:// page could read the disk; this origin can read only out/renderer. */
 export const APP_URL = `${APP_SCHEME}://app/`
 
 /** Whether this is one of our documents: the exact scheme and host, no user, no port. */
@@ -31,7 +31,7 @@ function decodePath(pathname: string): string | null {
   }
 }
 
-/** The list of alerts of an engine, or one of them, as an address of the app. `engineId`: null for the app's own. */
+/** The UI address of an engine's alerts, or of one of them. `engineId`: null for the app's own. */
 export const viewOfAlerts = (engineId: string | null, alertId?: string): string =>
   `${engineId === null ? '' : `?engine=${engineId}`}#/alerts${alertId === undefined ? '' : `?alert=${encodeURIComponent(alertId)}`}`
 

@@ -88,7 +88,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   }
 }
 
-/** If its port is taken (by a Scrapyd, say), uses one of the next: the address stays easy to guess. */
+/** If its port is taken (by a Scrapyd, say), uses one of the next, so that the address stays easy to guess. */
 async function listenOnFreePort(options: ListenOptions & { port: number }): Promise<Service> {
   for (const port of [options.port, ...OTHER_PORTS]) {
     try {

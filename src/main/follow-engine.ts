@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../engine/runtime/clock.ts'
 /** What the shell shows of an engine while no window is open. */
 export interface Shown {
   figures(figures: Figures): void
-  /** How many alerts wait to be acknowledged; at most `ALERTS_MAX`, which then means at least. */
+  /** The number of unacknowledged alerts; `ALERTS_MAX` means at least that many. */
   alerts(count: number): void
   /** Oldest first; never empty. */
   notices(notices: AlertNotice[]): void
@@ -15,15 +15,15 @@ export interface Shown {
 export type EngineReads = Pick<ContractRouterClient<Contract>, 'alerts' | 'events' | 'system'>
 
 export const ALERTS_MAX = 100
-/** In a storm, what there is to show is read at most this often. */
+/** With many changes, the state is read at most this often. */
 const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
 /** Pages of messages that are read at once: another engine may always claim to have more. */
 const PAGES_AT_ONCE = 20
 
 /**
- * Calls `shown` with the current state and after each change, until the signal aborts. Notices to desktop channels from
- * now on are shown once, also if the connection breaks in between; earlier ones are not shown.
+ * Calls `shown` with the current state and after each change, until the signal aborts. New notices to desktop channels
+ * are shown once, even if the connection breaks in between; earlier ones are not shown.
  */
 export async function followEngine(
   client: EngineReads,

@@ -102,7 +102,7 @@ function startDesktop(): void {
     })
   }
 
-  /** Shows in the tray and in notifications what an engine tells, until the signal aborts. */
+  /** Shows an engine's state in the tray and in notifications, until the signal aborts. */
   function follow(
     engine: NotifyingEngine & { client: EngineReads },
     showFigures: (figures: Figures) => void,
@@ -201,7 +201,7 @@ function installMenu(openWindow: () => void): void {
 type Connect = (port: MessagePortMain) => void
 
 /**
- * Gives a MessagePort to each of our documents that asks, and the other end to the engine that it names, or to the
+ * Gives a MessagePort to each of our documents that requests one, and the other end to the named engine, or to the
  * desktop app itself. Rejects other senders.
  */
 function openWires(host: Promise<EngineHost>, remote: Promise<RemoteEngines>): void {
@@ -229,10 +229,10 @@ function openWires(host: Promise<EngineHost>, remote: Promise<RemoteEngines>): v
 const PREFIX = 'keychain:'
 
 /**
- * A SecretBox backed by the system's keychain. Uses only the asynchronous API: Electron 46 removes the synchronous one.
- *
- * Without a real keychain, Linux falls back to `basic_text`, a password that is the same on every machine. Then
- * `fallback` (a key file that only this user can read) is safer, and its description says why it was chosen.
+ * A SecretBox backed by the system's keychain. Uses only the asynchronous API, because Electron 46 removes the
+ * synchronous one. Without a real keychain, Linux falls back to `basic_text`, a password that is the same on every
+ * machine. Then `fallback` (a key file that only this user can read) is safer, and its description says why it was
+ * chosen.
  */
 async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<SecretBox> {
   const backend = process.platform === 'linux' ? safeStorage.getSelectedStorageBackend() : 'system'

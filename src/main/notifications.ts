@@ -17,12 +17,12 @@ export interface Notifications {
   close(): void
 }
 
-/** The system may keep them for long; without a reference to it, a notification forgets what a click means. */
+/** Clicks work only while a notification is referenced, and the system may keep notifications for long. */
 const KEPT_MAX = 100
 
 /**
  * Alerts as notifications of the operating system. A click opens the alert; buttons, where the system has them,
- * acknowledge it and try its runs again.
+ * acknowledge it and retry its runs.
  */
 export function createNotifications(open: (view: string) => void): Notifications {
   const kept = new Map<string, Notification>()
@@ -84,7 +84,7 @@ function actionsOf(
   return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]
 }
 
-/** Linux shows markup, links and entities in a notification, which texts of spiders and nodes must not become. */
+/** Linux renders markup, links and entities in a notification; texts of spiders and nodes must not use them. */
 const plain = (text: string): string =>
   text
     .replaceAll('<', '‹')

@@ -6,8 +6,8 @@ import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
- * The desktop app reads what the service reads: the installed configuration files and all variables, and over those
- * files `scrapdeck.conf` of its own directory. An app has no working directory in which to find more. Files that its
+ * Reads the same sources as the service: the installed configuration files and all variables, and over those files
+ * `scrapdeck.conf` of the app's own directory. An app has no working directory in which to find more. Files that its
  * user may not read are for the service alone, and so is its certificate. Throws BAD_INPUT and PLAIN_HTTP_REFUSED, like
  * the service.
  */
@@ -26,7 +26,7 @@ export function readDesktopSettings(
     workingDirectory: userData,
     cpuCount: availableParallelism()
   })
-  // A port in Scrapyd's own files or variables may be taken by that Scrapyd: the next free one then serves as well.
+  // A port in Scrapyd's own files or variables may be taken by that Scrapyd, so the next free one is used instead.
   const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
   const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)
   const options = { ...resolved.options, isPortNamed, tls: null }

@@ -13,7 +13,7 @@ export type WindowState = z.infer<typeof WindowState>
 
 type Rectangle = Omit<WindowState, 'maximized'>
 
-// 1280 × 720 is the smallest desktop the UI is designed for.
+// 1280 × 720 is the smallest display for which the UI is designed.
 export const MINIMUM_SIZE = { width: 960, height: 600 }
 const FIRST_SIZE = { width: 1440, height: 900 }
 const SAVE_AFTER_MS = 400

@@ -91,7 +91,7 @@ export function lockDownPages(): void {
   })
 }
 
-/** Pages are only allowed to copy to the clipboard after a click; everything else is denied. */
+/** Pages may only copy to the clipboard after a click; everything else is denied. */
 export function denyPermissions(): void {
   const isAllowed = (permission: string, url: string) => permission === 'clipboard-sanitized-write' && isAppUrl(url)
   session.defaultSession.setPermissionRequestHandler((_contents, permission, callback, details) =>

@@ -1,26 +1,26 @@
 import { ScrapdeckError } from '../shared/errors.ts'
 
-/** What went wrong on the way to an engine, in one set of words for the command line and the desktop. */
+/** Texts for connection problems, shared by the command line and the desktop. */
 
 const NO_TLS = 'NO_TLS'
 const KNOWN = /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_|SSH_|HPE_)/
 
-/** The code of an error of the network or of TLS, wherever in its causes; null: it is none. */
+/** The code of a network or TLS error, anywhere in its causes; null: it is another error. */
 export function networkCode(error: unknown): string | null {
   for (let one = error, depth = 0; depth < 8 && typeof one === 'object' && one !== null; depth += 1) {
     const { code, message, name, cause, errors } = one as Record<string, unknown>
     if (one instanceof ScrapdeckError) return null
-    // One code for everything that OpenSSL says; only its text tells a server without TLS from others.
+    // OpenSSL's errors share one code; only the text identifies a server without TLS.
     if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
     if (typeof code === 'string' && KNOWN.test(code)) return code
     if (name === 'TimeoutError') return 'ETIMEDOUT'
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
   }
-  // What `fetch` says when a connection ends in the middle.
+  // The error of `fetch` when a connection ends in the middle.
   return error instanceof TypeError && /fetch failed|terminated/.test(error.message) ? 'ECONNRESET' : null
 }
 
-/** No authority that this computer trusts has issued the certificate, or it is for another name. */
+/** The certificate is not issued by an authority that this computer trusts, or is for another name. */
 export const isUntrusted = (code: string): boolean =>
   /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
 
@@ -40,6 +40,6 @@ export function describeTlsProblem(code: string): string | null {
   return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `made no encrypted connection (${code}).` : null
 }
 
-/** Whether a connection that was closed at once may have been one without TLS to a server that wants it. */
+/** Whether a connection that was closed at once may have been one without TLS to a server that requires TLS. */
 export const mayWantTls = (code: string, url: string): boolean =>
   /ECONNRESET|UND_ERR_SOCKET/.test(code) && url.startsWith('http:')

@@ -1,17 +1,17 @@
-/** What an alert is about: decides which labels it has, and what inhibits it. */
+/** What an alert is about. It decides the alert's labels, and what inhibits the alert. */
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
-/** `yes_no`: a fact is so or not, and the rule says for how long. Otherwise the figure's unit. */
+/** `yes_no`: a condition holds or not, and the rule says for how long. Otherwise the figure's unit. */
 export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
   of: AlertSubject
   unit: AlertUnit
-  /** Which way is bad, the usual one first. */
+  /** Which direction is bad, the usual one first. */
   compares: readonly ('at_least' | 'at_most')[]
-  /** What is watched, after "Tell when": a spider fails. */
+  /** The condition, after "Tell when": a spider fails. */
   label: string
-  /** What a new rule begins with; a template that needs no more than a scope and a channel. */
+  /** Initial values of a new rule, which then needs only a scope and a channel. */
   usual: { threshold: number; forSeconds: number; severity: 'info' | 'warning' | 'critical' }
   /** What to do about it, with the names of buttons of the app; null: the text of each alert says so. */
   mend: string | null
@@ -20,7 +20,7 @@ interface Watch {
 const HOUR = 3_600
 const YES = { unit: 'yes_no', compares: ['at_least'] } as const
 
-/** All that a rule can watch. Each is a template too: one click from the thing that it watches. */
+/** All that a rule can watch. Each is also a template for a rule. */
 export const ALERT_WATCHES = {
   spider_fails: {
     ...{ of: 'spider', unit: 'runs', compares: ['at_least'], label: 'the runs of a spider fail or are lost' },
@@ -102,12 +102,11 @@ export const ALERT_WATCHES = {
 export type AlertWatch = keyof typeof ALERT_WATCHES
 export const ALERT_WATCH_NAMES = Object.keys(ALERT_WATCHES) as AlertWatch[]
 
-/** null: the text of the alert says it. */
 export const mendOf = (watch: AlertWatch): string | null => ALERT_WATCHES[watch].mend
 
 export const subjectOf = (watch: AlertWatch): AlertSubject => ALERT_WATCHES[watch].of
 
-/** Whether this value is one that the rule is about. */
+/** Whether the rule's threshold is reached. */
 export const isBreach = (
   { comparison, threshold }: { comparison: 'at_least' | 'at_most'; threshold: number },
   value: number
@@ -118,7 +117,9 @@ export type ScopeField = 'project' | 'spider' | 'scheduleId' | 'nodeId' | 'nodeT
 const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
 const OF_NODES = ['nodeId', 'nodeTag'] as const
 
-/** What a rule can name: only what the facts of its watch have. A rule that names anything else would never fire. */
+/**
+ * What a rule can name: only labels that alerts of its watch have. A rule that names anything else would never fire.
+ */
 export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
   spider_fails: OF_RUNS,
   spider_items: OF_RUNS,

@@ -3,27 +3,27 @@ import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 /** Names of values that must not appear in a log. */
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
-/** All their values are secret: headers and environment variables are where programs expect passwords. */
+/** All their values are secret: programs expect passwords in headers and environment variables. */
 const SECRET_PLACES = /^env$|headers$/i
-/** Named values of a job; `secretNames` says which of them are secret. */
+/** Named values of a job; `secretNames` lists the secret ones. */
 const NAMED_PLACES = new Set(['settings', 'args', 'env', 'argSets', 'matrix'])
-/** Long texts with everything in them. */
+/** Long texts that contain complete settings. */
 const WHOLE_FILES = new Set(['yaml', 'requirements', 'ca', 'certificate'])
 
 const TEXT_MAX = 200
 const LOOKED_AT_MAX = 4_000
 const DEPTH_MAX = 6
-/** Parts of paths of this length are often secrets: `hooks.slack.com/services/T0/B0/XXXX`. */
+/** Long parts of paths are often secrets: `hooks.slack.com/services/T0/B0/XXXX`. */
 const PART_MAX = 20
 
-/** Writes JSON of at most `maxLength` characters, give or take a value; says whether something is missing. */
+/** Writes JSON of about `maxLength` characters. `isCut`: something is missing. */
 export function writeMasked(value: unknown, maxLength: number): { text: string; isCut: boolean } {
   const budget = { left: maxLength, isCut: false }
   const text = write(value, { budget, depth: 0, names: NO_NAMES, isNamed: false })
   return { text, isCut: budget.isCut }
 }
 
-/** null: there is nothing. */
+/** null: the field is empty. */
 export function maskField(name: string, value: unknown, maxLength: number): string | null {
   if (value === undefined || value === null) return null
   if (SECRET_PLACES.test(name)) return writeMasked({ [name]: value }, maxLength).text.slice(name.length + 4, -1)
@@ -33,9 +33,9 @@ export function maskField(name: string, value: unknown, maxLength: number): stri
 interface Writing {
   budget: { left: number; isCut: boolean }
   depth: number
-  /** The secret names of the job that this is part of. */
+  /** The secret names of the job that this value belongs to. */
   names: ReadonlySet<string>
-  /** These are the values that `names` are about. */
+  /** Whether `names` apply to these values. */
   isNamed: boolean
 }
 
@@ -102,7 +102,7 @@ function writeObject(object: Record<string, unknown>, writing: Writing): string 
 }
 
 interface Field {
-  /** As it is written; null: it must be looked at each time. */
+  /** The JSON of the name; null: it must be computed each time. */
   text: string | null
   isSecret: boolean
   isSecretPlace: boolean
@@ -110,7 +110,7 @@ interface Field {
   isWholeFile: boolean
 }
 
-/** What names of fields say, of most of those that requests have: every order is written. */
+/** Caches what names of fields mean for masking, because every order is written. */
 const FIELDS = new Map<string, Field>()
 const FIELDS_MAX = 1_000
 const PLAIN_NAME = /^[\w.-]{1,40}$/
@@ -125,7 +125,7 @@ function lookAt(name: string): Field {
     isNamedPlace: NAMED_PLACES.has(name),
     isWholeFile: WHOLE_FILES.has(name)
   }
-  // Names of arguments are anybody's: the usual ones come back.
+  // Names of arguments are arbitrary; common ones are cached again.
   if (FIELDS.size >= FIELDS_MAX) FIELDS.clear()
   if (field.text !== null) FIELDS.set(name, field)
   return field
@@ -133,11 +133,11 @@ function lookAt(name: string): Field {
 
 const isSecretValue = (name: string, value: unknown): boolean => fieldOf(name).isSecret && isNoFigure(value)
 
-/** Whether there is one says nothing; how many characters it has would. */
+/** Only texts and objects are masked: hiding whether a value exists would hide nothing. */
 const isNoFigure = (value: unknown): boolean =>
   value !== null && (typeof value === 'string' || typeof value === 'object')
 
-/** The names stay. */
+/** Keeps the names. */
 function maskAll(values: unknown, budget: Writing['budget']): string {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return JSON.stringify(SECRET_MASK)
   const parts: string[] = []
@@ -153,7 +153,7 @@ function maskAll(values: unknown, budget: Writing['budget']): string {
 
 function writeText(text: string, budget: Writing['budget']): string {
   const most = Math.max(0, Math.min(TEXT_MAX, budget.left))
-  // Before it is cut: half an address does not show that it has a password.
+  // Masked before it is cut: half an address does not show that it has a password.
   const masked = maskTokens(maskUrl(text.slice(0, LOOKED_AT_MAX)))
   const isLong = masked.length > most || text.length > LOOKED_AT_MAX
   if (isLong) budget.isCut = true
@@ -162,7 +162,7 @@ function writeText(text: string, budget: Writing['budget']): string {
   return JSON.stringify(isLong ? `${shown}… (${text.length} characters)` : shown)
 }
 
-/** Without user name and password, without the query, and without long parts of the path. */
+/** Removes user name, password, query, and long parts of the path. */
 function maskUrl(text: string): string {
   if (!text.includes('://')) return maskCredentials(text)
   return maskCredentials(text).replace(

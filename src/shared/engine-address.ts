@@ -1,4 +1,4 @@
-/** The address of the local node of one of several engines: the engine keeps its name. */
+/** The address of an engine's local node, which contains the engine's name. */
 export const addressOfEngine = (engine: string): string => `engine:${encodeURIComponent(engine)}`
 
 /** The name of the engine; null: it is another address. */

@@ -1,7 +1,7 @@
 /**
  * The only table of error codes. A code never changes its meaning and is never reused; docs/errors.md explains each to
- * users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API answers 200
- * with `status: "error"`, as Scrapyd does.
+ * users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API responds with
+ * 200 and `status: "error"`, as Scrapyd does.
  */
 export const ERROR_CODES = {
   BAD_INPUT: { status: 400, title: 'The request is not valid for this operation' },
@@ -119,7 +119,10 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** The only error class clients get. `message`: what happened, to what, what next. `data` survives structured clone. */
+/**
+ * The only error class that clients get. `message`: what happened, to what, what next. `data` survives structured
+ * clone.
+ */
 export class ScrapdeckError extends Error {
   override readonly name = 'ScrapdeckError'
   readonly code: ErrorCode
@@ -132,7 +135,7 @@ export class ScrapdeckError extends Error {
   }
 }
 
-/** True for an error of ours with this code (or with any code if none is given). */
+/** Without a code: whether it is any error of ours. */
 export function isScrapdeckError(error: unknown, code?: ErrorCode): error is ScrapdeckError {
   return error instanceof ScrapdeckError && (code === undefined || error.code === code)
 }

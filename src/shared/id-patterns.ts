@@ -7,5 +7,4 @@ export const JOB_ID_PATTERN = /^[0-9a-f]{32}$/
 /** Ids of nodes: short, stable, independent of name and address. */
 export const NODE_ID_PATTERN = /^[a-z0-9-]{1,40}$/
 
-/** Ids of schedules, chains and webhooks. */
 export const RANDOM_ID_PATTERN = /^[0-9a-f]{32}$/

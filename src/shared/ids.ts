@@ -3,10 +3,8 @@ import type { AttemptNumber, NodeId } from './contract/ids.ts'
 /** Jobids that are safe in paths, URLs and shells. Others are accepted too (docs/scrapyd-compatibility.md). */
 export const SAFE_JOBID_PATTERN = /^[A-Za-z0-9_-]{1,128}$/
 
-/** The id of the node inside the engine. */
 export const LOCAL_NODE_ID = 'local' as NodeId
 
-/** The number of the attempt after this many. */
 export function nextAttempt(attemptCount: number): AttemptNumber {
   return (attemptCount + 1) as AttemptNumber
 }
@@ -17,7 +15,7 @@ export const SHORT_ID_LENGTH = 8
 /** `1f3a2b9c`: the one short form of an id of 32 digits, which every search for ids accepts. */
 export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
 
-/** The text is the id, its short form or more of its end, or at least `startMin` digits of its start. */
+/** The text is the id, 8 or more of its last digits, or at least `startMin` of its first digits. */
 export const isNamedBy = (id: string, text: string, startMin = 10): boolean =>
   (text.length >= startMin && id.startsWith(text)) || (text.length >= SHORT_ID_LENGTH && id.endsWith(text))
 

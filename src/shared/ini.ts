@@ -62,7 +62,7 @@ export function parseIni(text: string): ParsedIni {
       sections.set(sectionName, section)
       continue
     }
-    // No regular expression that can backtrack over white space: this also parses untrusted eggs.
+    // No regular expression that can backtrack over white space, because this also parses untrusted eggs.
     const delimiter = content.search(/[=:]/)
     if (section === null) problem('it comes before the first [section]')
     else if (delimiter < 1) problem('it is neither "name = value" nor a [section]')
@@ -106,7 +106,7 @@ export function readIniValue(text: string, section: string, key: string): string
 const ON = ['1', 'yes', 'true', 'on']
 const OFF = ['0', 'no', 'false', 'off']
 
-/** What people write for on and off, in any case; null: something else. */
+/** Common words for on and off, in any case; null: something else. */
 export function readSwitch(text: string): boolean | null {
   const word = text.toLowerCase()
   if (ON.includes(word)) return true

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 
 type Issue = Parameters<z.core.$ZodErrorMap>[0]
 
-/** The message of a union that says nothing itself: its alternatives do (wire-errors.ts). */
+/** The message of a union without its own: its alternatives explain the problem (wire-errors.ts). */
 export const NO_FORM_FITS = 'has none of the accepted forms'
 
 const TYPES: Record<string, string> = {
@@ -17,7 +17,7 @@ const TYPES: Record<string, string> = {
   ...{ array: 'a list', tuple: 'a list', object: 'an object', record: 'an object' }
 }
 
-/** What people read behind the name of a field that a schema refuses; zod's own words are for developers. */
+/** Text for people, to follow the name of a field that a schema refuses; zod's own texts are for developers. */
 export function wordsOfIssue(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -63,7 +63,7 @@ function lengthOf(origin: string, bound: number, relation: string): string {
 const quoted = (value: unknown): string => (typeof value === 'string' ? `"${value}"` : String(value))
 const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
-/** The first thing that is wrong, with the path to it: `nodes.0 must be text`. A ZodError's own message is JSON. */
+/** The first problem, with its path: `nodes.0 must be text`. A ZodError's own message is JSON. */
 export function wordsOfZodError({ issues: [first] }: z.ZodError): string {
   const words = first?.message ?? 'is not accepted'
   return first === undefined || first.path.length === 0 ? words : `${first.path.join('.')} ${words}`

@@ -1,7 +1,7 @@
 import type { Job, JobDefaults, ProjectSettings, RunItem, Transition, ProjectSettingsChange } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
-/** Settings, arguments and variables of all jobs that are queued together, as JSON: one order may ask for thousands. */
+/** Limits settings, arguments and variables of all jobs that are queued together, as JSON. */
 export const MAX_ORDER_BYTES = 16_000_000
 
 const VALUES = ['args', 'settings', 'env'] as const
@@ -14,19 +14,19 @@ type JobParts = Pick<Job, (typeof VALUES)[number] | 'secretNames' | 'priority' |
 type Defaults = Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>
 type WithSecrets = Pick<JobDefaults, 'args' | 'settings' | 'env' | 'secretNames'>
 
-/** What an order of this spider starts from: the spider's defaults over those of its project. Null: nothing. */
+/** The spider's defaults over those of its project. Null: there are none. */
 export function defaultsOf(settings: Defaults, spider: string): JobDefaults | null {
   return mergeDefaults(settings.defaults, spiderDefaultsOf(settings, spider))
 }
 
-/** The spider's own defaults; null: none. Names of Object are no spiders. */
+/** The spider's own defaults; null: none. Names of Object properties are not spiders. */
 export function spiderDefaultsOf({ spiderDefaults }: Defaults, spider: string): JobDefaults | null {
   return Object.hasOwn(spiderDefaults, spider) ? spiderDefaults[spider]! : null
 }
 
 /**
- * The defaults of a spider over those of its project. To be opened, each must be opened before: merged, they no longer
- * say which values are sealed. A name that is secret in one of them is secret afterwards, whichever value it has.
+ * The defaults of a spider over those of its project. Decrypt both before: merged, they no longer say which values are
+ * encrypted. A name that is secret in one of them is secret afterwards, whichever value it has.
  */
 export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | null): JobDefaults | null {
   if (ofSpider === null) return isEmpty(ofProject) ? null : ofProject
@@ -43,8 +43,8 @@ export function mergeDefaults(ofProject: JobDefaults, ofSpider: JobDefaults | nu
 }
 
 /**
- * The order with everything that it does not name itself taken from the defaults, and of what it leaves out only what
- * these defaults have. A name that is secret in the defaults stays secret where the order gives another value. Pure.
+ * Takes everything that the order does not set itself from the defaults. Of the names that it omits, keeps only those
+ * that these defaults have. A name that is secret in the defaults stays secret if the order sets another value. Pure.
  */
 export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunItem {
   const { withoutDefaults: asked = [] } = item
@@ -69,20 +69,20 @@ export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunIt
   }
 }
 
-/** What an order took from the defaults, as paths (`args.page`, `priority`, `placement`), and what it left out. */
+/** What an order took from the defaults, as paths (`args.page`, `priority`, `placement`), and what it omitted. */
 export interface TakenDefaults {
   fromDefaults?: string[]
   withoutDefaults?: string[]
 }
 
-/** What `completed` has from the defaults: recorded with the job, because the defaults may change. Pure. */
+/** What `completed` has from the defaults. Recorded with the job, because the defaults may change. Pure. */
 export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults {
   const { withoutDefaults: left = [] } = completed
   const fromDefaults = order === completed ? [] : takenPaths(order, completed)
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** The same, as recorded when the job was ordered or its order changed, less what an operator changed since. */
+/** The same, as recorded when the job was ordered or its order changed, except what an operator changed since. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
@@ -96,11 +96,11 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   }
 }
 
-/** The newest entry that says what was ordered: a crawl order can be changed before it runs. */
+/** The newest entry that describes the order, because a crawl order can be changed before it runs. */
 export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
   timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
 
-/** What the order of a job named itself, or an operator set since: ordered again, the rest follows the defaults. */
+/** What the job's order set itself, or an operator set since. In a repeated order, the rest follows the defaults. */
 export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {
   const { fromDefaults, withoutDefaults } = readTaken(timeline)
   const taken = new Set(fromDefaults)
@@ -126,7 +126,7 @@ export function mapDefaults<From, To>(
   return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
 }
 
-/** The settings with the secret values of their defaults masked. */
+/** Masks the secret values of the defaults. */
 export function maskDefaults<T extends { defaults: WithSecrets; spiderDefaults: Record<string, WithSecrets> }>(
   settings: T
 ): T {
@@ -145,7 +145,7 @@ function takenPaths(order: RunItem, completed: RunItem): string[] {
   return paths
 }
 
-/** Each once; an order of several spiders also names what only another of them has. */
+/** Each once. An order of several spiders may also omit names that only another of them has. */
 function leftOut(names: readonly string[], defaults: JobDefaults | null): Set<string> {
   if (names.includes('*')) return new Set(['*'])
   const isDefault = (name: string) => defaults !== null && VALUES.some((kind) => Object.hasOwn(defaults[kind], name))
@@ -168,7 +168,6 @@ function isEmpty(defaults: JobDefaults): boolean {
   return isBare && priority === null && !isPlaced(defaults)
 }
 
-/** The settings of a project with a change applied. */
 export function withSettingsChange(settings: ProjectSettings, change: ProjectSettingsChange): ProjectSettings {
   const { spiderDefaults = {}, spiderOutcomes = {}, ...others } = change
   const given = Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined))

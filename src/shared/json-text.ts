@@ -15,13 +15,13 @@ export interface JsonTextBounds {
 }
 
 /**
- * Why a JSON text from outside is not parsed, as text that follows its name ("is nested …"); null if it can be. Parsing
- * millions of containers blocks for longer than anybody may wait; this is one pass over the characters. The text need
- * not be valid: what is wrong with it, the parser tells.
+ * Why an untrusted JSON text is not parsed, as text that follows its name ("is nested …"); null if it can be. Parsing
+ * millions of containers would block the thread too long; this is one pass over the characters. The text need not be
+ * valid: the parser reports errors.
  */
 export function problemOfJsonText(text: string, { depth, values, fields }: JsonTextBounds): string | null {
   let level = 0
-  /** By level: commas so far; a list starts at minus infinity. */
+  /** Commas so far, by level; a list starts at minus infinity. */
   const commas = [Number.NEGATIVE_INFINITY]
   let count = 0
   for (let at = 0; at < text.length; at += 1) {

@@ -6,7 +6,7 @@ const EDITS_MAX = 5
 
 /**
  * ` Did you mean "quotes"?` for names close to the given one, otherwise an empty string. Its work is bounded: lengths,
- * edits and the number of names compared are.
+ * edits and the number of compared names are limited.
  */
 export function suggestNear(asked: string, known: Iterable<string>): string {
   if (asked.length > LONGEST_NAME) return ''

@@ -4,8 +4,8 @@ import type { Job } from './contract/index.ts'
 export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
 
 /**
- * How far a job is, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
- * failed. One that ended without a visible outcome is finished, with the reason `unclear`.
+ * The progress of a job, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
+ * failed. A job that ended without a visible outcome is finished, with the reason `unclear`.
  */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]

@@ -1,7 +1,7 @@
 import type { OutcomeRules, ProjectSettings } from './contract/index.ts'
 
 /**
- * Why runs end: a word for each reason and what it means. The reason of a job stays its key; `zyte` is the outcome that
+ * Why runs end: a word for each reason and its meaning. The reason of a job stays its key; `zyte` is the outcome that
  * Scrapy Cloud shows in the same case (Zyte's help, "Understanding job outcomes").
  */
 export interface OutcomeReason {
@@ -116,7 +116,7 @@ export function outcomeRulesOf(
   { outcome, spiderOutcomes }: Partial<Pick<ProjectSettings, 'outcome' | 'spiderOutcomes'>>,
   spider: string
 ): OutcomeRules | null {
-  // Names of Object are no spiders.
+  // Names of Object properties are not spiders.
   const ofSpider = spiderOutcomes !== undefined && Object.hasOwn(spiderOutcomes, spider) ? spiderOutcomes[spider] : null
   const given = Object.entries(ofSpider ?? {}).filter(([, value]) => value !== undefined)
   const rules: OutcomeRules = { ...outcome, ...Object.fromEntries(given) }

@@ -1,4 +1,4 @@
-/** Where a permission can be given: in single projects too, or only for the whole service. */
+/** Where a permission can be given: also in single projects, or only for the whole service. */
 type Scope = 'project' | 'service'
 
 export type PermissionGroup = 'jobs' | 'projects' | 'nodes' | 'service'
@@ -13,8 +13,9 @@ interface PermissionTexts {
 }
 
 /**
- * All permissions, in the words of operators. Each operation of the contract names what it needs
- * (contract/operation.ts), each role is a set of them (roles.ts). Sets are stored by name: their order may change.
+ * All permissions, in the words of operators. Each operation of the contract names those that it needs
+ * (contract/operation.ts), and each role is a set of them (roles.ts). Sets are stored by name, so their order may
+ * change.
  */
 const TEXTS = {
   read: {
@@ -116,32 +117,31 @@ export const PERMISSIONS = Object.keys(TEXTS) as Permission[]
 export const PERMISSION_TEXTS: Readonly<Record<Permission, PermissionTexts>> = TEXTS
 
 declare const isSet: unique symbol
-/** A set of permissions: a bit for each, so that a check is one operation. */
+/** A bit for each permission, so that a check is one operation. */
 export type Permissions = number & { readonly [isSet]: true }
 
 const BITS = new Map(PERMISSIONS.map((name, index) => [name, 1 << index]))
 
 export const NONE = 0 as Permissions
 
-/** Names of no permission, such as those of a later version, are left out. */
+/** Unknown names, such as those of a later version, are ignored. */
 export const permissionsOf = (names: Iterable<string>): Permissions =>
   [...names].reduce((set, name) => set | (BITS.get(name as Permission) ?? 0), 0) as Permissions
 
 export const unite = (one: Permissions, other: Permissions): Permissions => (one | other) as Permissions
 export const intersect = (one: Permissions, other: Permissions): Permissions => (one & other) as Permissions
 export const subtract = (one: Permissions, other: Permissions): Permissions => (one & ~other) as Permissions
-/** Whether `held` has all that is `needed`. */
 export const includes = (held: Permissions, needed: Permissions): boolean => (held & needed) === needed
 
 export const namesOf = (set: Permissions): Permission[] => PERMISSIONS.filter((name) => (set & BITS.get(name)!) !== 0)
 
 export const ALL_PERMISSIONS = permissionsOf(PERMISSIONS)
 
-/** Those that can be given in single projects. */
+/** Permissions that can be given in single projects. */
 export const PROJECT_PERMISSIONS = permissionsOf(PERMISSIONS.filter((name) => TEXTS[name].scope === 'project'))
 
-/** A user with one of them can become an owner: no custom role has any. */
+/** Permissions with which a user can become an owner; no custom role has any. */
 export const OWNER_PERMISSIONS = permissionsOf(['users.change'] satisfies Permission[])
 
-/** Without it nothing is seen, so whatever is given at all includes it. */
+/** Without it nothing is visible, so every role includes it. */
 export const READ = permissionsOf(['read'] satisfies Permission[])

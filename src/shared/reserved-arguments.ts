@@ -20,8 +20,8 @@ export const RESERVED_ARGUMENTS: ReadonlySet<string> = new Set([
   '_spider'
 ])
 
-/** Those that Scrapyd accepts, lists with the pending job, and then loses. */
+/** Names that Scrapyd accepts, lists with the pending job, and then loses. */
 export const LOST_ARGUMENTS: ReadonlySet<string> = new Set(['_project', '_spider'])
 
-/** JavaScript loses it wherever an object is copied, so no setting or argument can be called so. */
+/** JavaScript loses this name when it copies an object, so settings and arguments cannot use it. */
 export const UNUSABLE_NAME = '__proto__'

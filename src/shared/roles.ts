@@ -56,7 +56,7 @@ export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLE
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
 
-/** Those that can be given in single projects: what an admin does is done to the whole service. */
+/** Roles that can be given in single projects; the work of an admin concerns the whole service. */
 export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
@@ -65,7 +65,7 @@ const AND = ' + '
 /** A user can have the roles of several outside groups: `operator + shop keeper`. No name contains a `+`. */
 export const rolesIn = (text: string): string[] => text.split(AND)
 
-/** The other way round: without built-in roles that another one includes, always in the same order. */
+/** The reverse: in a fixed order, without built-in roles that another one includes. */
 export function joinRoles(names: Iterable<string>): string {
   const all = new Set(names)
   const highest = ROLES.findLast((role) => all.has(role))
@@ -73,7 +73,7 @@ export function joinRoles(names: Iterable<string>): string {
   return [...(highest === undefined ? [] : [highest]), ...others].join(AND)
 }
 
-/** The highest built-in role of these that has no more than this set. */
+/** The highest built-in role of these whose permissions are all in the set. */
 export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly One[]): One =>
   roles.findLast((role) => includes(set, ROLE_PERMISSIONS[role])) ?? roles[0]!
 
@@ -82,8 +82,8 @@ export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * Roles in a node group, which is the nodes with one tag. An operator cordons and drains single nodes there, which only
- * an admin does with those of the whole fleet.
+ * Roles in a node group, which is the nodes with one tag. An operator cordons and drains single nodes there, which
+ * needs an admin in the whole fleet.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
@@ -94,13 +94,13 @@ export const NODE_GROUP_PERMISSIONS: Record<NodeGroupRole, Permissions> = {
   admin: permissionsOf(['read', 'nodes.operate', 'nodes.change'])
 }
 
-/** The highest role in node groups that has no more than this set. */
+/** The highest role in node groups whose permissions are all in the set. */
 export const nodeRoleOf = (set: Permissions): NodeGroupRole =>
   NODE_GROUP_ROLES.findLast((role) => includes(set, NODE_GROUP_PERMISSIONS[role])) ?? 'viewer'
 
 const RUNS_JOBS = permissionsOf(['jobs.run'])
 
-/** What of these permissions, which are those of a role for projects, counts in node groups. */
+/** The part of a project role's permissions that applies in node groups. */
 export function nodePermissionsIn(set: Permissions): Permissions {
   const own = intersect(set, NODE_GROUP_PERMISSIONS.admin)
   return includes(set, RUNS_JOBS) ? unite(own, NODE_GROUP_PERMISSIONS.operator) : own

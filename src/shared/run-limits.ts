@@ -40,11 +40,11 @@ export function effectiveLimits(ofProject: RunLimits | null, ofJob: RunLimits | 
   return Object.keys(limits).length === 0 ? null : limits
 }
 
-/** What a log shows: enforced for every run whose log can be read. */
+/** Limits on what a log shows: enforced for every run whose log can be read. */
 export const LOG_LIMITS = ['noProgressSeconds', 'maxErrors', 'maxBanPercent'] as const satisfies readonly LimitName[]
 const LIMITS_EVERYWHERE: ReadonlySet<string> = new Set<LimitName>(['wallSeconds', ...LOG_LIMITS])
 
-/** With fewer responses than this, some bans say nothing about the rest. */
+/** With fewer responses, some bans say nothing about the rest. */
 export const BAN_RESPONSES_MIN = 50
 
 /** Whether a limit is set that only the local node can enforce. */

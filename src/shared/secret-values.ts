@@ -3,7 +3,7 @@ export const SECRET_MASK = '\u2022\u2022\u2022\u2022\u2022\u2022'
 
 type Named<Value> = Record<string, Value>
 
-/** Whatever contains values: an order, a job, defaults, a template. */
+/** An order, a job, defaults, or a template. */
 interface Values {
   settings?: Named<string> | undefined
   args?: Named<string> | undefined
@@ -13,15 +13,14 @@ interface Values {
   secretNames?: readonly string[] | undefined
 }
 
-/** Returns the replacement for a secret value; `place` (`argSets 0:token`) says where it is, in every copy alike. */
+/** Returns the replacement for a secret value. `place` (`argSets 0:token`) is its position, the same in every copy. */
 type Replace = (value: string, place: string) => string
 
-/** A copy with every secret value masked. */
 export function maskSecrets<T extends Values>(values: T, mask = SECRET_MASK): T {
   return withSecrets(values, () => mask)
 }
 
-/** A copy with every secret value replaced; without secret names, the same object. */
+/** Without secret names, returns the same object. */
 export function withSecrets<T extends Values>(values: T, replace: Replace): T {
   const { settings, args, env, argSets, matrix, secretNames = [] } = values
   if (secretNames.length === 0) return values
@@ -53,14 +52,14 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
   return [...new Set(values)]
 }
 
-/** All of our tokens begin like this, and no password does: scanners of leaked secrets find them by it. */
+/** All of our tokens begin like this, and no password does, so that scanners of leaked secrets find them. */
 export const TOKEN_PREFIX = 'sdk_'
-/** At the beginning of a text whatever begins so; elsewhere what is long enough to be of use. */
+/** Any token at the beginning of a text; elsewhere only those that are long enough to be valid. */
 const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
 const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
 const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 
-/** Most names and ids: nothing in them can be one of these, or part of an address. */
+/** Matches most names and ids, which cannot contain a token or be part of an address. */
 const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
 
 /** Replaces tokens, whole or mistyped, signed ones, and what follows `Bearer` or `Basic`, anywhere in a text. */
@@ -74,7 +73,7 @@ export function maskTokens(text: string): string {
 
 /**
  * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password may contain `/` and
- * `@` as they are, so what could be one is masked up to the last `@` of its word.
+ * `@`, so a possible one is masked up to the last `@` of its word.
  */
 export function maskCredentials(text: string): string {
   if (PLAIN_WORD.test(text)) return text

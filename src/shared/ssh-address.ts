@@ -1,4 +1,4 @@
-/** Where `ssh` connects to. What is null comes from the user's ~/.ssh/config, where `host` may be an alias. */
+/** Where `ssh` connects to. null values come from the user's ~/.ssh/config, where `host` may be an alias. */
 export interface SshHost {
   user: string | null
   /** A name, an IPv4 address, or an IPv6 address without brackets. As entered: ssh compares aliases by case. */
@@ -12,7 +12,7 @@ export interface SshAddress {
   inner: string
 }
 
-// Each of these becomes an argument of ssh, and %-tokens or whitespace in a command of its configuration.
+// Each of these becomes an argument of ssh, and may be a %-token or whitespace in a command of its configuration.
 const USER = /^[a-z0-9_][a-z0-9_.+-]{0,63}$/i
 const NAME = /^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$/i
 const IPV6 = /^\[([0-9a-f:]{2,39}(:\d{1,3}(\.\d{1,3}){3})?)\]$/i
@@ -21,8 +21,8 @@ const PORT = /^0*([1-9]\d{0,4})$/
 const isSshAddress = (text: string): boolean => /^ssh:\/\//i.test(text)
 
 /**
- * Reads an address as entered. null: it does not start with ssh://. A string: why it cannot be used, worded as a
- * sentence without its full stop; it quotes nothing that may be a password.
+ * Reads an address as entered. null: it does not start with ssh://. A string: why it cannot be used, as a sentence
+ * without its full stop; it quotes nothing that may be a password.
  */
 export function readSshAddress(text: string): SshAddress | string | null {
   if (!isSshAddress(text)) return null
@@ -53,13 +53,13 @@ export function readSshAddress(text: string): SshAddress | string | null {
   return { ssh: { user, host: bare, port }, inner }
 }
 
-/** `ops@bastion:2222`: what tells one SSH connection from another, and what people read. */
+/** `ops@bastion:2222`: identifies an SSH connection, also for people. */
 export function nameOfSshHost({ user, host, port }: SshHost): string {
   const bracketed = host.includes(':') ? `[${host}]` : host
   return `${user === null ? '' : `${user}@`}${bracketed}${port === null ? '' : `:${port}`}`
 }
 
-/** Splits a stored address into its SSH host and the address behind that; `ssh` null: it is reached without SSH. */
+/** Splits a stored address into its SSH host and the address behind that. `ssh` null: it is reached directly. */
 export function splitAddress(url: string): { ssh: SshHost | null; inner: string } {
   const read = readSshAddress(url)
   return read === null || typeof read === 'string' ? { ssh: null, inner: url } : read
@@ -67,7 +67,10 @@ export function splitAddress(url: string): { ssh: SshHost | null; inner: string 
 
 const LOOPBACK = /^((.*\.)?localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/
 
-/** `10.0.0.5:6800`: a short name for a node, from its stored address. A Scrapyd on the SSH host itself has its name. */
+/**
+ * `10.0.0.5:6800`: a short name for a node, from its stored address. A Scrapyd on the SSH host itself has that host's
+ * name.
+ */
 export function shortNameOf(url: string): string {
   const { ssh, inner } = splitAddress(url)
   const host = /^https?:\/\/([^/]+)/.exec(inner)?.[1] ?? inner

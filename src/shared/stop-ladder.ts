@@ -37,7 +37,7 @@ type LaterStep = 'stop_now' | 'kill'
 
 /** How the newest run of a job is being stopped, as recorded in the job's timeline. */
 export interface Stops {
-  /** What was sent to it, oldest first; `text`: as recorded; `step`: null for a signal that a client chose itself. */
+  /** Sent signals, oldest first. `text`: as recorded; `step`: null for a signal that a client chose itself. */
   sent: { step: StopStep | null; text: string; atMs: number }[]
   next: { step: LaterStep; signal: 'INT' | 'KILL'; atMs: number } | null
   /** The first KILL, if it comes after `next`; `atMs` null: not recorded. */
@@ -50,7 +50,7 @@ export function stopsOf(timeline: readonly Transition[]): Stops {
   const sent = steps.map(({ text, atMs, evidence }) => ({ step: stepOf(evidence), text, atMs }))
   const { next: signal, nextAtMs: atMs, killAtMs } = steps.at(-1)?.evidence ?? {}
   if ((signal !== 'INT' && signal !== 'KILL') || typeof atMs !== 'number') return { sent, next: null, kill: null }
-  // The first step is sent with the request: an INT that is still to come is the second.
+  // The first step is sent with the request, so an INT that is still to come is the second.
   if (signal === 'KILL') return { sent, next: { step: 'kill', signal, atMs }, kill: null }
   const kill = { atMs: typeof killAtMs === 'number' ? killAtMs : null }
   return { sent, next: { step: 'stop_now', signal, atMs }, kill }

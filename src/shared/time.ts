@@ -14,7 +14,7 @@ export function formatAge(durationMs: number): string {
   return `${Math.floor(seconds / size)} ${word}`
 }
 
-/** `1 min 59 s`, `2 d 3 h`: what is left of a wait, in its two largest units, rounded up. */
+/** `1 min 59 s`, `2 d 3 h`: the rest of a wait, in its two largest units, rounded up. */
 export function formatWait(durationMs: number): string {
   const seconds = Math.max(0, Math.ceil(durationMs / 1000))
   const unit = DURATION_UNITS[DURATION_UNITS.findIndex(([, size]) => seconds >= size) + 1]

@@ -3,7 +3,7 @@ import { UNUSABLE_NAME } from './reserved-arguments.ts'
 
 export interface TreeBounds {
   depth: number
-  /** Values and characters of text in all, aliases of YAML counted as often as they are used. */
+  /** Values and characters of text in total; an alias of YAML counts each time that it is used. */
   size?: number
 }
 
@@ -12,7 +12,7 @@ export const INPUT_BOUNDS: TreeBounds = { depth: 100 }
 
 /**
  * Why a parsed JSON or YAML value cannot be used, as text that follows its name ("is nested …"); null if it can. Call
- * it before anything recursive gets the value. A field with UNUSABLE_NAME would be lost where objects are copied.
+ * it before any recursive code gets the value. A field with UNUSABLE_NAME would be lost where objects are copied.
  */
 export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INFINITY }: TreeBounds): string | null {
   let level: object[] = isObject(root) ? [root] : []
@@ -34,7 +34,7 @@ export function problemOfTree(root: unknown, { depth, size = Number.POSITIVE_INF
   return null
 }
 
-/** An interceptor for APIs of the contract that receive structures, not text: rejects them with BAD_INPUT. */
+/** An interceptor for APIs of the contract that receive structures, not text: rejects bad ones with BAD_INPUT. */
 export async function refuseBadTrees<Output>(options: {
   input: unknown
   next(): PromiseLike<Output>

@@ -1,12 +1,12 @@
 import { maskTokens } from './secret-values.ts'
 
 const LENGTH_MAX = 64
-/** A token is masked whole before the name is cut; nothing reads more than this. */
+/** A token is masked whole before the name is cut, so only this part is processed. */
 const LOOKED_AT_MAX = 1_000
 
 /**
- * A user name that an unknown client sent, made safe for logs: no line breaks, terminal sequences or text direction
- * marks, and no token that was sent or typed in place of a name.
+ * A user name from an unknown client, made safe for logs: no line breaks, terminal sequences or text direction marks,
+ * and no token that was sent in place of a name.
  */
 export function readableName(name: string): string {
   const masked = maskTokens(name.slice(0, LOOKED_AT_MAX))
@@ -15,8 +15,8 @@ export function readableName(name: string): string {
 }
 
 /**
- * Characters that steer a display instead of being shown: control characters, marks of the reading direction, and those
- * that take no room. In a name they make it look like another one; a terminal or a log obeys them.
+ * Characters that control a display instead of being shown: control characters, marks of the reading direction, and
+ * characters without width. In a name they make it look like another one; terminals and logs act on them.
  */
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =
@@ -27,7 +27,7 @@ const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')
 const EVERY_UNSEEN = new RegExp(UNSEEN_SOURCE, 'gu')
 
-/** Why a text cannot be a name that people read, worded to follow it ("contains …"); null if it can. */
+/** Why a text cannot be a name for people, worded to follow it ("contains …"); null if it can. */
 export function problemOfShownName(text: string): string | null {
   const found = UNSEEN.exec(text)
   if (found === null) return null
@@ -35,7 +35,7 @@ export function problemOfShownName(text: string): string | null {
   return code < 32 || code === 127 ? 'contains a control character' : `contains the invisible character ${codeOf(code)}`
 }
 
-/** For names that others chose: what is invisible is written out, such as `U+202E`. */
+/** For names that others chose: writes invisible characters out, such as `U+202E`. */
 export function showUnseen(text: string): string {
   return text.replace(EVERY_UNSEEN, (one) => `\u27e8${codeOf(one.codePointAt(0)!)}\u27e9`)
 }

@@ -99,7 +99,7 @@ function describeIssues(issues: Issue[]): string {
 function describeIssue(issue: Issue): string {
   const path = (issue.path ?? []).map((step) => String(isRecord(step) && 'key' in step ? step.key : step))
   const meant = formsMeant(issue)
-  // Only one alternative was meant: report where it is wrong.
+  // Only one alternative was meant: report its problem.
   if (meant.length === 1) {
     return meant[0]!.map((inner) => describeIssue({ ...inner, path: [...path, ...(inner.path ?? [])] })).join('; ')
   }

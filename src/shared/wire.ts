@@ -8,5 +8,5 @@ export const DESKTOP_APP = 'desktop'
 /** What preload posts to the page with the MessagePort in `ports[0]`; the page checks that `event.source` is itself. */
 export const wireMessage = (to: string): string => `scrapdeck-wire ${to}`
 
-/** Sent by the desktop app with what its page asks of another engine: it is the app that asks, not a program. */
+/** Marks requests that the desktop app sends to another engine for its page, which are not those of a program. */
 export const APP_HEADER = 'x-scrapdeck-app'

@@ -28,7 +28,6 @@ export interface ConnectionFlags extends LocalFlags {
   json?: boolean
 }
 
-/** Where an engine is, and the credentials to use there. */
 export interface Address {
   /** Without a trailing slash; `unix:PATH` for a socket. */
   url: string
@@ -36,9 +35,9 @@ export interface Address {
   password: string
   /** Where the password was found, for messages. */
   passwordFrom: string
-  /** The certificate of a service on this machine, with any names. Absent: the authorities of the system decide. */
+  /** The certificate of a service on this machine, valid for any name. Absent: the system's authorities apply. */
   certificate?: string | null
-  /** The password is the service's own, which it keeps in its data directory. */
+  /** The password is the service's own, from its data directory. */
   isOfService?: true
 }
 
@@ -96,7 +95,7 @@ async function findLocalAddress(
     return { url, ...named, certificate: isFound ? certificate : null }
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
-  // Nothing of Scrapdeck is on this machine but the command line.
+  // Only the command line is installed on this machine.
   const isElsewhere =
     running === null &&
     !hasCredentials(dataDirectory) &&
@@ -147,7 +146,7 @@ async function findNamedAddress(
     const { dataDirectory } = terminal.localService(flags)
     const found = await findRunning(dataDirectory)
     const running = found?.address ?? null
-    // Another name of this machine may reach another program on the same port: the recorded address is used instead.
+    // Another name of this machine may reach another program on the same port, so use the recorded address.
     if (running !== null && URL.parse(running)?.port === url.port) {
       return { url: running, ...localCredentials(dataDirectory), certificate: found!.certificate }
     }
@@ -216,7 +215,7 @@ const REDOES = 2
 const REDO_AFTER_MS = 1_000
 
 /**
- * A typed client of the REST API. `find` is called with the first request. Every write has its own key, so it can be
+ * A typed client of the REST API, which calls `find` with the first request. Every write has its own key, so it can be
  * sent again after a dropped connection.
  */
 export function connect(find: () => Promise<Address>, terminal: Terminal): Client {
@@ -255,7 +254,7 @@ export async function sendTo(there: Address, call: RestCall, terminal: Terminal)
   }
 }
 
-/** Posts a form without credentials. If there is no response, rejects with what to do next. */
+/** Posts a form without credentials. Without a response, rejects with what to do next. */
 export async function sendForm(
   there: Pick<Address, 'url' | 'certificate'>,
   path: string,
@@ -273,7 +272,7 @@ export async function sendForm(
   }
 }
 
-/** A stream whose connection breaks ends like any other request without a response. */
+/** Reports a broken stream like any other request without a response. */
 async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): AsyncGenerator<unknown> {
   try {
     yield* events
@@ -282,12 +281,12 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   }
 }
 
-/** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may answer instead. */
+/** The server may not be Scrapdeck: a Scrapyd, a login page or a proxy may respond instead. */
 function checkAnswer({ status, type, text }: Answer, address: Address): void {
   const { url } = address
   if (status >= 200 && status < 300 && !type.includes('html')) return
   const body: unknown = type.includes('json') ? JSON.parse(text) : null
-  // Our errors have codes.
+  // Errors of Scrapdeck have codes.
   if (typeof body === 'object' && body !== null && 'code' in body) {
     if (body.code === 'UNAUTHORIZED') throw unauthorized(address, body as { data?: unknown })
     return
@@ -326,7 +325,7 @@ function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd 
   )
 }
 
-/** What the API calls what the user gave with a flag. */
+/** The API's names of fields that users give as flags. */
 const FLAGS: [RegExp, string][] = [
   [/\bgiveUpAfterSeconds\b/g, '--give-up-after (in seconds)'],
   [/\b(timing\.)?rules\.\d+\.everySeconds\b/g, '--every (in seconds)'],
@@ -340,7 +339,7 @@ const FLAGS: [RegExp, string][] = [
   [/\b(?:jobs\.\d+\.)?spiders\.\d+(?=:)/g, 'spider']
 ]
 
-/** The same error in the words of the command line. */
+/** The same error with flags instead of field names. */
 function inFlags(error: ScrapdeckError): ScrapdeckError {
   const said = FLAGS.reduce((text, [name, flag]) => text.replace(name, flag), error.message)
   const message = said.replace(/^The request is not valid for this operation\. /, '')

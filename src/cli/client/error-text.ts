@@ -3,18 +3,18 @@ import { safeJson, withoutControls } from './terminal.ts'
 import type { Command } from 'commander'
 
 /**
- * A failed command's line on standard error; empty: nothing to say. The text can be from the engine, a node or a file,
- * so it has no control characters.
+ * A failed command's line on standard error; empty: nothing to say. The text may come from the engine, a node or a
+ * file, so control characters are removed.
  */
 export function textOfError(error: unknown, asJson: boolean): string {
   const message = error instanceof Error ? error.message : String(error)
   if (message === '') return ''
   if (asJson) {
-    // If the error is ours: its code from docs/errors.md, and its data.
+    // Our own errors include their code from docs/errors.md, and their data.
     const details = isScrapdeckError(error) ? { code: error.code, data: error.data } : {}
     return `${safeJson({ error: { message, ...details } })}\n`
   }
-  // A line that is indented belongs to the one before: output of a program, such as a traceback.
+  // Indented lines continue the previous one: they are output of a program, such as a traceback.
   const isOutput = /\n\s/.test(message)
   // Several problems, as in a configuration file, are printed as a list.
   const text = message.includes('\n') && !isOutput ? `\n${message.replaceAll(/^/gm, '- ')}` : ` ${message}`

@@ -9,13 +9,10 @@ import { type Client, toCommandError } from './connect.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
-/** Finds what an operator names on the command line; ends the command with `notFound` if there is no such thing. */
-
 /**
- * Acts on jobs that are named by their id, its last 8 digits (its short form) or more, its first 10 or more, or the
- * jobid that a client chose. 32 digits are an id; only if there is no such job, they are searched as a jobid, which
- * clients like to make the same way. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then tried
- * again.
+ * Acts on jobs that are named by their id, 8 or more of its last digits (the short form), 10 or more of its first, or
+ * the jobid that a client chose. 32 digits are an id; if there is no such job, they are searched as a jobid, because
+ * some clients choose such jobids. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then repeated.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -50,7 +47,10 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
   )
 }
 
-/** The one with this id, or a short form of it; null: there is none. Several end the command, which lists them. */
+/**
+ * Finds one by its id, or a short form of it; null: there is none. If there are several, ends the command and lists
+ * them.
+ */
 export function pickById<Thing extends { id: string }>(
   things: readonly Thing[],
   text: string,
@@ -66,7 +66,7 @@ export function pickById<Thing extends { id: string }>(
   throw new CommandEnd(EXIT_CODES.usage, `${matches}${found.length > 5 ? ', …' : ''}. Give more of the id.`)
 }
 
-/** The job that has this jobid; null if none has. */
+/** null: no job has this jobid. */
 async function findByJobid(client: Client, jobid: string): Promise<JobId | null> {
   if (jobid.length > 200) return null
   const { jobs } = await client.jobs.list({ jobid, limit: 6 })
@@ -99,7 +99,7 @@ export async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** Accepts an id, a short form of it, or a whole name that only one schedule has. */
+/** By its id, a short form of it, or a name that only one schedule has. */
 export async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
   const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
@@ -115,10 +115,10 @@ export async function findSchedule(client: Client, text: string): Promise<Schedu
   throw new CommandEnd(named.length === 0 ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 
-/** More are not asked for one by one. */
+/** With more, one list is faster than single requests. */
 const SINGLE_MAX = 20
 
-/** The names of these schedules; one that was removed has none. */
+/** The names of these schedules, without removed ones. */
 export async function scheduleNames(client: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   if (ids.size <= SINGLE_MAX) {
     const found = await Promise.all([...ids].map((id) => client.schedules.get({ id }).catch(() => null)))
@@ -142,7 +142,7 @@ export async function listSchedules(
   return all
 }
 
-/** An empty list can mean a mistyped name: ends with `notFound` if no project has it, or matches its `*`. */
+/** An empty list may be due to a mistyped name: ends with `notFound` if no project has it, or matches its `*`. */
 export async function requireProject(client: Client, name: string | undefined): Promise<void> {
   if (name === undefined) return
   const names = (await client.projects.list()).projects.map((project) => project.name)
@@ -152,7 +152,7 @@ export async function requireProject(client: Client, name: string | undefined): 
   throw new CommandEnd(EXIT_CODES.notFound, `${what}${near}`)
 }
 
-/** Says which terms no node meets: a job with one of them waits until a node does. */
+/** Warns about terms that no node meets: a job with one of them waits until a node does. */
 export async function tellUnmetTags({ client, terminal, flags }: Session, terms: readonly string[]): Promise<void> {
   if (terms.length === 0 || flags.json === true) return
   const { nodes } = await client.nodes.list()

@@ -14,7 +14,7 @@ import { routes } from './routes.ts'
 
 type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]
 
-/** One request, which can be sent more than once. */
+/** A request that can be sent more than once. */
 export interface RestCall {
   method: string
   url: URL
@@ -25,24 +25,24 @@ export interface RestCall {
 
 export interface Answer {
   status: number
-  /** Its content type; empty: none. */
+  /** The content type; empty: none. */
   type: string
-  /** Empty if it is a stream of events. */
+  /** Empty for a stream of events. */
   text: string
   events?: AsyncIterable<unknown> | undefined
 }
 
 const SOCKET = 'unix:'
 const EVENTS = 'text/event-stream'
-/** Streams of events have a comment every few seconds, and every other answer begins sooner than this. */
+/** Event streams have a comment every few seconds, and all other responses begin sooner than this. */
 const SILENT_MS = 300_000
 
-/** The URL under which a service is addressed; on a Unix socket the host has no meaning. */
+/** The URL under which a service is addressed. On a Unix socket, the host has no meaning. */
 export const httpUrlOf = (address: string): string => (address.startsWith(SOCKET) ? 'http://localhost' : address)
 
 /**
  * The REST API over Node's own HTTP client. `fetch` would take longer to load than everything else that a command
- * needs; so would the global names FormData, Request and Response, which are used only for uploads.
+ * needs; so would the globals FormData, Request and Response, which only uploads use.
  */
 export function createRestLink(options: {
   baseUrl: () => Promise<string>
@@ -59,7 +59,7 @@ export function createRestLink(options: {
 }
 
 class PlainSerializer extends StandardOpenAPISerializer {
-  /** JSON is returned as it is; the check whether it is a form would load `FormData`. */
+  /** Returns JSON as it is: the check for a form would load `FormData`. */
   override deserialize(data: unknown): unknown {
     const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
     return isStream ? super.deserialize(data) : data
@@ -82,7 +82,7 @@ async function callOf({ method, url, headers, body, signal }: StandardRequest): 
   }
 }
 
-/** Where to send, and what is trusted there; null: the system's authorities. */
+/** `certificate` null: the system's authorities apply. */
 interface Target {
   url: string
   certificate?: string | null

@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import type { Client, ConnectionFlags } from './connect.ts'
 import type { Terminal } from './terminal.ts'
 
-/** A command's connection to an engine, its output, and its flags. */
 export interface Session {
   client: Client
   terminal: Terminal
@@ -12,7 +11,7 @@ export interface Session {
 type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>
 
 export interface ClientCommands {
-  /** `usage` in commander's syntax (`cancel <id...>`); the returned function sets the action. */
+  /** `usage` in commander's syntax (`cancel <id...>`). The returned function sets the action. */
   add(
     usage: string,
     description: string,
@@ -20,7 +19,7 @@ export interface ClientCommands {
     /** `isDefault`: the group's name alone means this command. */
     options?: { isDefault?: boolean }
   ): <Options>(act: Act<Options & ConnectionFlags>) => Command
-  /** Adds a command with subcommands; the returned function adds those. */
+  /** Adds a command with subcommands. The returned function adds those. */
   group(name: string, description: string): ClientCommands['add']
   terminal: Terminal
 }

@@ -1,8 +1,8 @@
-/** Everything a command uses of the machine; injected, so that tests can run commands in their own process. */
+/** Everything that a command uses of the machine. Injected, so that tests can run commands in their own process. */
 export interface Terminal {
   out(text: string): void
   error(text: string): void
-  /** Whether standard output is one: untrusted text is then printed without control characters. */
+  /** Whether standard output is a terminal: untrusted text is then printed without control characters. */
   isTerminal: boolean
   environment: Record<string, string | undefined>
   directory: string
@@ -15,12 +15,12 @@ export interface Terminal {
   ask(question: string): Promise<string | null>
   /** null: no browser can be opened here. */
   openBrowser: OpenBrowser | null
-  /** The service on this machine, as these flags, variables and installed configuration files say. */
+  /** The service on this machine, according to these flags, variables and installed configuration files. */
   localService(flags: LocalFlags): LocalService
 }
 
 export interface LocalService {
-  /** Where it would listen; null: not on TCP. */
+  /** The port on which it would listen; null: not on TCP. */
   port: number | null
   dataDirectory: string
 }
@@ -31,22 +31,24 @@ export interface LocalFlags {
   config?: string | undefined
 }
 
-/** Control characters except line ends and tabs; colours match so that they can be kept. The text is untrusted. */
+/**
+ * Control characters in untrusted text, except line ends and tabs. Colours match separately, so that they can be kept.
+ */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** For logs, which are coloured: each line ends its colours, and conceals nothing. */
+/** For logs, which may be coloured. Each line ends its colours and conceals nothing. */
 export function withoutSteering(text: string): string {
   const isShown = (colour: string) => !/[[;]0*8[;m]/.test(colour.replace(/[34]8;(?:5|2;\d+;\d+);\d+/g, ''))
   const clean = text.replace(STEERING, (_all, colour?: string) => (colour && isShown(colour) ? colour : ''))
   return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** For all else, which needs no colours: they can hide what follows. */
+/** For all other text: without colours, which can hide what follows. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }
 
-/** JSON that a terminal can be shown: the characters that JSON itself leaves as they are, but a terminal obeys. */
+/** JSON for a terminal: also escapes characters that JSON leaves as they are but terminals act on. */
 export function safeJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(
     /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
@@ -54,23 +56,22 @@ export function safeJson(value: unknown, indent?: number): string {
   )
 }
 
-/** Opens an address in the user's browser. */
 type OpenBrowser = (url: string) => Promise<void>
 
-/** null: a browser that opens here would not be before the user's eyes, or there is none. */
+/** null: there is no browser that this user would see. */
 export function findBrowser(
   environment: Record<string, string | undefined>,
   platform = process.platform
 ): OpenBrowser | null {
   const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
-  // In WSL, the browser is one of Windows.
+  // In WSL, Windows provides the browser.
   const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))
   const needsDisplay = platform !== 'win32' && platform !== 'darwin'
   if (isOverSsh || (needsDisplay && !hasDisplay)) return null
   return async (url) => {
     const { default: open } = await import('open')
     const opener = await open(url)
-    // The address is printed, too.
+    // The address is also printed.
     opener.on('error', () => {})
   }
 }

@@ -40,7 +40,7 @@ function readMoment(text: string, zone?: string): number | null {
   return Number.isNaN(atMs) || atMs < 0 ? null : atMs
 }
 
-/** A time, or how long ago: `2026-12-24T18:00` or `2h`. Returns a function of the current time. */
+/** A time, or an age: `2026-12-24T18:00` or `2h`. Returns a function of the current time. */
 export function since(text: string): (nowMs: number) => number {
   if (/^\d{1,7}(s|m|min|h|d|w)$/.test(text)) return (nowMs) => nowMs - duration(text)
   const atMs = readMoment(text)
@@ -48,7 +48,7 @@ export function since(text: string): (nowMs: number) => number {
   throw new InvalidArgumentError('Write how long ago (30m, 2h, 7d) or a time such as 2026-12-24T18:00.')
 }
 
-/** Refuses a time that has passed: it would mean now for a job, and never for a schedule. */
+/** Refuses a past time, which would mean "now" for a job, and "never" for a schedule. */
 export function requireFuture(atMs: number | undefined, nowMs: number, otherwise: string): void {
   if (atMs === undefined || atMs > nowMs) return
   throw new CommandEnd(EXIT_CODES.usage, `--at ${localTime(atMs)} has passed. ${otherwise}`)

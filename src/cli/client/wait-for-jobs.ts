@@ -9,12 +9,12 @@ import { whyOf } from './why.ts'
 const WAIT_MS = 1_000
 /** Consecutive polls without a response. */
 const MOST_MISSED = 120
-/** What has not changed is repeated now and then, so that a log of the command shows that it still waits. */
+/** Unchanged reasons are repeated at this interval, so that a log of the command shows that it still waits. */
 const REPEAT_MS = 60_000
 
 /**
- * Waits until the jobs have ended and prints each; on standard error, why those wait that have not. Ends with
- * badOutcome unless all succeeded, with timedOut if some are left after `timeoutMs`.
+ * Waits until the jobs have ended and prints each; on standard error, prints why others wait. Ends with badOutcome
+ * unless all succeeded, with timedOut if some are left after `timeoutMs`.
  */
 export async function waitForJobs(
   session: Session,
@@ -74,7 +74,7 @@ async function readProgress({ client, terminal }: Session, id: string): Promise<
   }
 }
 
-/** What was last said of one job. */
+/** The last printed reason of one job. */
 class Reasons {
   readonly id: string
   readonly session: Session
@@ -86,14 +86,14 @@ class Reasons {
     this.session = session
   }
 
-  /** Says why the job waits if that has changed since the last time, or was not said for a while. */
+  /** Prints why the job waits if that has changed, or was not printed for a while. */
   tell(progress: JobProgress): void {
     const { terminal, flags } = this.session
     if (flags.json === true || progress.state === 'ended') return
     const nowMs = terminal.nowMs()
     const isNew = progress.state === 'queued' && progress.waiting === null
     if (isNew && nowMs - progress.queuedAtMs < SETTLED_AFTER_MS) return
-    // Compared without the time that is left, which changes with every look.
+    // Compared without the remaining time, which changes with every poll.
     const said = JSON.stringify([
       progress.status,
       progress.waiting?.text,

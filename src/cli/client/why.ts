@@ -5,7 +5,7 @@ import { localTime } from './output.ts'
 type Explained = Pick<Job, 'state' | 'waiting' | 'reason' | 'killingLine' | 'cancelAskedAtMs' | 'unknownSinceMs'> &
   Partial<Pick<Job, 'mayHaveRunTwice' | 'expiresAtMs' | 'attemptCount' | 'retry'>>
 
-/** Why a job waits, may not be running, or ended as it did: what its page in the UI says. null: nothing to say. */
+/** Why a job waits, may not be running, or ended as it did, as on its page in the UI. null: nothing to say. */
 export function whyOf(job: Explained | JobProgress, nowMs: number): string | null {
   const { expiresAtMs = null, mayHaveRunTwice = false } = job as Explained
   const ended = [job.reason, job.killingLine].filter((text) => text !== null).join(': ')
@@ -35,6 +35,6 @@ function untilWhen({ code, text, untilMs }: Waiting, nowMs: number): string {
   if (untilMs === undefined) return ''
   if (untilMs <= nowMs) return ' (due now)'
   if (code !== 'not_before') return ` (in ${formatWait(untilMs - nowMs)})`
-  // Where the machine's zone is UTC, the text has it already.
+  // If the machine's zone is UTC, the text already contains it.
   return text.includes(localTime(untilMs)) ? '' : ` (${localTime(untilMs)})`
 }

@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // After all else: an open session could have created another one.
+      // Last, because an open session could have created another token meanwhile.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(terminal, flags, answer, ({ user }) => {
@@ -155,7 +155,7 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-/** A role that is not built in, or not everywhere, says little by its name. */
+/** Also lists permissions if the role is custom or limited, because its name alone says little. */
 function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }: Me): string {
   const each = Object.keys(projects).map(
     (name) =>
@@ -166,7 +166,7 @@ function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }
   return [...all, ...each, ...(ofNodes === '' ? [] : [ofNodes])].join(', ')
 }
 
-/** The built-in role that is the same, else how the role is called, else what it allows. */
+/** The equal built-in role, else the name of the role, else its permissions. */
 const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
   permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
 
@@ -215,7 +215,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Besides the new password: a user of the former one may have created them. */
+/** Tokens and passkeys that stay valid besides the new password: a user of the former one may have created them. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0
@@ -248,7 +248,7 @@ function pickToken(tokens: AccessToken[], text: string): AccessToken {
   throw new CommandEnd(EXIT_CODES.notFound, `${problem}; "scrapdeck tokens" lists them.`)
 }
 
-/** Only an owner may read the names of all users; everybody else sees only own tokens. */
+/** Only an owner may read the names of all users; others see only their own tokens. */
 async function namesOf(client: Client, tokens: AccessToken[]): Promise<Map<string | null, string>> {
   const me = await client.users.me()
   const users =

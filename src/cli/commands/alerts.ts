@@ -203,7 +203,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, flags, terminal }, texts) => {
     const isWhole = texts.every((text) => text.length === ID_LENGTH)
     const silences = isWhole ? [] : (await client.alertSilences.list()).silences
-    // One that is not there may have ended before: the engine says so.
+    // An unknown silence may have ended before; the engine reports that.
     const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
     if (ids.length === 1)
@@ -283,7 +283,7 @@ async function findRule(client: Client, text: string): Promise<AlertRuleState> {
   return findIn((await client.alertRules.list()).rules, text, 'alert rule')
 }
 
-/** Each by its id, the short form of it, or the first six or more of its digits. */
+/** Each by its id, the short form of it, or six or more of its first digits. */
 async function findAlerts(client: Client, texts: readonly string[]): Promise<AlertId[]> {
   if (texts.every((text) => text.length === ID_LENGTH)) return texts as AlertId[]
   const { alerts } = await client.alerts.list({ state: 'firing', limit: LISTED_MAX })
@@ -336,13 +336,13 @@ function listedRules(rules: readonly AlertRuleState[], nowMs: number): string {
 
 const READ_MAX = 500
 const REOPEN_AFTER_MS = 1_000
-/** In a row, without anything received. */
+/** Consecutive attempts without receiving anything. */
 const REOPENS_MAX = 120
-/** Those that ended are forgotten, oldest first. */
+/** Of ended alerts, the oldest are forgotten. */
 const REMEMBERED_MAX = 5_000
 
 /**
- * Prints what fires, then each alert as it fires and ends, as the change feed says that there are news. What happened
+ * Prints firing alerts, then each alert as it fires and ends, when the change feed announces changes. What happened
  * while the engine was away is printed when it is back. Ends only when interrupted.
  */
 async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | undefined }): Promise<void> {
@@ -352,7 +352,7 @@ async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | un
   const printNews = async () => {
     const { alerts } = await client.alerts.list({ ...filter, limit: READ_MAX })
     const news = alerts.filter(({ id, state }) => printed.get(id) !== state)
-    // What ended before is history; it is listed with --all.
+    // Alerts that ended before are history; --all lists them.
     const shown = isFirst ? news.filter(({ state }) => state === 'firing') : news
     for (const alert of shown.toSorted((one, other) => momentOf(one) - momentOf(other))) tellAlert(session, alert)
     for (const { id, state } of news) printed.set(id, state)

@@ -125,7 +125,6 @@ function chooseTarget(targets: DeployTarget[], flags: DeployFlags, terminal: Ter
   )
 }
 
-/** The project or version of a target. */
 function nameOf(
   target: DeployTarget | null,
   key: 'project' | 'version',
@@ -136,7 +135,7 @@ function nameOf(
   return target === null || written == null ? undefined : expand(target, [written], terminal, flags)[0]
 }
 
-/** Their values, and tells the user which variables are sent where. */
+/** Replaces variables, and prints which ones are sent where. */
 function expand(target: DeployTarget, written: WrittenValue[], terminal: Terminal, flags: DeployFlags): string[] {
   const { environment } = terminal
   const address = addressOf(target, terminal, flags)
@@ -178,7 +177,7 @@ function connectToTarget(target: DeployTarget, flags: DeployFlags, terminal: Ter
   )
 }
 
-/** A password in the user's own files is for the address in them, not for the one that a project names. */
+/** A password in the user's own files is for the address in them, not for one that a project names. */
 function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   const section = name === 'default' ? 'deploy' : `deploy:${name}`
   const address = withoutCredentials(url?.text ?? '')
@@ -188,7 +187,7 @@ function passwordIsForAnother({ name, url }: DeployTarget): CommandEnd {
   )
 }
 
-/** To be written into a file: an address is complete without them. A variable stays one. */
+/** For writing an address into a file. A variable stays one. */
 function withoutCredentials(text: string): string {
   const url = URL.parse(text)
   return url === null || `${url.username}${url.password}` === '' ? maskCredentials(text) : baseOf(url)
@@ -235,7 +234,7 @@ function withNextStep(error: unknown): unknown {
   return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data: error.data, cause: error })
 }
 
-/** What was saved, but can run nothing as it is. */
+/** Warns about an upload that cannot run as it is. */
 async function tellUnusable(client: Client, { spiders }: Uploaded, terminal: Terminal): Promise<void> {
   if (spiders?.length === 0) {
     printLine(terminal, 'It has no spiders: check SPIDER_MODULES in its settings.')

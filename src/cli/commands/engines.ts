@@ -4,7 +4,7 @@ import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
-/** More changes of the leader are in the JSON and in the UI. */
+/** The JSON and the UI show more changes of the leader. */
 const TERMS_SHOWN = 5
 
 export function addEngineCommands({ group, terminal }: ClientCommands): void {
@@ -66,8 +66,8 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
 }
 
 /**
- * By its id or name. A restarted engine has a new id, and the one of its killed process stays in the list for a while:
- * a name means the one that lives. Throws if there is none, or several.
+ * By its id or name. A restarted engine has a new id, and its killed process stays in the list for a while, so a name
+ * means the running one. Throws if there is none, or several.
  */
 export function pickEngine({ engines }: Pick<EngineList, 'engines'>, text: string): EngineInfo {
   const named = engines.filter(({ name }) => name === text)

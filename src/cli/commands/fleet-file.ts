@@ -28,7 +28,7 @@ interface ImportFlags {
 const IMPORT_SOURCES: readonly ImportSource[] = ['scrapydweb', 'gerapy', 'crontab']
 const NOTHING_DONE = 'No changes made. Add --yes to apply.'
 
-/** Fleet as code: `export`, `apply`, and `import-schedules`, which converts schedules of other programs. */
+/** `export`, `apply`, and `import-schedules`, which converts schedules of other programs. */
 export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   add(
     'export',
@@ -129,7 +129,7 @@ async function runImport(
     const isNode =
       isScrapdeckError(error, 'FLEET_FILE_INVALID') && /neither in the file nor in the fleet/.test(error.message)
     if (!isNode) throw error
-    // The times are what one wants to see first; which nodes they are for does not change them.
+    // The times matter most, and do not depend on the nodes.
     const onAnyNode = { yaml: importSchedules({ ...options, anyNode: true }).yaml, prune: false }
     if (!isWanted) show(await applyOrPlan(session, onAnyNode, false), false)
     const what = 'Add the nodes first, or let the queue choose with --any-node.'

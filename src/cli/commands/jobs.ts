@@ -64,7 +64,9 @@ const STOPS_READ_MAX = 20
 const STOP_READS_MAX = 5
 const STOP_READ_EVERY_MS = 200
 
-/** What a cancel did, a line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10 min.` */
+/**
+ * The result of a cancel, a line for all jobs with the same result: `2 jobs asked to stop (INT); next INT in 10 min.`
+ */
 async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<string[]> {
   if (ids.length > STOPS_READ_MAX) return [`${plural(ids.length, 'job')} cancelled or asked to stop.`]
   const words = new Map<JobId, string | null>(ids.map((id) => [id, null]))
@@ -82,7 +84,7 @@ async function readStops({ client, terminal }: Session, ids: JobId[]): Promise<s
   return [...counts].map(([words, count]) => `${plural(count, 'job')} ${words}.`)
 }
 
-/** The cancel succeeded, whether or not its effect can be read. */
+/** null also if it cannot be read, because the cancel itself succeeded. */
 async function readStop(client: Client, id: JobId, nowMs: number): Promise<string | null> {
   const detail = await client.jobs.get({ id }).catch(() => null)
   return detail === null ? 'asked to stop' : describeCancel(detail, nowMs)
@@ -125,7 +127,9 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
   print(terminal, flags, { jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
 }
 
-/** On a terminal the list stays in its place; elsewhere it is repeated when something other than an age has changed. */
+/**
+ * On a terminal, the list stays in its place. Elsewhere it is repeated when something other than an age has changed.
+ */
 async function watchJobs(session: Session, filter: JobFilter, most: number): Promise<void> {
   const { terminal, flags } = session
   const printed = new Map<JobId, string>()
@@ -142,7 +146,7 @@ async function watchJobs(session: Session, filter: JobFilter, most: number): Pro
     const text = describeList(list, nowMs)
     const withoutAges = JSON.stringify(list.jobs)
     if (flags.json === true) {
-      // Only the jobs that have changed, and the ids of those that left: fifty times the same takes long to read.
+      // Only changed jobs, and the ids of jobs that left the list, so that the output stays readable.
       const jobs = list.jobs.filter((job) => printed.get(job.id) !== JSON.stringify(job))
       const listed = new Set(list.jobs.map(({ id }) => id))
       const left = [...printed.keys()].filter((id) => !listed.has(id))
@@ -165,7 +169,7 @@ interface JobList {
   schedules: Map<string, string>
 }
 
-/** Names are read beside the jobs, and not for --json: a request takes as long as all else that a command does. */
+/** Reads the names in parallel, and not for --json: a request takes as long as everything else in a command. */
 async function readList({ client, flags }: Session, filter: JobFilter, most: number): Promise<JobList> {
   const nameless = new Map<string, string>()
   if (flags.json === true) return { ...(await readNewest(client, filter, most)), nodes: nameless, schedules: nameless }
@@ -225,7 +229,7 @@ async function showJob(session: Session, name: string): Promise<void> {
   print(terminal, flags, detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
-/** What a node could not do with variables and secret values (dispatch/placing/sender.ts). */
+/** Limits of a node with variables and secret values (dispatch/placing/sender.ts). */
 const NOTES_OF_NODE = ['env', 'secrets']
 
 /** Entries named by a phrase instead of a field name: what plugins did. */
@@ -249,7 +253,7 @@ function describeJob(
       ? formatDuration(Math.round((job.endedAtMs - job.startedAtMs) / 1000))
       : ''
   const newest = attempts.at(-1)
-  // The run has ended; its job does when the log has been read.
+  // The run has ended; its job ends when the log has been read.
   const isEnding = job.state !== 'ended' && newest?.state === 'finishing'
   // A job without a version was sent with a specific one.
   const version = job.version ?? newest?.version ?? null

@@ -40,7 +40,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
     if (format === 'parquet' && output === undefined)
       throw new CommandEnd(EXIT_CODES.usage, 'Parquet is not text: name a file with --output.')
     await withJobs(client, [id], async ([jobId]) => {
-      // The number is as the user typed it; the API checks it.
+      // The number as typed; the API checks it.
       const wanted = { jobId: jobId!, attemptNumber: attempt as AttemptNumber | undefined, format }
       const file = await writtenFile(await client.items.export(wanted, { signal: terminal.interrupted }))
       if (output === undefined) {
@@ -102,7 +102,6 @@ export function addLogsCommand({ add }: ClientCommands): void {
   })
 }
 
-/** Why there is no log yet. */
 async function tellQueued({ client, terminal, flags }: Session, id: JobId): Promise<void> {
   const progress = await client.jobs.status({ id })
   if (progress.state !== 'queued' || flags.json === true) return

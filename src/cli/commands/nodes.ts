@@ -232,7 +232,7 @@ function withAddress(command: Command): Command {
     .option('--proxy <address>', 'HTTP proxy to reach it; direct: none (default: from HTTP_PROXY)')
 }
 
-/** The address is the one given here, without credentials; the node may have to use another. */
+/** Uses this command's address, without credentials; the node may need another one. */
 function setUp({ token }: NewToken, { url = '' }: Session['flags']): string {
   const given = /^https?:/.test(url) ? URL.parse(url) : null
   const address = given === null ? 'https://SCRAPDECK-ADDRESS' : `${given.origin}${given.pathname}`
@@ -297,7 +297,7 @@ async function tryNewAddress(
     const isNotSent = `${lost.length > 1 ? 'are' : 'is'} not sent to a new address or through a new proxy.`
     throw new CommandEnd(EXIT_CODES.usage, `The ${lost.join(' and ')} of ${name} ${isNotSent} ${advice.join(' ')}`)
   }
-  // The probe carries no stored password: where the node keeps it, the probe is to be refused.
+  // The probe has no stored password, so a node that keeps its password refuses the probe.
   const isUsable = found.health === 'up' || (needsPassword && found.health === 'unauthorized')
   const isAnothers = found.duplicateOf !== null && found.duplicateOf !== id
   const isRefused = !isUsable && !isAnothers && !force
@@ -318,7 +318,7 @@ function problemOf({ health, problem }: ProbeResult, { nodeUsername }: AddressFl
   return 'it rejected the user name or the password from SCRAPDECK_NODE_PASSWORD.'
 }
 
-/** No file: the node is to have none. */
+/** No file: removes the certificate or key. */
 function readPem(file: string, terminal: Terminal): string {
   if (file === '') return ''
   try {
@@ -336,7 +336,7 @@ async function addNode(
 ): Promise<void> {
   const address = { url, ...connectionOf(options, terminal) }
   const found = await client.nodes.probe(address)
-  // A known address is refused by `add` itself, which names the node.
+  // `add` itself refuses a known address, and names the node.
   if (found.health !== 'up' && found.duplicateOf === null && !options.force) {
     throw unusable(found, 'was not added', options)
   }
@@ -384,7 +384,7 @@ function describeProbe(found: ProbeResult, options: AddressFlags): string {
   return `up. ${facts.filter((fact) => fact !== '').join(', ')}.`
 }
 
-/** Only if it is long enough to matter. */
+/** Empty if it is too small to matter. */
 function offsetOf(clockOffsetMs: number | null): string {
   if (clockOffsetMs === null || Math.abs(clockOffsetMs) < 2_000) return ''
   return `clock ${formatAge(Math.abs(clockOffsetMs))} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}`

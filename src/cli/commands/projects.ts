@@ -65,7 +65,7 @@ function spidersOf(version: Version | undefined): string | null {
   return error == null ? 'not listed yet' : `not listed: ${error.trimEnd().split('\n').at(-1)}`
 }
 
-/** `eu-1, eu-2 (failed)`; only what is present has no word. */
+/** `eu-1, eu-2 (failed)`; a version that is present has no note. */
 export function describeDeployments({ deployments }: Version, nodes: Map<string, string>): string {
   return deployments
     .map(({ nodeId, state, error }) => {

@@ -4,7 +4,7 @@ import { NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { pickById } from '../client/find.ts'
 
-/** What users and groups may do, as options. */
+/** Rights of users and groups, as options. */
 export interface RightsFlags {
   role?: string
   project?: [string, string][]
@@ -23,7 +23,6 @@ export function withRights(
     .option('--node-group <tag=role>', `roles for the nodes with a tag${all}`, readNodeGroupRole)
 }
 
-/** The rights in the given flags. */
 export const rightsIn = ({ role, project, nodeGroup }: RightsFlags) => ({
   ...(role !== undefined && { role: role === 'none' ? null : role }),
   ...(project !== undefined && { projects: Object.fromEntries(project) }),

@@ -236,7 +236,7 @@ function spidersOf(jobs: readonly RunTemplate[]): string {
   return jobs.flatMap(({ project, spiders }) => spiders.map((spider) => `${project}/${spider}`)).join(', ')
 }
 
-/** `shop / prices (1.2) day={nominal}`; secret values are masked by the engine. */
+/** `shop / prices (1.2) day={nominal}`; the engine masks secret values. */
 function describeTemplate({ project, spiders, version, args, settings }: RunTemplate): string {
   const values = Object.entries({ ...args, ...settings }).map(([name, value]) => `${name}=${value}`)
   return [`${project} / ${spiders.join(', ')}`, version === null ? '' : `(${version})`, ...values]
@@ -250,7 +250,7 @@ function describeNext(schedule: Schedule): string {
   return next === null ? 'It never fires again.' : `Next: ${next}`
 }
 
-/** In the schedule's own zone, which its times are about. */
+/** In the schedule's own zone, which its times use. */
 const nextOf = ({ nextAtMs, zone }: Pick<Schedule, 'nextAtMs' | 'zone'>): string | null =>
   nextAtMs === null ? null : `${localTime(nextAtMs, zone)} ${zone}`
 

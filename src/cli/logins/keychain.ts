@@ -1,6 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** Where the system keeps a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
+/** The system's store of a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
 export interface Keychain {
   /** The token for this address; null: there is none. */
   read(address: string): Promise<string | null>
@@ -12,13 +12,13 @@ const SERVICE = 'scrapdeck'
 /** Long enough for the user to unlock it. */
 const UNLOCK_MS = 60_000
 
-/** Loads what talks to it; null: there is none here, or it is not to be used. */
+/** Loads the keychain library; null: there is no keychain here, or it must not be used. */
 export async function openKeychain(environment: Record<string, string | undefined>): Promise<Keychain | null> {
   if (environment['SCRAPDECK_KEYCHAIN'] === 'off') return null
   const library = await import('@napi-rs/keyring').catch(() => null)
   if (library === null) return null
   const entryOf = (address: string) =>
-    // Not the keyring of Linux's kernel, which forgets everything at the next start.
+    // Not the keyring of Linux's kernel, which a restart clears.
     new library.AsyncEntry(SERVICE, address, { linux: { store: 'secret-service' } })
   const use = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => work(AbortSignal.timeout(UNLOCK_MS))
   const keychain: Keychain = {
@@ -37,7 +37,7 @@ export async function openKeychain(environment: Record<string, string | undefine
     remove: async (address) => void (await use((signal) => entryOf(address).deletePassword(signal)))
   }
   try {
-    // Without a Secret Service, the library says so only when it is used.
+    // Without a Secret Service, the library fails only on first use.
     await use((signal) => entryOf('probe').getPassword(signal))
     return keychain
   } catch {

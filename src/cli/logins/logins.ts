@@ -6,7 +6,6 @@ import type { Terminal } from '../client/terminal.ts'
 import { defaultConfigDirectory } from '../default-directories.ts'
 import { openKeychain } from './keychain.ts'
 
-/** A service to which `scrapdeck login` has signed in. */
 export interface Login {
   /** Without a trailing slash. */
   url: string
@@ -39,7 +38,7 @@ export function listLogins(terminal: Terminal): Login[] {
   throw damaged(path)
 }
 
-/** The login and its token; null: there is none for this address. Rejects as `listLogins` throws. */
+/** The login and its token; null: there is none for this address. Rejects like `listLogins`. */
 export async function findLogin(url: string, terminal: Terminal): Promise<(Login & { token: string }) | null> {
   const login = listLogins(terminal).find((one) => one.url === url)
   if (login === undefined) return null
@@ -53,7 +52,7 @@ export async function findLogin(url: string, terminal: Terminal): Promise<(Login
   )
 }
 
-/** In place of an earlier one for this address. Returns where the token is. */
+/** Replaces an earlier login for this address. Returns where the token is. */
 export async function saveLogin(login: Login & { token: string }, terminal: Terminal): Promise<'keychain' | string> {
   const keychain = await openKeychain(terminal.environment)
   const { token, ...shown } = login

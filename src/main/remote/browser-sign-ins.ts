@@ -6,7 +6,7 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
 import { openSignInRelay } from './sign-in-relay.ts'
 
-/** Signed in, and not used for an engine of the list yet. */
+/** Tokens of sign-ins that no engine of the list uses yet. */
 const TICKETS_MAX = 20
 
 /** The engine that the user signs in to; `url`: without a trailing slash. */
@@ -15,7 +15,7 @@ interface SignInTo {
   url: string
 }
 
-/** Tokens of people who have just signed in with a browser, each for one address and one use. */
+/** Tokens of users who have just signed in with a browser, each for one address and one use. */
 export class BrowserSignIns {
   readonly #openInBrowser: (url: string) => void
   readonly #clock: Clock
@@ -27,8 +27,8 @@ export class BrowserSignIns {
   }
 
   /**
-   * Resolves when the user has allowed it in the browser of this computer, which gets through an SSH host until then.
-   * Rejects with the problem, or when `signal` aborts.
+   * Resolves when the user has approved in this computer's browser, which can reach an engine behind an SSH host until
+   * then. Rejects with the problem, or when `signal` aborts.
    */
   async begin({ name, url }: SignInTo, connection: RemoteConnection, signal: AbortSignal) {
     const { ssh, inner } = splitAddress(url)
@@ -46,7 +46,7 @@ export class BrowserSignIns {
     }
   }
 
-  /** First the code and the page to enter it on, in any browser that gets there; then what `begin` resolves with. */
+  /** Yields the code and the page to enter it on, for any browser, and then the same as `begin`. */
   async *beginWithCode({ url }: SignInTo, connection: RemoteConnection, given: AbortSignal) {
     const leaving = new AbortController()
     const signal = AbortSignal.any([given, leaving.signal])
@@ -95,5 +95,5 @@ const serviceAt = (address: string, connection: RemoteConnection): SignInService
   }
 })
 
-/** The caller has gone, so it is no failure to log. */
+/** The caller has disconnected, so this is not logged as a failure. */
 const cancelled = (cause: unknown) => new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was cancelled.', { cause })

@@ -19,7 +19,7 @@ import { fromWireError } from '../../shared/wire-errors.ts'
 import { APP_HEADER } from '../../shared/wire.ts'
 import { type DetailedPeerCertificate, connect } from 'node:tls'
 
-/** `onBytes`: receives an answer that is no stream as it came, before it is decoded. */
+/** `onBytes`: receives the undecoded response, unless it is a stream. */
 export interface CallContext {
   onBytes?: (answer: Uint8Array) => void
 }
@@ -29,9 +29,9 @@ export interface RemoteAddress {
   name: string
   /** Without a trailing slash. */
   url: string
-  /** null: nothing is sent, to sign in. */
+  /** null: no credentials are sent, for a sign-in. */
   credentials: EngineCredentials | null
-  /** The only certificate that is trusted; null: the system's authorities decide. */
+  /** The only trusted certificate; null: the system's authorities apply. */
   certificate: { pem: string; fingerprint: string } | null
 }
 
@@ -42,7 +42,7 @@ export interface RemoteConnection {
   readOperations(): Promise<Set<string>>
   /** Posts a form to a path outside the API. Rejects like a call. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
-  /** Any request to its server, without our credentials, and the answer as it came. Rejects like a call. */
+  /** Sends any request to its server, without our credentials, and returns the raw response. Rejects like a call. */
   request(
     to: Pick<Dispatcher.RequestOptions, 'method' | 'path'> & {
       headers: Record<string, string | string[]>
@@ -54,7 +54,7 @@ export interface RemoteConnection {
   readCertificate(): Promise<PeerCertificate>
   /** Any error of `client` as a ScrapdeckError. */
   explain(error: unknown): Promise<ScrapdeckError>
-  /** The user asks: what waits for its next attempt tries now. */
+  /** On the user's request, retries at once. */
   retryNow(): void
   close(): Promise<void>
 }
@@ -95,7 +95,7 @@ export function connectRemote(
   const readCertificate = async () =>
     readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
-  // Without redirects: an address that leads elsewhere would be sent the credentials.
+  // Without redirects, which would send the credentials to another address.
   async function request(address: string, { method = 'GET', headers = [], body = null, signal }: Sent) {
     const { origin, pathname, search } = new URL(address)
     const answer = await agent.request({
@@ -182,17 +182,17 @@ export function connectRemote(
       const answer = await request(`${url}${path}`, { method: 'POST', body: Buffer.from(body), headers, signal })
       return { status: answer.statusCode, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
     },
-    // For the browser that signs in, which reads the body: nothing here decodes it.
+    // For the relay of a sign-in, whose browser decodes the body.
     request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {
       const code = networkCode(error)
-      // What oRPC says of an answer in another form.
+      // oRPC's errors for a response in another format.
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)
-      // Before the first connection to an SSH host, there is nothing else to wait for.
+      // Before the first connection to an SSH host, a timeout can only come from the tunnel.
       const waiting = code === 'ETIMEDOUT' ? (tunnel?.whyWaiting() ?? null) : null
       const problem = waiting === null ? problemOf(code, url, error) : `cannot be reached: ${waiting}`
       return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}`, { cause: error })
@@ -204,7 +204,7 @@ export function connectRemote(
   }
 }
 
-/** As undici connects by itself, but over a connection from an SSH host. */
+/** Like undici's own connector, but over a connection from an SSH host. */
 function connectorThrough(
   openSocket: () => Promise<Socket>,
   options: buildConnector.BuildOptions
@@ -218,7 +218,7 @@ function connectorThrough(
   }
 }
 
-/** What is wrong on the way to it, to follow its name. */
+/** What is wrong with the connection, as text after the engine's name. */
 function problemOf(code: string, url: string, error: unknown): string {
   const tls = describeTlsProblem(code)
   if (tls !== null) return tls
@@ -280,7 +280,7 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
   return Buffer.concat(pieces)
 }
 
-/** What is answered before a call is found, such as a rate limit, is not in the form of the contract's own errors. */
+/** Refusals before a call is found, such as a rate limit, do not have the format of the contract's own errors. */
 function refusalOf(text: string): ScrapdeckError | null {
   const { code, message } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code)) return null
@@ -294,8 +294,8 @@ interface PeerCertificate extends SeenCertificate {
 const PEM_COLUMNS = /.{1,64}/g
 
 /**
- * The certificate that a server shows. Nothing is sent over this connection; who trusts it is decided later. `through`:
- * a connection to it, if it is not reached directly.
+ * The certificate that a server presents. Nothing is sent over this connection; trust is decided later. `through`: a
+ * connection to the server, if it is not reached directly.
  */
 function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
   const host = url.hostname.replace(/^\[|\]$/g, '')

@@ -18,7 +18,7 @@ export type StoredEngine = z.infer<typeof StoredEngine>
 
 const EngineFile = z.object({ engines: z.array(StoredEngine).max(MAX_ENGINES) })
 
-/** What cannot be read is moved aside and logged: it is not written over, and the desktop starts anyway. */
+/** Moves an unreadable file aside and logs it, so that it is not overwritten and the desktop starts anyway. */
 export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
   try {
     return EngineFile.parse(JSON.parse(readFileSync(path, 'utf8'))).engines
@@ -31,7 +31,7 @@ export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
   }
 }
 
-/** Replaced as a whole. Only this user can read it: it tells where the engines are. */
+/** Replaced as a whole. Only this user can read it, because it lists the engines' addresses. */
 export async function writeEngineFile(path: string, engines: StoredEngine[]): Promise<void> {
   await writeFile(`${path}.new`, `${JSON.stringify(EngineFile.parse({ engines }), null, 2)}\n`, { mode: 0o600 })
   await rename(`${path}.new`, path)

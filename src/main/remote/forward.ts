@@ -13,7 +13,7 @@ export interface ForwardTo {
   isReadOnly(): boolean
   /** Whether an older engine does not have this operation. */
   lacks(operation: string): boolean
-  /** It did not respond a moment ago. */
+  /** Whether it recently did not respond. */
   isOffline(): boolean
   /** A call got no response, or was refused as a whole: the state may have changed. */
   onTrouble(): void
@@ -24,12 +24,12 @@ const OPERATIONS = listOperations(contract)
 type Call = (input: unknown, options: object) => Promise<unknown>
 
 /**
- * Forwards each call of the contract unchanged to a remote engine: that engine validates it, and decides by the rights
- * of its own user. While the engine cannot be reached, small reads return their last answer.
+ * Forwards each call of the contract unchanged to a remote engine, which validates it and applies the rights of its own
+ * user. While the engine cannot be reached, small reads return their last response.
  */
 export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
   const { kept } = to
-  // Viewers subscribe; they do not poll. So stored answers are refreshed after changes while there are viewers.
+  // Viewers subscribe; they do not poll. So stored responses are refreshed after changes while there are viewers.
   const looking = { count: 0, hasChanged: false }
   const router: Record<string, object> = {}
   for (const [name, operation] of OPERATIONS) {
@@ -38,7 +38,7 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
     const handler = os.handler(async ({ input, signal, lastEventId }) => {
       refuse(name, meta, to)
       const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
-      // No waiting for a dead network: the page asks again when the engine is back.
+      // Do not wait for an unreachable network: the page repeats the request when the engine is back.
       const known = key !== null && to.isOffline() ? await kept.get(key) : undefined
       if (known !== undefined) return known
       const { client, explain } = await to.connect()
@@ -89,7 +89,7 @@ const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (
 /** The requests of a screen or two. */
 const REFRESHED = 20
 
-/** Counts viewers, and notes changes. */
+/** Counts viewers, and records changes. */
 async function* watched(
   stream: AsyncIterable<unknown>,
   looking: { count: number; hasChanged: boolean }
@@ -121,7 +121,7 @@ function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
   }
 }
 
-/** Small, and no secret that only some see. */
+/** Small responses that every user with access may see. */
 const isKept = ({ writes, needs, answerBytes }: OperationMeta): boolean =>
   !writes && needs === READ && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
 
@@ -151,11 +151,11 @@ async function* explainBreaks(
   }
 }
 
-/** The caller has gone: it is neither logged nor a reason to doubt the connection. */
+/** The caller has disconnected: neither logged nor a sign of connection trouble. */
 const cancelled = (name: string, cause: unknown) =>
   new ScrapdeckError('ENGINE_UNREACHABLE', `The call to ${name} was cancelled.`, { cause })
 
-/** What is wrong with the connection, not with this call. */
+/** A problem of the connection, not of this call. */
 const isTrouble = ({ code }: ScrapdeckError): boolean =>
   code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
 

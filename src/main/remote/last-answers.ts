@@ -7,34 +7,34 @@ import { z } from 'zod'
 import { type Clock, type Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 
-/** So many different questions, and so many bytes in all; one answer may be a quarter of that. */
+/** Limits the number of requests and their total size; one response may take a quarter of that. */
 const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
 const LONGEST_KEY = 2_000
-/** Answers change often while a viewer is open; the files are written later. */
+/** Responses change often while a viewer is open, so files are written later. */
 const WRITE_AFTER_MS = 10_000
 
 const INDEX = 'index.json'
 const Index = z.object({
   asOfMs: z.number(),
-  /** Question, bytes and digest of its answer; the newest last. */
+  /** Request key, bytes and digest of its response; the newest last. */
   answers: z.array(z.tuple([z.string().max(LONGEST_KEY), z.number(), z.string()])).max(MOST)
 })
 
 interface Kept {
   bytes: number
   digest: string
-  /** What is not in its file yet; null: it is. */
+  /** The bytes that are not in the file yet; null: it is current. */
   pending: Uint8Array | null
 }
 
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * What is shown of an engine that does not respond: its last answers, and when all of them were last correct. They are
- * in a directory that only this user can read, for the next start of the app. Each is a file with the bytes that the
- * engine sent, written when they change and decoded on request, so nothing blocks the event loop of the app.
+ * The last responses of an engine, for the time when it does not respond, and when all of them were last current. They
+ * are in a directory that only this user can read, for the next start of the app. Each is a file with the bytes that
+ * the engine sent, written when they change and decoded on request, so nothing blocks the event loop of the app.
  */
 export class LastAnswers {
   readonly #directory: string
@@ -55,11 +55,11 @@ export class LastAnswers {
       this.#asOfMs = asOfMs
       for (const [key, bytes, digest] of answers) this.#put(key, { bytes, digest, pending: null })
     } catch (error) {
-      // What is damaged is only missing until the engine responds.
+      // A damaged state is only missing until the engine responds.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
-    // All of them in one, of an earlier version.
+    // An earlier version had all of them in one file.
     void this.#inTurn(() => rm(`${directory}.json`, { force: true }))
   }
 
@@ -68,19 +68,19 @@ export class LastAnswers {
     return this.#asOfMs
   }
 
-  /** All that anybody looks at was asked again, or has not changed. */
+  /** Everything on screen was refreshed, or has not changed. */
   markCurrent(): void {
     if (this.#answers.size === 0) return
     this.#asOfMs = this.#clock.nowMs()
     this.#writeLater()
   }
 
-  /** The questions that were asked last, the newest first. */
+  /** The keys of the latest requests, newest first. */
   newest(count: number): string[] {
     return [...this.#answers.keys()].slice(-count).toReversed()
   }
 
-  /** undefined: this was never asked, or is too long ago. */
+  /** undefined: there is no such request, or it is too old. */
   async get(key: string): Promise<unknown> {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
@@ -109,7 +109,7 @@ export class LastAnswers {
     if (!isSame) this.#writeLater()
   }
 
-  /** Answers for another user must not be shown. */
+  /** Responses for another user must not be shown. */
   async clear(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = null
@@ -119,7 +119,6 @@ export class LastAnswers {
     await this.#inTurn(() => rm(this.#directory, { recursive: true, force: true }))
   }
 
-  /** Writes what is not written yet. */
   async stop(): Promise<void> {
     if (this.#timer !== null) this.#write()
     await this.#writing
@@ -158,7 +157,7 @@ export class LastAnswers {
     void this.#inTurn(async () => {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
       for (const [key, kept] of changed) {
-        // The write before this one may have had it.
+        // The previous write may have included it.
         if (kept.pending === null) continue
         await replace(this.#fileOf(key), kept.pending)
         kept.pending = null
@@ -168,7 +167,7 @@ export class LastAnswers {
     })
   }
 
-  /** Files of answers that are too long ago, or that a crash left behind. */
+  /** Removes files of forgotten responses, or that a crash left behind. */
   async #removeOthers(names: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       if (!names.has(name)) await rm(join(this.#directory, name), { force: true })
@@ -183,7 +182,7 @@ export class LastAnswers {
   }
 }
 
-/** Questions have any length and characters. */
+/** Request keys have any length and characters. */
 const nameOf = (key: string): string => `${hash('sha256', key)}.json`
 
 async function replace(path: string, content: Uint8Array | string): Promise<void> {

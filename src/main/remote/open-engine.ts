@@ -13,14 +13,13 @@ import { forwardingRouter } from './forward.ts'
 import { LastAnswers } from './last-answers.ts'
 
 interface Parts {
-  /** Where the last state of each is kept. */
   statesDirectory: string
   tunnels: Pick<SshTunnels, 'use'>
   secretBox: SecretBox
   appVersion: string
   clock: Clock
   logger: Logger
-  /** Its state has changed. */
+  /** Call when its state has changed. */
   publish(): void
   whileLive: WhileLive
 }
@@ -31,13 +30,13 @@ export type WhileLive = (
   signal: AbortSignal
 ) => void
 
-/** How an engine is, as of the last contact. */
+/** The state of an engine as of the last contact. */
 type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 'age' | 'lacks'>
 
 const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
-/** How long an engine may take to say that it is there. */
+/** How long an engine may take to respond to a check. */
 export const CHECK_MAX_MS = 15_000
-/** What is kept for the time without a response is not older than this. */
+/** The maximum age of responses that are kept for the time without a connection. */
 const REFRESH_MS = 60_000
 const OPERATIONS = listOperations(contract)
 
@@ -61,7 +60,7 @@ export class OpenEngine {
   #next: Timer | null = null
   #live: AbortController | null = null
   #isStopped = false
-  /** Increases whenever a check begins or what it checks changes: an overtaken check says nothing any more. */
+  /** Increases whenever a check begins or its subject changes: the result of an overtaken check is ignored. */
   #checks = 0
   #described: { version: string; lacks: string[] } | null = null
 
@@ -112,15 +111,15 @@ export class OpenEngine {
     }
   }
 
-  /** Ends everything that it is receiving, and begins again with the new settings. */
+  /** Ends everything that it is receiving, and starts again with the new settings. */
   async replace(stored: StoredEngine): Promise<void> {
     const { url, sealed, certificate } = this.stored
     this.stored = stored
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
-    // What follows it has its name, too.
+    // Followers have its name, which may change.
     this.#endLive()
     if (!isSame) await this.#disconnect()
-    // The answers were for another user, or from another engine.
+    // The responses were for another user, or from another engine.
     if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
     this.checkNow()
   }
@@ -132,7 +131,7 @@ export class OpenEngine {
     return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
   }
 
-  /** The user asks. */
+  /** On the user's request. */
   retryNow(): void {
     this.#connection?.then(
       (open) => open.retryNow(),
@@ -141,7 +140,7 @@ export class OpenEngine {
     this.checkNow()
   }
 
-  /** Its last state is not kept. */
+  /** Deletes its last state. */
   forget(): Promise<void> {
     return this.#kept.clear()
   }
@@ -193,14 +192,14 @@ export class OpenEngine {
       return { state: 'live', problem: null, version: scrapdeckVersion, age: found, lacks: missing }
     } catch (error) {
       const { code, message } = connection === null ? (error as ScrapdeckError) : await connection.explain(error)
-      // Without a connection, the next attempt opens the credentials again.
+      // Without a connection, the next attempt decrypts the credentials again.
       if (connection === null) this.#connection = null
       const isRefused = code === 'UNAUTHORIZED' || code.startsWith('ENGINE_CERTIFICATE_')
       return { state: isRefused ? 'refused' : 'offline', problem: { code, message }, version, age, lacks }
     }
   }
 
-  /** Which of our operations it lacks; read once for each of its versions. */
+  /** Our operations that it lacks; read once for each of its versions. */
   async #findMissing(connection: RemoteConnection, version: string): Promise<string[]> {
     if (this.#described?.version === version) return this.#described.lacks
     const known = await connection.readOperations()
@@ -218,7 +217,7 @@ export class OpenEngine {
     if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
     const live = (this.#live = new AbortController())
     const { id, name, readOnly } = this.stored
-    // Without a connection it is not live for long.
+    // Without a connection, it will not stay live for long.
     const client = await this.#connect().then(
       (connection) => connection.client,
       () => null
@@ -236,7 +235,7 @@ export class OpenEngine {
     const nowMs = this.#parts.clock.monotonicMs()
     if (nowMs - this.#refreshedAtMs < REFRESH_MS) return
     this.#refreshedAtMs = nowMs
-    // Whatever goes wrong, the next check says so.
+    // The next check reports any problem.
     this.#refresh().catch(() => {})
   }
 

@@ -25,21 +25,20 @@ import { CHECK_MAX_MS, OpenEngine, type WhileLive } from './open-engine.ts'
 interface RemoteEnginesOptions {
   /** The file with the list. */
   path: string
-  /** Where the last state of each is kept. */
   statesDirectory: string
   tunnels: Pick<SshTunnels, 'use' | 'stop'>
   secretBox: SecretBox
   appVersion: string
   /** Opens a web address in the user's browser. */
   openInBrowser(url: string): void
-  /** Called whenever an engine responds again; what it begins ends with the signal. */
+  /** Called whenever an engine responds again; its work ends with the signal. */
   whileLive: WhileLive
   clock: Clock
   logger: Logger
 }
 
 export interface RemoteEngines {
-  /** Serves what the app itself does for its page: the list of engines. */
+  /** Serves the app's own operations to its page: the list of engines. */
   connectApp(port: MessagePortMain): void
   /** Serves the contract of this engine; null: there is none with this id. */
   findConnect(id: string): ((port: MessagePortMain) => void) | null
@@ -49,7 +48,7 @@ export interface RemoteEngines {
 const REVOKE_MAX_MS = 5_000
 const NEVER = new AbortController().signal
 
-/** The engines that this desktop opens besides its own: their list, a connection to each, and how each is. */
+/** The engines that this desktop opens besides its own: their list, a connection to each, and the state of each. */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
   const { path, secretBox, appVersion, logger } = options
   const engines = new Map<string, OpenEngine>()
@@ -76,24 +75,24 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     throw new ScrapdeckError('NOT_FOUND', `There is no engine ${id} in the list. It may have been removed.`)
   }
 
-  /** What is trusted there besides the system's authorities: the certificate that the user saw, if it is unchanged. */
+  /** The certificate that the user chose to trust, if the engine still presents it. */
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
-    // If it is another one by now, connecting says so.
+    // If it is another one by now, connecting reports that.
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
   }
 
-  /** Without credentials: the sign-in is about to get some. */
+  /** Without credentials, which the sign-in is about to get. */
   async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
     const to = { name, url: withoutSlash(given) }
     const certificate = await pinOf(to, trusted)
     return { to, connection: connectRemote({ ...to, credentials: null, certificate }, parts) }
   }
 
-  /** Resolves once the engine has answered with these settings; nothing is kept before. */
+  /** Resolves once the engine has responded with these settings; nothing is stored before. */
   async function connectFirst(settings: EngineSettings, entered: EnteredCredentials, trusted: string | null) {
     const { name } = settings
     const url = withoutSlash(settings.url)
@@ -179,7 +178,8 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
             `The credentials were given for ${stored.url} and are not sent to ${url}. Enter them again for the new address.`
           )
         }
-        // A new name or colour needs no connection; a certificate that was refused is shown again, to be trusted.
+        // A new name or colour needs no connection. A refused certificate is shown again, so that the user can trust
+        // it.
         const mustConnect =
           trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
@@ -187,7 +187,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
           credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
-        // The earlier credentials, opened again to be sent: they are what they were.
+        // Decrypted again to be sent: the credentials did not change.
         if (entered === null && 'sealed' in connected) {
           Object.assign(connected, { signsInWith: stored.signsInWith, username: stored.username })
         }

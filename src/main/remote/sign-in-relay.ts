@@ -15,7 +15,7 @@ const LENGTH_MAX = 4_096
 const SET_COOKIE = /^([^=;\s]+)=([^;]*)(.*)$/s
 const IS_DELETED = /;\s*max-age\s*=\s*(0|-\d+)\s*(;|$)/i
 
-/** The cookies that one server has set, by their names. They are sent to no other. */
+/** The cookies of one server, by name. They are sent to no other server. */
 export class CookieJar {
   readonly #values = new Map<string, string>()
 
@@ -23,7 +23,7 @@ export class CookieJar {
     return this.#values.size === 0
   }
 
-  /** One `Set-Cookie`. What is malformed or too much is not kept. */
+  /** One `Set-Cookie`. Ignores malformed ones, and those over the limit. */
   add(setCookie: string): void {
     const [, name, value, attributes] = SET_COOKIE.exec(setCookie) ?? []
     if (name === undefined || setCookie.length > LENGTH_MAX) return
@@ -38,16 +38,16 @@ export class CookieJar {
   }
 }
 
-/** A port of this computer at which one browser sees an engine that it does not reach by itself. */
+/** A port of this computer through which one browser reaches an engine that it cannot reach itself. */
 export interface SignInRelay extends AsyncDisposable {
-  /** What the browser opens, once; it leads to this page of the engine, whatever its origin. */
+  /** What the browser opens, once. It leads to this page of the engine, whatever its origin. */
   entranceTo(page: string): string
   /** Aborted with SIGN_IN_FAILED when the address was opened twice: the relay then refuses every request. */
   signal: AbortSignal
 }
 
 interface RelayOptions {
-  /** The engine, as its users call it. */
+  /** The engine's name in the list. */
   name: string
   /** As seen from the SSH host. */
   inner: URL
@@ -63,13 +63,16 @@ const LOGOUT_MS = 5_000
 /** A sign-in takes no longer. */
 const PASS_SECONDS = 600
 
-/** They are about this connection and address, are kept in the jar, or carry credentials. */
+/** Headers about this connection and address, cookies, and credentials. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
-/** What pages need. The others are about a site or let the browser keep something, and the engine owns no site here. */
+/**
+ * Headers that pages need. Others are about a site or make the browser store something, but the engine owns no site
+ * here.
+ */
 const FOR_BROWSER =
   /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
-/** Holds beside the engine's own policy: whatever its pages are, they reach no other program of this computer. */
+/** Applies in addition to the engine's own policy: its pages must not reach other programs of this computer. */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 const OPENED_TWICE =
@@ -77,8 +80,8 @@ const OPENED_TWICE =
 
 /**
  * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
- * certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the browser
- * that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
+ * certificate. Requests have the engine's own address as host, which its check against DNS rebinding requires. Only the
+ * browser that opened the entrance gets through; its session stays here, and ends with the relay.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -92,7 +95,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   const limits = { maxHeaderSize: 16_384, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
   const server = createServer({ ...limits, connectionsCheckingInterval: 5_000 }, (request, response) => {
     answer(request, response).catch(async (error: unknown) => {
-      // The browser left, or has the beginning of another answer.
+      // The browser disconnected, or already has the beginning of another response.
       if (response.destroyed || response.headersSent) return void response.destroy()
       const { message } = await connection.explain(error)
       await sendPage(response, 'No response', message, { status: 502 })
@@ -126,8 +129,8 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host, or
-    // send none at all. A service worker would stay in the browser.
+    // A page on another port of this computer may have the origin that the engine has behind the SSH host, or send none
+    // at all. A service worker would stay in the browser.
     const isForeign =
       (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
@@ -181,21 +184,21 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sent
   }
 
-  /** An identity provider: it would send the browser back to the engine's own address, which is not here. */
+  /** For an identity provider, which would send the browser back to the engine's own address, not to the relay. */
   function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
     const text = `${name} sends you to ${to?.host ?? 'another address'}, from where you would come back to the address of ${name} itself. This browser does not reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`
     const link = { href: start!, label: 'Back to the login' }
     return sendPage(response, 'Not possible through SSH', text, { status: 403, link })
   }
 
-  /** One of the two is not the user's browser, and it may be the first: it has the pass. */
+  /** Two browsers opened the entrance, and the wrong one may have been the first. */
   async function failSignIn(response: ServerResponse): Promise<void> {
     closing.abort()
     await sendPage(response, 'Sign-in stopped', OPENED_TWICE, { status: 403 })
     openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', OPENED_TWICE))
   }
 
-  /** No client has the cookie of this session any more. */
+  /** No client keeps the cookie of this session. */
   async function logOut(): Promise<void> {
     const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
     const headers = { origin: inner.origin, cookie: jar.toString() }
@@ -220,10 +223,10 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   }
 }
 
-/** Those of other programs leave room for those of the browser. */
+/** Limits connections, so that other programs leave room for the browser. */
 class Connections {
   readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
-  /** Without a request that was let through; the one that has waited longest is the first. */
+  /** Without a request that was let through, the longest waiting first. */
   readonly #idle = new Set<Socket>()
   #open = 0
 
@@ -248,14 +251,14 @@ class Connections {
     return this.#isOurs.get(socket)!
   }
 
-  /** It has a request that was let through, until this answer ends. */
+  /** Marks a connection as in use until this response ends. */
   use(socket: Socket, response: ServerResponse): void {
     this.#idle.delete(socket)
     response.once('close', () => socket.destroyed || this.#idle.add(socket))
   }
 }
 
-/** Says nothing to who did not come through the entrance, or came twice. */
+/** Reveals nothing to clients that did not come through the entrance, or came twice. */
 function refuse(response: ServerResponse, status: number): Promise<void> {
   return sendPage(response, 'There is nothing here', 'Start the sign-in again in Scrapdeck.', { status })
 }
@@ -273,12 +276,12 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
 }
 
 /**
- * Browsers send the cookies of an address to each port of it, also to that of another user. Linux and Windows have all
- * of 127.0.0.0/8, so nothing else is at a random address in it; macOS has one address for everything.
+ * Browsers send the cookies of an address to each of its ports, even to one of another user. Linux and Windows have all
+ * of 127.0.0.0/8, so a random address in it has no other ports in use; macOS has only one address.
  */
 export function pickLoopbackAddress(platform: NodeJS.Platform = process.platform): string {
   if (platform !== 'linux' && platform !== 'win32') return '127.0.0.1'
-  // Not 127.0.x.y, where resolvers and the name of the machine are.
+  // Not 127.0.x.y, which resolvers and the machine's own name use.
   return `127.${randomInt(1, 255)}.${randomInt(1, 255)}.${randomInt(1, 255)}`
 }
 
@@ -288,7 +291,7 @@ const TRIES = 3
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const MAPPED = '0000000000000000FFFF0000'
 
-/** Whether the program at the other end of a connection over loopback is of this user. Only Linux says so. */
+/** Whether the program at the other end of a loopback connection belongs to this user. Only Linux provides that. */
 export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = process.platform): Promise<boolean> {
   if (platform !== 'linux') return true
   const { remoteAddress, remotePort, localAddress, localPort } = socket
@@ -306,7 +309,7 @@ export async function isOfThisUser(socket: Socket, platform: NodeJS.Platform = p
   return false
 }
 
-/** The user id in the line of one end of a connection, of proc(5), net/tcp; null: there is no such line. */
+/** The user id of one end of a connection, from proc(5), net/tcp; null: there is no such line. */
 export function findUser(table: string, { from, to }: { from: string; to: string }): number | null {
   const line = new RegExp(`^ *\\d+: (?:${MAPPED})?${from} (?:${MAPPED})?${to} (?:\\S+ +){4}(\\d+) `, 'm')
   const [, uid] = line.exec(table) ?? []

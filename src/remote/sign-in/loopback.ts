@@ -8,18 +8,18 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 export interface Loopback extends AsyncDisposable {
   redirectUri: string
   /**
-   * Resolves with what `exchange` makes of the code that the browser brings; the page there says how that went. Rejects
-   * with SIGN_IN_FAILED if it was denied, or with the reason of `signal`.
+   * Resolves with the result of `exchange` for the code that the browser brings; the page there shows that result.
+   * Rejects with SIGN_IN_FAILED if it was denied, or with the reason of `signal`.
    */
   answer<T>(signal: AbortSignal, exchange: (code: string) => Promise<T>): Promise<T>
 }
 
-/** A port of 127.0.0.1 at which the browser of this computer brings back the code of a sign-in with this state. */
+/** A port of 127.0.0.1 to which this computer's browser returns the code of a sign-in with this state. */
 export async function openLoopback(state: string): Promise<Loopback> {
   const answered = Promise.withResolvers<{ query: URLSearchParams; page: ServerResponse }>()
   const server = createServer({ maxHeaderSize: 8_192, requestTimeout: 10_000 }, (request, response) => {
     const url = URL.parse(request.url ?? '', redirectUri)
-    // Another page may ask this port, under another name; what does not know the state changes nothing.
+    // Pages with another host name may send requests to this port; without the state they change nothing.
     const isOurs = request.method === 'GET' && request.headers.host === host && url?.pathname === '/callback'
     if (!isOurs || !isSame(url.searchParams.get('state') ?? '', state)) {
       return void response.writeHead(404, { 'content-type': 'text/plain' }).end('There is nothing here.\n')
@@ -64,13 +64,13 @@ export async function openLoopback(state: string): Promise<Loopback> {
   }
 }
 
-/** Takes as long for a wrong text as for the right one. */
+/** Compares in constant time. */
 export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** Resolves when the browser has it, or is gone. `link`: a button below the text. */
+/** Resolves when the browser has it, or has disconnected. `link`: a button below the text. */
 export function sendPage(
   response: ServerResponse,
   title: string,

@@ -5,7 +5,6 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors
 import { CONSENT_PAGE, DEVICE_PATH, type SignInClient, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { openLoopback } from './loopback.ts'
 
-/** The service that the user signs in to. */
 export interface SignInService {
   /** Where the browser finds its UI, without a trailing slash. */
   address: string
@@ -13,7 +12,7 @@ export interface SignInService {
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
 }
 
-/** The token that the program got, and whose it is. */
+/** The token that the program got, and its user. */
 export interface SignedIn {
   token: string
   userName: string
@@ -39,7 +38,7 @@ const BegunAnswer = z.object({
 const PERSON_MS = 10 * 60_000
 
 /**
- * Signs in with the browser of this computer (RFC 8252): a code comes back to a port on loopback, and only the verifier
+ * Signs in with the browser of this computer (RFC 8252): a code returns to a port on loopback, and only the verifier
  * that stays here turns it into a token. Rejects with SIGN_IN_FAILED if it is denied or takes too long.
  */
 export async function signInWithBrowser(
@@ -71,7 +70,7 @@ export async function signInWithBrowser(
 }
 
 /**
- * Signs in with any browser (RFC 8628): `show` tells a person the page to open and the code to type there. Rejects with
+ * Signs in with any browser (RFC 8628): `show` gets the page to open and the code to type there. Rejects with
  * SIGN_IN_FAILED if it is denied or takes too long.
  */
 export async function signInWithCode(
@@ -96,7 +95,7 @@ export async function signInWithCode(
   throw failed('The sign-in was not allowed in time')
 }
 
-/** As the page shows it, and as the token is called. */
+/** As shown on the page, and as the token is called. */
 function requesterHere(client: SignInClient): { client: SignInClient; host: string; user: string } {
   return { client, host: plain(hostname()) || 'unknown', user: plain(nameOfAccount()) }
 }
@@ -112,7 +111,9 @@ function nameOfAccount(): string {
 
 const plain = (text: string): string => text.replaceAll(/[^\w.@\\-]/g, '').slice(0, 64)
 
-/** Before a browser is opened for nothing. Rejects with SIGN_IN_UNAVAILABLE if it is older, or something else. */
+/**
+ * Checks support before a browser opens. Rejects with SIGN_IN_UNAVAILABLE if the service is older, or another program.
+ */
 async function requireSignIn(service: SignInService, signal: AbortSignal): Promise<void> {
   const { status, text } = await service.post(TOKEN_PATH, {}, signal)
   if (status === 429) throw refusalOf(text) ?? failed('Too many requests')

@@ -1,7 +1,4 @@
-/** Parses cron expressions: five fields, or six with seconds first; names, ranges, steps, lists, L, W, #, `@daily`. */
-
 export interface CronFields {
-  /** Sorted. */
   seconds: number[]
   minutes: number[]
   hours: number[]
@@ -25,7 +22,6 @@ export interface DayFields {
 /** What is wrong with an expression, in a sentence that names the field. */
 export class CronProblem extends Error {}
 
-/** The expressions that nicknames stand for. */
 export const NICKNAMES: Record<string, string> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
@@ -52,10 +48,9 @@ const MONTH: Field = {
   to: 12,
   names: ['', 'JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC']
 }
-/** 7 is Sunday too, as in every cron. */
+/** 7 is also Sunday, as in every cron. */
 const WEEKDAY: Field = { name: 'day of week', from: 0, to: 7, names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'] }
 
-/** Throws CronProblem if the expression is invalid. */
 export function readCron(expression: string): CronFields {
   const texts = splitCron(expression)
   const [second, minute, hour, day, month, weekday] = texts.length === 5 ? ['0', ...texts] : texts
@@ -84,7 +79,7 @@ function splitCron(expression: string): string[] {
   )
 }
 
-/** Values of a field, sorted, without duplicates. */
+/** Sorted, without duplicates. */
 function readField(field: Field, text: string): number[] {
   const values = new Set(text.split(',').flatMap((part) => readPart(field, part)))
   return [...values].sort((one, other) => one - other)

@@ -1,7 +1,4 @@
-/**
- * Cron expressions on a calendar without clock changes: walls in, walls out (a wall is what a clock shows, read as
- * UTC).
- */
+/** Cron expressions on a calendar without clock changes. A wall is what a clock shows, read as UTC. */
 import { type CronFields, readCron } from './cron-fields.ts'
 import { dayAtOrAfter, DayTable, type Month } from './days.ts'
 
@@ -17,7 +14,6 @@ const MOST_DAY_TABLES = 500
 const compiled = new Map<string, CompiledCron>()
 const dayTables = new Map<string, DayTable>()
 
-/** Throws CronProblem if the expression is invalid. */
 export function compileCron(expression: string): CompiledCron {
   const known = compiled.get(expression)
   if (known !== undefined) return known
@@ -55,7 +51,7 @@ export function timeAtOrAfter(cron: CronFields, second: number): number | null {
   return null
 }
 
-/** Ten thousand schedules share a few of them. */
+/** Shared, because ten thousand schedules have few different sets of days. */
 function dayTableOf({ days }: CronFields): DayTable {
   const key = JSON.stringify(days)
   let table = dayTables.get(key)

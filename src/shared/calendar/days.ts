@@ -1,6 +1,6 @@
 /**
  * The days of cron expressions, as one number for each month: bit 0 is its first day. Which days match depends only on
- * the month's length and on the weekday that it begins with, so each is computed once for 28 kinds of months.
+ * the month's length and the weekday on which it begins, so each is computed once for 28 kinds of months.
  */
 import type { DayFields } from './cron-fields.ts'
 
@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000
 const FIRST_YEAR = 1969
 const END_YEAR = 2300
 const ALL_DAYS = 0x7fff_ffff
-/** Each kind of each month comes again within 40 years: 29 February on a Monday before and after 2100. */
+/** Each kind of each month recurs within 40 years, such as 29 February on a Monday before and after 2100. */
 const MONTHS_SEARCHED = 41 * 12
 
 const months: Month[] = []
@@ -29,7 +29,7 @@ export function monthOf(day: number): Month | undefined {
   return monthAt(indexOf(day))
 }
 
-/** Each is made when it is first needed: all of them would take a twentieth of the start of the service. */
+/** Created when first needed: all of them would take a twentieth of the start of the service. */
 function monthAt(index: number): Month | undefined {
   if (index < 0 || index >= (END_YEAR - FIRST_YEAR) * 12) return undefined
   return (months[index] ??= makeMonth(index))
@@ -120,7 +120,7 @@ function meansDate(date: number, month: Month): (text: string) => boolean {
   }
 }
 
-/** In the same month. */
+/** Stays in the same month. */
 function nearestWorkday(date: number, month: Month): number {
   const weekday = weekdayOf(date, month)
   if (weekday === 6) return date > 1 ? date - 1 : date + 2

@@ -9,8 +9,8 @@ const NOTHING = new Int32Array(0)
 const dateSets = new WeakMap<readonly string[], Set<number>>()
 
 /**
- * What a timing leaves out. Each excluded expression is one bit, set for every hour, minute and second that it names;
- * a time is excluded on days with these expressions if the three have a bit of theirs in common.
+ * The times that a timing excludes. Each excluded expression is one bit, set for every hour, minute and second that it
+ * names. A time is excluded on days with these expressions if the three have one of these bits in common.
  */
 export class Exclusions {
   readonly dates: ReadonlySet<number>
@@ -19,7 +19,7 @@ export class Exclusions {
   readonly seconds: Int32Array
   readonly isNone: boolean
   readonly #crons: CompiledCron[]
-  /** The last result: most searches stay on one day. */
+  /** The last result, because most searches stay on one day. */
   #last = { day: Number.NaN, bits: 0 }
 
   constructor({ excludedDates, excludedCrons }: Pick<ScheduleTiming, 'excludedDates' | 'excludedCrons'>) {
@@ -38,7 +38,7 @@ export class Exclusions {
     }
   }
 
-  /** The expressions that name this day. */
+  /** The expressions that exclude times on this day. */
   bitsOf(day: number, month = monthOf(day)): number {
     if (month === undefined) return 0
     if (day === this.#last.day) return this.#last.bits
@@ -65,9 +65,9 @@ export class FreeWalls {
   readonly #cron: CompiledCron
   readonly #exclusions: Exclusions
   readonly #budget: SearchBudget
-  /** By month and its kind: the days with a free time, excluded dates included. */
+  /** By month and its kind: the days with a free time, including excluded dates. */
   readonly #freeDays = new Map<number, number>()
-  /** By the expressions that exclude something there: the first free second of a day, an hour, a minute. */
+  /** By the expressions that exclude times there: the first free second of a day, an hour, a minute. */
   readonly #ofDay = new Map<number, number | null>()
   readonly #ofHour = new Map<number, number | null>()
   readonly #ofMinute = new Map<number, number | null>()

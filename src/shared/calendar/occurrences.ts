@@ -19,10 +19,10 @@ type Moment = Pick<Occurrence, 'nominalMs' | 'kind'>
 const DAY_MS = 86_400_000
 /** Searches end here and start no earlier than 1970. */
 const LAST_MS = Date.UTC(2300, 0, 1)
-/** Charged for a stretch, which may have to be found first: a third of a millisecond. */
+/** The cost of a stretch, which may have to be found first: a third of a millisecond. */
 const STRETCH_WORK = 1_000
 const INTERVAL_WORK = 4
-/** Stretches that a search for one moment may cross: the next one of an ordinary rule is in one of these. */
+/** Stretches that a search for one moment may cross for free: ordinary rules fire within these. */
 const CROSSED_FREE = 4
 
 export interface OccurrenceRange {
@@ -43,7 +43,7 @@ export function occurrencesOf(
   return [...iterate(timing, range, budget)]
 }
 
-/** As occurrencesOf, for what only shows them: those that were found within the budget. */
+/** Like occurrencesOf, for display only: those that were found within the budget. */
 export function occurrencesToShow(timing: ScheduleTiming, range: OccurrenceRange): Occurrence[] {
   const found: Occurrence[] = []
   try {
@@ -66,7 +66,7 @@ function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: Search
     if (moment === null || moment.nominalMs > untilMs) return
     yield describe(timing.zone, moment, budget)
     fromMs = moment.nominalMs + 1
-    // What comes after the last one is not searched for.
+    // Do not search after the last one.
     if (count + 1 === range.limit) return
     for (const [index, one] of next.entries()) {
       if (one !== null && one.nominalMs < fromMs) next[index] = searches[index]!(fromMs, untilMs)
@@ -152,7 +152,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
     const wallMs = walls.atOrAfter(wallFromMs, untilMs + 2 * DAY_MS) ?? Number.POSITIVE_INFINITY
     if (wallMs < stretch.endMs + stretch.offsetMs)
       return { nominalMs: wallMs - stretch.offsetMs, kind: kindOf(stretch, wallMs) }
-    // Walls before the start of this search may come again if clocks go back at the end of the stretch.
+    // Walls before the start of this search may recur if clocks go back at the end of the stretch.
     const isShownAgain = wallFromMs > stretch.endMs + stretch.nextOffsetMs
     // Nothing matches earlier than two days before this wall.
     fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)

@@ -30,7 +30,6 @@ export function problemOfTiming(timing: ScheduleTiming): string | null {
   return 'It never fires: its start, end and exclusions leave no run times.'
 }
 
-/** null: the expression is valid. */
 export function problemOfCron(expression: string): string | null {
   try {
     readCron(expression)

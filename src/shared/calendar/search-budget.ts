@@ -1,7 +1,7 @@
 import type { ScheduleTiming } from '../contract/schedules.ts'
 import { ScrapdeckError } from '../errors.ts'
 
-/** Looks at days, hours, minutes and seconds: some 10 ms, fifty times what ordinary timings need. */
+/** Steps over days, hours, minutes and seconds: some 10 ms, fifty times what ordinary timings need. */
 const WORK_MAX = 100_000
 /** The clock changes of a zone in a year that is not cached yet: half a millisecond. */
 const ZONE_YEAR_WORK = 5_000
@@ -25,15 +25,17 @@ export class TimingTooCostly extends ScrapdeckError {
   }
 }
 
-/** The work that one call may do, however many rules, exclusions and occurrences it combines. */
+/** Limits the work of one call, however many rules, exclusions and occurrences it combines. */
 export class SearchBudget {
   readonly #timing: ScheduleTiming
   readonly #years: Set<number>
   #searched = 0
-  /** Work for zones: it ends no search, since a single moment needs few years, but counts for lists of moments. */
+  /**
+   * Work for zones. It never ends a search, because a single moment needs few years, but counts for lists of moments.
+   */
   #ofZones = 0
 
-  /** `previous`: of an earlier search in the same timing, whose years are known now. */
+  /** `previous`: of an earlier search in the same timing, whose years are cached. */
   constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
     this.#years = previous === null ? new Set() : previous.#years
@@ -43,13 +45,13 @@ export class SearchBudget {
     return this.#searched + this.#ofZones
   }
 
-  /** Throws TimingTooCostly when it is used up. */
+  /** Throws TimingTooCostly when the budget is used up. */
   spend(units: number): void {
     this.#searched += units
     if (this.#searched > WORK_MAX) throw new TimingTooCostly(this.#timing)
   }
 
-  /** The clock changes around this moment are needed. */
+  /** Charges the clock changes around this moment. */
   visit(atMs: number): void {
     const year = Math.floor(atMs / YEAR_MS)
     if (this.#years.has(year)) return

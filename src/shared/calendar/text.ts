@@ -17,24 +17,24 @@ export interface TextValues {
 
 /** `{`, a word, and an optional format or name. JSON and other braces stay as they are. */
 const PLACEHOLDER = /\{([a-z_]+)(?::([^{}]*)|\.([^{}]+))?\}/g
-/** A pattern: replaceAll takes four times as long for a million of them. */
+/** A pattern, because replaceAll with a text takes four times as long for a million of them. */
 const LITERAL = /\{\{/g
 const MAY_HAVE_PLACEHOLDER = /\{[a-z_]/
 const MOMENTS = ['nominal', 'previous', 'now']
 /** Limit per text: far more than users write, few enough to be expanded in a millisecond. */
 const PLACEHOLDERS_MAX = 1_000
-/** What the statistics of a job stand for can be long. */
+/** Expanded statistics of a job can be long. */
 const EXPANDED_MAX = 16_000_000
 
 /**
- * Replaces placeholders; unknown ones stay as they are (`problemOfText` reports them earlier). Throws BAD_INPUT or
- * REQUEST_TOO_LARGE if there are too many, or if they stand for too much.
+ * Replaces placeholders. Unknown ones stay as they are (`problemOfText` reports them earlier). Throws BAD_INPUT or
+ * REQUEST_TOO_LARGE if there are too many, or if the result is too long.
  */
 export function expandText(text: string, values: TextValues): string {
   if (!MAY_HAVE_PLACEHOLDER.test(text)) return text.replace(LITERAL, '{')
   let count = 0
   let length = 0
-  // A literal brace never is inside of a placeholder.
+  // A literal brace is never inside of a placeholder.
   const pieces = text.split('{{').map((piece) =>
     piece.replace(PLACEHOLDER, (whole, word: string, format: string | undefined, name: string | undefined) => {
       const expanded = valueOf(values, { whole, word, format, name })

@@ -1,8 +1,8 @@
-/** Spans of time that come again each day or week, such as maintenance. */
+/** Spans of time that recur each day or week, such as maintenance windows. */
 import { WEEKDAYS } from '../time.ts'
 import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
 
-/** `fromMs` and `untilMs` (excluded) are of the first window; null: it is the only one. */
+/** `fromMs` and `untilMs` (excluded) belong to the first window. `repeats` null: it is the only one. */
 export interface Windows {
   fromMs: number
   untilMs: number
@@ -13,9 +13,9 @@ const DAY_MS = 86_400_000
 const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
 
 /**
- * The window that lasts at this moment, or else the next one; null: all are over. The later ones have the times of the
- * first on the clocks of the zone: what clocks skip is not a part of a window, what they show twice belongs to it both
- * times. Pure.
+ * The window that is open at this moment, or else the next one; null: all are over. Later ones have the same times on
+ * the clocks of the zone. A window does not contain times that clocks skip, and contains times that they show twice
+ * both times. Pure.
  */
 export function windowFrom(
   { fromMs, untilMs, repeats }: Windows,
@@ -26,7 +26,7 @@ export function windowFrom(
   const { zone, endsMs } = repeats
   const periodMs = PERIOD_MS[repeats.every]
   const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
-  // The last one that is over on the wall may go on: clocks may have shown its end for the first of two times.
+  // A window that is over on the wall may still be open: clocks may have shown its end for the first of two times.
   const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
   for (let number = Math.max(1, over); ; number += 1) {
     const beginsMs = beginOf(zone, fromWallMs + number * periodMs)
@@ -80,7 +80,7 @@ function beginOf(zone: string, wallMs: number): number {
   return atMs - startMs < backMs ? atMs - backMs : atMs
 }
 
-/** From when on clocks never show anything before this again. */
+/** From when on clocks never show an earlier time again. */
 function endOf(zone: string, wallMs: number): number {
   const lastMs = wallMs - 1
   const atMs = momentOfWall(zone, lastMs)

@@ -1,6 +1,6 @@
 /**
- * Describes a rule exactly: the text is built from the values the calendar computes with and omits nothing, so two
- * rules with the same description have the same runs (a test checks this). Pure.
+ * Describes a rule exactly: the text is built from the values with which the calendar computes and omits nothing, so
+ * two rules with the same description have the same runs (a test checks this). Pure.
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
 import { formatDuration, twoDigits, WEEKDAYS } from '../time.ts'

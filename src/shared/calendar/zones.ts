@@ -25,7 +25,6 @@ interface Zone {
 
 const zones = new Map<string, Zone | null>()
 
-/** Whether `Intl` knows this zone. */
 export function isZone(name: string): boolean {
   return zoneOf(name) !== null
 }
@@ -54,12 +53,12 @@ export function stretchAt(name: string, atMs: number): Stretch {
   throw new RangeError(`${atMs} is not a time.`)
 }
 
-/** When clocks in the zone show this wall (read as UTC); one that they skip is moved past the gap, by its length. */
+/** When clocks in the zone show this wall (read as UTC). A wall that they skip is moved past the gap, by its length. */
 export function momentOfWall(name: string, wallMs: number): number {
   const guessMs = wallMs - stretchAt(name, wallMs).offsetMs
   const atMs = wallMs - stretchAt(name, guessMs).offsetMs
   const { offsetMs, nextOffsetMs } = stretchAt(name, atMs)
-  // West of Greenwich the guess is behind the gap, and so this is before it.
+  // West of Greenwich, the first guess is after the gap.
   return atMs + offsetMs < wallMs ? atMs + nextOffsetMs - offsetMs : atMs
 }
 

@@ -13,7 +13,7 @@ const ShownRole = z.string()
 
 const KnownPermission = z.enum(PERMISSIONS)
 
-/** Roles in single projects, more than the role in all of them. */
+/** Roles in single projects, in addition to the role in all of them. */
 const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
   error: 'There can be roles in 200 single projects'
 })
@@ -25,7 +25,7 @@ const NodeGroupRoles = z
   .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
 const ShownNodeGroupRoles = z.record(z.string(), z.enum(NODE_GROUP_ROLES))
 
-/** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
+/** Basic authentication cannot carry a colon. */
 const UserName = ShownName.max(64)
   .regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
   .refine((name) => name === name.normalize('NFKC'), {
@@ -38,27 +38,25 @@ const NewPassword = z
   .min(15, 'Use at least 15 characters. Several words are easier to remember than special characters')
   .max(200)
 
-/** Who sent a request. */
 export const Me = z.object({
   /** null: the owner, with the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
   /** The names of its roles, for display. */
   role: ShownRole,
-  /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
+  /** Permissions in all projects (null: only in those named), and the complete ones in each project with more. */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
     projects: z.record(AnyProjectName, z.array(KnownPermission)),
     /** By tag of nodes, for the nodes that have it. */
     nodeGroups: z.record(z.string(), z.array(KnownPermission))
   }),
-  /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
+  /** The same for clients that know only the built-in roles: the highest one whose permissions it all has. */
   everywhere: z.enum(ROLES).nullable(),
   projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   nodeGroups: ShownNodeGroupRoles,
-  /** Names of the groups whose roles are among these. */
   groups: z.array(z.string()),
-  /** The token that it was sent with; null: none. */
+  /** The token of the request; null: none. */
   tokenId: AccessTokenId.nullable()
 })
 export type Me = z.infer<typeof Me>
@@ -68,17 +66,17 @@ export const User = z.object({
   name: z.string(),
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
-  /** In all projects; null: only in those named, and all others are as if they were not there. */
+  /** In all projects; null: only in those named, and all others are invisible. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
-  /** A user that is disabled cannot log in, and the tokens are refused. */
+  /** A disabled user cannot log in, and its tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** The password needs a code of an authenticator app beside it. */
+  /** The password alone is not enough; a code of an authenticator app is needed. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Who knows the user. Other than `local`, the groups there say the user's own roles. */
+  /** Where the user is managed. Other than `local`, the groups there define the user's own roles. */
   origin: z.enum(['local', 'oidc', 'proxy', 'plugin']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
@@ -91,13 +89,13 @@ export const AccessToken = z.object({
   /** null: of the service's own password. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** It may do what this role and the role of its user both allow. */
+  /** A token has only the permissions that both this role and its user have. */
   role: ShownRole,
-  /** The only ones that it is for; null: all. */
+  /** Limits the token to these projects; null: all. */
   projects: z.array(AnyProjectName).nullable(),
-  /** The only node groups that it is for; null: all, unless it is for some projects. */
+  /** Limits the token to these node groups; null: all, unless it is limited to some projects. */
   nodeGroups: z.array(z.string()).nullable(),
-  /** The last characters of the token, to tell it from others. */
+  /** The last characters of the token, to distinguish it from others. */
   ending: z.string(),
   createdAtMs: z.number(),
   /** null: it does not expire. */
@@ -121,9 +119,8 @@ export const Session = z.object({
   /** Last request, and from where. */
   lastSeenAtMs: z.number(),
   address: z.string(),
-  /** As the browser calls itself. */
   userAgent: z.string(),
-  /** This request was made in it. */
+  /** Whether this request belongs to the session. */
   isCurrent: z.boolean()
 })
 export type Session = z.infer<typeof Session>
@@ -135,7 +132,7 @@ export const NewUser = z.object({
   role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
-  /** It is a member of these from the start. */
+  /** Groups that the user joins at once. */
   groups: z.array(GroupId).max(200).default([]),
   /** For a person. Absent: the user cannot log in, but can have tokens. */
   password: NewPassword.optional()
@@ -156,20 +153,22 @@ export type UserChanges = z.infer<typeof UserChanges>
 
 export const NewAccessToken = z.object({
   name: ShownName.max(100),
-  /** Whose; absent: the caller's own. Only an owner may create tokens for others. */
+  /** The user of the token; absent: the caller. Only an owner may create tokens for others. */
   userId: UserId.optional(),
-  /** Absent: all that the user may do now. */
+  /** Absent: all permissions that the user has now. */
   role: GivenRole.optional(),
-  /** Only for these; null: for all in which the user has a role. */
+  /** Limits the token to these; null: all projects in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
-  /** Only for these; null: for all in which the user has a role, unless the token is for some projects. */
+  /**
+   * Limits the token to these; null: all in which the user has a role, unless the token is limited to some projects.
+   */
   nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
   expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
 })
 export type NewAccessToken = z.infer<typeof NewAccessToken>
 
-/** Users who have its roles in addition to their own. */
+/** Users who have the group's roles in addition to their own. */
 export const Group = z.object({
   id: GroupId,
   name: z.string(),
@@ -215,7 +214,7 @@ export const GroupChanges = z.object({
 })
 export type GroupChanges = z.infer<typeof GroupChanges>
 
-/** A change counts from the next request of each member on, and cuts off what members may not receive any more. */
+/** A change applies from the next request of each member, and cuts off responses that members may no longer receive. */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 
@@ -223,19 +222,18 @@ export const groupsContract = {
     .input(NewGroup)
     .output(z.object({ group: Group })),
 
-  /** What is absent stays as it is. */
+  /** Absent fields stay as they are. */
   update: write('users.change', 'PATCH /groups/{id}', 'service')
     .input(GroupChanges.extend({ id: GroupId }))
     .output(z.object({ group: Group })),
 
-  /** Its members lose what they may do through it alone. */
+  /** Its members lose the permissions that they have only through it. */
   remove: write('users.change', 'DELETE /groups/{id}', 'service')
     .input(z.object({ id: GroupId }))
     .output(z.object({ removed: z.boolean() }))
 }
 
 export const usersContract = {
-  /** The caller of the request, and its permissions. */
   me: read('read', 'GET /users/me', 'caller').output(Me),
 
   list: read('users.change', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
@@ -244,12 +242,12 @@ export const usersContract = {
     .input(NewUser)
     .output(z.object({ user: User })),
 
-  /** What is absent stays as it is. */
+  /** Absent fields stay as they are. */
   update: write('users.change', 'PATCH /users/{id}', 'service')
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
 
-  /** With all tokens and sessions. */
+  /** Also removes all tokens and sessions. */
   remove: write('users.change', 'DELETE /users/{id}', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
@@ -261,36 +259,36 @@ export const usersContract = {
 }
 
 export const tokensContract = {
-  /** The caller's own; an owner sees those of everybody. */
+  /** The caller's own; for an owner, those of all users. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
-  /** The token itself is in this answer and nowhere else. Refused to callers with a token. */
+  /** Only this response has the token itself. Refused to callers with a token. */
   create: write('read', 'POST /tokens', 'caller', { tellsSecret: 'once' })
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
-  /** It is refused from then on, and what it is receiving is cut off. */
+  /** From then on the token is refused, and its responses in progress are cut off. */
   revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
 }
 
 export const sessionsContract = {
-  /** Browsers that are logged in: the caller's own; an owner sees those of everybody. The newest first. */
+  /** Browser sessions, newest first: the caller's own; for an owner, those of all users. */
   list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
-  /** It ends at once, and what it is receiving is cut off. */
+  /** Ends at once; its responses in progress are cut off. */
   revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }
 
-/** A program that asks for a token. It says all of this itself. */
+/** A program that requests a token. It states all of this itself. */
 export const SignInRequester = z.object({
   client: z.enum(Object.keys(SIGN_IN_CLIENTS) as [SignInClient, ...SignInClient[]]),
-  /** The computer that it runs on. */
+  /** The computer on which it runs. */
   host: ShownName.max(64),
-  /** The account that the program runs in there; empty: it does not say. */
+  /** The account that runs the program there; empty: unknown. */
   user: z.union([z.literal(''), ShownName.max(64)]).default('')
 })
 export type SignInRequester = z.infer<typeof SignInRequester>
@@ -300,7 +298,7 @@ const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eigh
 
 /** A sign-in that waits for a user to type its code. */
 export const WaitingSignIn = SignInRequester.extend({
-  /** Where it was begun. */
+  /** Where it began. */
   address: z.string(),
   beganAtMs: z.number(),
   endsAtMs: z.number()
@@ -308,7 +306,7 @@ export const WaitingSignIn = SignInRequester.extend({
 export type WaitingSignIn = z.infer<typeof WaitingSignIn>
 
 export const SignInApproval = z.object({
-  /** Where the token goes: to who has the verifier of this challenge, or to the program that shows this code. */
+  /** Where the token goes: to the program with this challenge's verifier, or to the program that shows this code. */
   to: z.discriminatedUnion('kind', [
     z.object({
       kind: z.literal('redirect'),
@@ -325,14 +323,16 @@ export const SignInApproval = z.object({
 })
 export type SignInApproval = z.infer<typeof SignInApproval>
 
-/** Programs that people sign in with their browser. All of it is refused unless the caller is a browser session. */
+/** Programs that users sign in with their browser. Refused unless the caller is a browser session. */
 export const signInsContract = {
-  /** Rejects with SIGN_IN_NOT_FOUND if none waits with this code. */
+  /** Rejects with SIGN_IN_NOT_FOUND if no sign-in waits with this code. */
   get: read('read', 'GET /sign-ins/{userCode}', 'caller')
     .input(z.object({ userCode: UserCode }))
     .output(WaitingSignIn),
 
-  /** The program gets a token of the caller. `code`: for the program at the redirect address, once, within a minute. */
+  /**
+   * Gives the program a token of the caller. `code`: for the program at the redirect address, once, within a minute.
+   */
   approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)
     .output(z.object({ code: z.string().nullable() })),

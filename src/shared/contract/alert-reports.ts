@@ -25,23 +25,23 @@ export const AlertFigureHistory = z.object({
   /** `Items of the last 20 runs of shop/prices` */
   title: z.string(),
   ...{ titleCode: z.string().optional(), titleParams: Params.optional() },
-  /** Oldest first. `now`: what the alert is about. */
+  /** Oldest first. `now`: the alert's own value. */
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
-  /** Says the same in words, with units: not everybody sees the bars. */
+  /** Says the same in words, with units, because not every user sees the bars. */
   caption: z.string(),
   ...{ captionCode: z.string().optional(), captionParams: Params.optional() }
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
-/** What helps to judge an alert, as of when it is read. null: there is none, or it could not be read in time. */
+/** What helps to judge an alert, as of this request. null: there is none, or it could not be read in time. */
 export const AlertEvidence = z.object({ log: AlertLogExcerpt.nullable(), history: AlertFigureHistory.nullable() })
 export type AlertEvidence = z.infer<typeof AlertEvidence>
 
 /** The alerts that a rule would have sent in the past. */
 export const AlertRulePreview = z.object({
-  /** How often it would have fired, whatever is listed. */
+  /** How often it would have fired, not only the listed alerts. */
   fired: z.number().int(),
   /** The newest 50. */
   alerts: z.array(
@@ -51,9 +51,9 @@ export const AlertRulePreview = z.object({
     })
   ),
   fromMs: z.number(),
-  /** False: of a part of the time not enough is known, or there is too much to look at. */
+  /** False: for part of the time there is not enough data, or too much to evaluate. */
   isComplete: z.boolean(),
-  /** What is not known, for people; may be empty. */
+  /** What is unknown, for people; may be empty. */
   note: z.string(),
   ...{ noteCode: z.string().optional(), noteParams: Params.optional() }
 })
@@ -68,13 +68,13 @@ const RunCounts = z.object({
 })
 const ofSpider = { project: AnyProjectName, spider: z.string() }
 
-/** What happened in the last day or week, for people who read it once. Of projects that the caller may see. */
+/** What happened in the last day or week, in the projects that the caller may see. */
 export const AlertReport = z.object({
   fromMs: z.number(),
   untilMs: z.number(),
   /** Jobs that ended. */
   runs: RunCounts,
-  /** In as much time before. */
+  /** In the same time before. */
   runsBefore: RunCounts,
   /** The 20 spiders with most failed and lost runs. */
   failing: z.array(
@@ -92,7 +92,7 @@ export const AlertReport = z.object({
   unusual: z.array(z.object({ ...ofSpider, text: z.string(), code: z.string().optional(), params: Params.optional() })),
   /** The 10 spiders whose runs took longest. */
   slowest: z.array(z.object({ ...ofSpider, runs: z.number().int(), medianMs: z.number(), longestMs: z.number() })),
-  /** null: only for those who see all projects. */
+  /** null: the caller does not see all projects. */
   service: z
     .object({
       alertsFired: z.number().int(),
@@ -104,7 +104,7 @@ export const AlertReport = z.object({
       diskFreePercent: z.number().nullable()
     })
     .nullable(),
-  /** False: there were too many jobs to look at all of them for the lists of spiders. */
+  /** False: there were too many jobs to consider all of them for the lists of spiders. */
   isComplete: z.boolean()
 })
 export type AlertReport = z.infer<typeof AlertReport>

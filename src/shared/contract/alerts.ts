@@ -22,7 +22,7 @@ export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
 export const AlertSeverity = z.enum(ALERT_SEVERITIES)
 export type AlertSeverity = z.infer<typeof AlertSeverity>
 
-/** What rules and silences are about: all of it must fit; null: any. */
+/** What rules and silences apply to: all criteria must match; null: any. */
 export const AlertScope = z.object({
   project: ProjectName.nullable().default(null),
   spider: z.string().min(1).max(200).nullable().default(null),
@@ -54,9 +54,9 @@ export const AlertRuleSettings = AlertScope.extend({
   groupBy: AlertGrouping.default('rule'),
   /** How long a message waits for others of its group. */
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
-  /** Sent again after this long until it is acknowledged; null: sent once. */
+  /** Sent again after this time until it is acknowledged; null: sent once. */
   repeatSeconds: z.number().int().min(60).max(31_622_400).nullable().default(14_400),
-  /** Sent to these channels too if it is not acknowledged for this long. */
+  /** Also sent to these channels if it is not acknowledged for this time. */
   escalation: z
     .object({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: Channels.min(1) })
     .nullable()
@@ -88,7 +88,7 @@ export type AlertLabels = z.infer<typeof AlertLabels>
 export const AlertState = z.enum(['pending', 'firing', 'resolved'])
 export type AlertState = z.infer<typeof AlertState>
 
-/** One time that something was as a rule says. */
+/** One time that a rule's condition held. */
 export const Alert = z.object({
   id: AlertId,
   ruleId: AlertRuleId,
@@ -98,9 +98,9 @@ export const Alert = z.object({
   severity: AlertSeverity,
   owner: z.string(),
   state: AlertState,
-  /** What it is of: a node's name, `shop/prices`. */
+  /** A node's name, or `shop/prices`. */
   subject: z.string(),
-  /** What is so: `north is down: connection refused`. */
+  /** `north is down: connection refused`. */
   text: z.string(),
   ...ALERT_CODES,
   value: z.number(),
@@ -109,18 +109,18 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Why it is not sent now; null: it is. */
+  /** Why it is not sent now; null: it is sent. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
-  /** It stopped and began too often lately: it stays until it is quiet for a while. */
+  /** It started and stopped too often lately, so it stays until it has been quiet for a while. */
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
 
-/** Again each day or week, at the same times on the clocks of the zone: a maintenance window. */
+/** Repeats each day or week, at the same times on the clocks of the zone: a maintenance window. */
 export const SilenceRepeat = z.object({
   every: z.enum(['day', 'week']),
   zone: TimeZone,
-  /** Nothing begins from then on; null: until the silence is ended. */
+  /** No window begins from then on; null: until the silence is ended. */
   endsMs: z.number().nullable().default(null)
 })
 export type SilenceRepeat = z.infer<typeof SilenceRepeat>
@@ -129,7 +129,7 @@ export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
   ruleId: AlertRuleId.nullable(),
-  /** With `untilMs`: of the first time. */
+  /** `fromMs` and `untilMs` are those of the first time. */
   fromMs: z.number(),
   untilMs: z.number(),
   /** null: once. */
@@ -139,18 +139,18 @@ export const AlertSilence = AlertScope.extend({
 })
 export type AlertSilence = z.infer<typeof AlertSilence>
 
-/** Times of the day at which a channel tells only what is critical; the rest waits until they end. */
+/** Times of the day at which a channel sends only critical alerts; others wait until they end. */
 export const QuietHours = z.object({
   zone: TimeZone,
   /** `22:00`; after `until`: over midnight. */
   from: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 22:00'),
   until: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 07:00'),
-  /** On which they begin, 0 (Sunday) to 6. */
+  /** The days on which they begin, 0 (Sunday) to 6. */
   days: z.array(z.number().int().min(0).max(6)).min(1).max(7)
 })
 export type QuietHours = z.infer<typeof QuietHours>
 
-/** A report that a channel gets each day or week: what ran, what failed, what is new. */
+/** A report that a channel gets each day or week: runs, failures, new errors. */
 export const AlertDigest = z.object({
   every: z.enum(['day', 'week']),
   at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
@@ -164,8 +164,8 @@ const Address = z.string().min(3).max(320)
 const Host = z.string().min(1).max(255)
 
 /**
- * Where messages go. What must not be read by others is in the channel's `secret`: the password of the mail server, the
- * whole address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
+ * Where messages go. The channel's `secret` has what others must not read: the password of the mail server, the whole
+ * address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
  */
 export const AlertTarget = z.discriminatedUnion('kind', [
   z.object({
@@ -174,7 +174,7 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     from: Address,
     host: Host,
     port: z.number().int().min(1).max(65_535).default(587),
-    /** `starttls`: refused if the server does not offer it. */
+    /** `starttls`: fails if the server does not offer it. */
     security: z.enum(['tls', 'starttls', 'none']).default('starttls'),
     username: z.string().max(320).default('')
   }),
@@ -187,9 +187,9 @@ export const AlertTarget = z.discriminatedUnion('kind', [
     url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
   }),
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
-  /** One that the operator of the machine has named in `alert_commands`: the message is its input, as JSON. */
+  /** A command that the operator of the machine has named in `alert_commands`. Its input is the message, as JSON. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
-  /** One of the configuration that has the hook `alert`. */
+  /** A plugin of the configuration that has the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
   /** Shown by the desktop app and by open pages. */
   z.object({ kind: z.literal('desktop') })
@@ -202,10 +202,10 @@ export const AlertChannelSettings = z.object({
   enabled: z.boolean().default(true),
   target: AlertTarget,
   quiet: QuietHours.nullable().default(null),
-  /** Beyond it, messages are held; critical ones beyond twice as many. null: no limit. */
+  /** Messages over the limit are held; critical ones at twice the limit. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null),
-  /** Only rules and alerts of these projects may use it; empty: all, and those of no project. */
+  /** Only rules and alerts of these projects may use it; empty: all, including those of no project. */
   projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -219,7 +219,7 @@ export const AlertChannel = AlertChannelSettings.extend({
   lastDeliveredAtMs: z.number().nullable(),
   waiting: z.number().int(),
   dead: z.number().int(),
-  /** By its limit; null: nothing. */
+  /** Messages held by its limit; null: none. */
   held: z.object({ messages: z.number().int(), nextAtMs: z.number() }).nullable(),
   problem: z.string().nullable()
 })
@@ -244,19 +244,19 @@ export const AlertRuleState = AlertRule.extend({
 })
 export type AlertRuleState = z.infer<typeof AlertRuleState>
 
-/** A message of a channel of the desktop, ready to be shown. */
+/** A message of a desktop channel, ready to be shown. */
 export const AlertNotice = z.object({
   id: z.string(),
   atMs: z.number(),
-  /** One that is shown replaces an earlier one of the same group. */
+  /** A notice replaces an earlier one of the same group. */
   groupId: z.string(),
-  /** null: it says that something is over, or is a test. */
+  /** null: it is about the end of alerts, or a test. */
   severity: AlertSeverity.nullable(),
   title: z.string(),
   body: z.string(),
-  /** Those that fire, in the order of the text: the first one is what to open. */
+  /** Firing alerts, in the order of the text; open the first one. */
   alertIds: z.array(AlertId),
-  /** Runs that have ended and could be tried again. */
+  /** Runs that have ended and could be retried. */
   retryJobIds: z.array(JobId)
 })
 export type AlertNotice = z.infer<typeof AlertNotice>
@@ -279,7 +279,7 @@ export const alertsContract = {
       })
     )
     .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
-  /** Read anew each time: the end of the log of its run, and how the figure has been. */
+  /** Read anew each time: the end of the log of its run, and the history of the figure. */
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
@@ -319,7 +319,7 @@ export const alertRulesContract = {
   remove: write('alerts.change', 'DELETE /alerts/rules/{id}', { id: 'alertRule' })
     .input(z.object({ id: AlertRuleId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Those that there are. */
+  /** Returns the ids that existed. */
   removeMany: write('alerts.change', 'POST /alerts/rules/remove', { ids: 'alertRules' })
     .input(z.object({ ids: z.array(AlertRuleId).min(1).max(1_000) }))
     .output(z.object({ removed: z.array(AlertRuleId) }))
@@ -331,7 +331,7 @@ export const alertSilencesContract = {
     .input(
       AlertScope.extend({
         ruleId: AlertRuleId.nullable().default(null),
-        /** null: now. Of one that repeats, it may be long ago. */
+        /** null: now. The start of a repeating silence may be long ago. */
         fromMs: z.number().nullable().default(null),
         untilMs: z.number(),
         repeats: SilenceRepeat.nullable().default(null),
@@ -342,14 +342,16 @@ export const alertSilencesContract = {
   remove: write('alerts.answer', 'DELETE /alerts/silences/{id}', { id: 'alertSilence' })
     .input(z.object({ id: AlertSilenceId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Those that there are. */
+  /** Returns the ids that existed. */
   removeMany: write('alerts.answer', 'POST /alerts/silences/remove', { ids: 'alertSilences' })
     .input(z.object({ ids: z.array(AlertSilenceId).min(1).max(1_000) }))
     .output(z.object({ removed: z.array(AlertSilenceId) }))
 }
 
 export const alertChannelsContract = {
-  /** The channels that the caller's rules may name; `projects`: which of the caller's projects, empty: all. */
+  /**
+   * The channels that the caller's rules may name. `projects`: limited to these of the caller's projects; empty: all.
+   */
   names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
     z.object({
       channels: z.array(
@@ -363,14 +365,14 @@ export const alertChannelsContract = {
   create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
-  /** Without a secret, it stays as it is. */
+  /** Without a secret, the stored one stays. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
     .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
     .output(z.object({ channel: AlertChannel })),
   remove: write('webhooks.change', 'DELETE /alerts/channels/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
-  /** Sends an example now, and returns what was said on both sides. It is not tried again. */
+  /** Sends an example now, without retries, and returns the conversation. */
   test: write('webhooks.change', 'POST /alerts/channels/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
@@ -384,7 +386,7 @@ export interface AlertNews {
   groupId: string
   ruleName: string
   owner: string
-  /** The worst of those that fire; of ended ones, if none does. */
+  /** The worst of the firing alerts; if there are none, of the ended ones. */
   severity: AlertSeverity
   /** `3 alerts: north is down: connection refused` */
   title: string
@@ -397,7 +399,9 @@ export interface AlertNews {
   moreResolved: number
   /** Sent before, and still firing. */
   stillFiring: number
-  /** After this message, the channel is at its limit: until when what is not critical (`all`: anything) is held. */
+  /**
+   * The channel reached its limit with this message: until when non-critical messages (`all`: all messages) are held.
+   */
   limit?: { heldUntilMs: number; all: boolean } | null
 }
 

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { pageBytes, read } from './operation.ts'
 
-/** Refused: for lack of a right. Failed: for any other reason; then nothing has changed, unless an entry says so. */
+/** Refused: the caller lacks a right. Failed: any other reason; then nothing has changed, unless an entry says so. */
 export const AuditResult = z.enum(['done', 'refused', 'failed'])
 export type AuditResult = z.infer<typeof AuditResult>
 
-/** Which way a request came. `ui`: a browser, or the desktop's window. `socket`: this machine's command line. */
+/** How the request arrived. `ui`: a browser, or the desktop's window. `socket`: this machine's command line. */
 export const AuditDoor = z.enum(['ui', 'api', 'jsonrpc', 'scrapyd', 'socket', 'login'])
 export type AuditDoor = z.infer<typeof AuditDoor>
 
@@ -24,14 +24,14 @@ export const AuditWho = z.object({
 })
 export type AuditWho = z.infer<typeof AuditWho>
 
-/** `before` and `after` as JSON, with secrets masked and long values cut; null: there was none, or is none now. */
+/** `before` and `after` as JSON, with secrets masked and long values cut; null: no value. */
 export const AuditField = z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })
 export type AuditField = z.infer<typeof AuditField>
 
-/** What is different about one thing after the change. */
+/** What a change altered in one thing. */
 export const AuditChange = z.object({
   noun: z.string(),
-  /** For people; an id, where there is nothing better. */
+  /** For people; an id if there is no name. */
   name: z.string(),
   fields: z.array(AuditField)
 })
@@ -50,7 +50,7 @@ export const AuditRecord = z.object({
   /** One of the contract (`nodes.update`) or of the Scrapyd API (`schedule.json`), `login` or `logout`. */
   operation: z.string(),
   project: z.string().nullable(),
-  /** What the request named, at most 20; `moreTargets` counts the others. */
+  /** Things named in the request, at most 20; `moreTargets` counts the others. */
   targets: z.array(z.object({ noun: z.string(), name: z.string() })),
   moreTargets: z.number().int(),
   /** The request as JSON, with secrets masked and long values cut. */
@@ -59,7 +59,7 @@ export const AuditRecord = z.object({
   result: AuditResult,
   /** The error; null: done. */
   code: z.string().nullable(),
-  /** How many equal requests this is about: more than one only for refused and failed ones. */
+  /** The number of equal requests: more than one only for refused and failed ones. */
   count: z.number().int(),
   /** Something was too long for one entry. */
   isCut: z.boolean()
@@ -88,7 +88,7 @@ export const AuditFilter = z.object({
 })
 export type AuditFilter = z.infer<typeof AuditFilter>
 
-/** Where the chain stands. */
+/** The end of the chain. */
 export const AuditHead = z.object({
   /** The newest entry; 0: there is none. */
   seq: z.number().int(),
@@ -100,17 +100,16 @@ export type AuditHead = z.infer<typeof AuditHead>
 
 export const AuditCheck = z.object({
   head: AuditHead,
-  /** How many entries were checked. */
   checked: z.number().int(),
-  /** The first entry that does not fit; null: all fit. */
+  /** The first entry that does not match; null: all match. */
   broken: z.object({ seq: z.number().int(), problem: z.string() }).nullable(),
-  /** Whether the hash that was asked for is that of an entry; null: none was asked for. */
+  /** Whether an entry has the expected hash; null: none was given. */
   hasExpected: z.boolean().nullable()
 })
 export type AuditCheck = z.infer<typeof AuditCheck>
 
 export const auditContract = {
-  /** Newest first. A page may have no entries and still not be the last one: filters look at 20,000 at a time. */
+  /** Newest first. A page may have no entries and still not be the last one: filters scan 20,000 entries at a time. */
   list: read('audit.read', 'GET /audit', 'service', { answerBytes: pageBytes })
     .input(
       AuditFilter.extend({

@@ -7,12 +7,12 @@ import { TimeZone } from './schedules.ts'
 
 const SECONDS_OF = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const STEPS = /^[1-9]\d{0,7}[smhd]$/
-/** Only its form: the calendar reads it. */
+/** Checks only the form: the calendar parses it. */
 const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i
 
 const INTERVAL_WORDS = 'Write seconds, or a number followed by s, m, h or d: 30m; or a cron expression: 0 9 * * *'
 
-/** Whole seconds, also written `90s`, `30m`, `12h`, `7d`: a number. A cron expression, as in schedules: its text. */
+/** Whole seconds, also as `90s`, `30m`, `12h`, `7d`: a number. Or a cron expression, as in schedules: its text. */
 const Interval = z.union([
   z.number().int().min(1).max(31_536_000),
   z
@@ -25,12 +25,12 @@ const Interval = z.union([
 ])
 
 const MOMENT_WORDS = 'Write a time such as 2026-12-24T18:00:00+01:00, or milliseconds since 1970'
-/** Other types than text are explained by the union: this is about the text alone. */
+/** The union explains values that are not text; this is only for text. */
 const momentError = ({ code }: { code?: string | undefined }) => (code === 'invalid_format' ? MOMENT_WORDS : undefined)
 
 /**
- * A time: with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. Without an offset it is
- * meant in the order's zone, and stays a text.
+ * A time with its offset (`2026-12-24T18:00:00+01:00`), or milliseconds since 1970: a number. A time without an offset
+ * is in the order's zone, and stays a text.
  */
 const WrittenMoment = [
   z.iso.datetime({ offset: true, error: momentError }).transform((text) => Date.parse(text)),
@@ -51,7 +51,7 @@ const Moment = z.union([
 /** Other systems have numbers. */
 const UserId = z.union([ShownName.max(200), z.number().int().transform(String)])
 
-/** Many clients send the fields that they leave out as null. */
+/** Many clients send omitted fields as null. */
 const left = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
@@ -63,9 +63,9 @@ const Depth = z.number().int().min(0).max(1_000)
 const Params = z.record(z.string().min(1).max(200), z.unknown())
 
 /**
- * A crawl request in the terms of people who want pages, not jobs; hence the underscores. The spider gets `start_urls`
- * as one argument, a JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments: text as it is, all
- * else as JSON text. A field that is null is left out.
+ * A crawl request in terms of pages, not jobs; hence the underscores. The spider gets `start_urls` as one argument, a
+ * JSON list; `depth` becomes the setting DEPTH_LIMIT; `params` become arguments: text as it is, other values as JSON
+ * text. A field that is null counts as absent.
  */
 export const CrawlInput = z.object({
   /** The end user of the request: requests of other users never share its cached answer. */
@@ -76,21 +76,21 @@ export const CrawlInput = z.object({
   start_urls: left(StartUrls),
   depth: left(Depth),
   schedule_at: left(Moment),
-  /** Repeats the crawl: in steps that start at `schedule_at` or now, or by a cron expression. */
+  /** Repeats the crawl: at an interval that starts at `schedule_at` or now, or by a cron expression. */
   interval: left(Interval),
   /** For a cron expression, and for a `schedule_at` without an offset. */
   zone: TimeZone.nullable()
     .transform((zone) => zone ?? 'UTC')
     .default('UTC'),
-  /** Creates a new job in any case, past the HTTP cache; later identical requests are answered with that one. */
+  /** Always creates a new job, bypassing the HTTP cache; later identical requests return it. */
   ignore_cache: z
     .boolean()
     .nullable()
     .transform((isIgnored) => isIgnored ?? false)
     .default(false),
-  /** How long identical requests are answered with this job; 0: not at all. Default: the server's `crawl_cache_ttl`. */
+  /** How long identical requests return this job; 0: never. Default: the server's `crawl_cache_ttl`. */
   cache_seconds: left(z.number().int().min(0).max(MAX_CRAWL_CACHE_SECONDS)),
-  /** Scrapy keeps pages in its own cache for as long as that (HTTPCACHE_ENABLED). Absent: as the project sets it. */
+  /** Scrapy caches pages for the same time (HTTPCACHE_ENABLED). Absent: as the project sets it. */
   http_cache: left(z.boolean()),
   params: left(Params)
 })
@@ -101,7 +101,7 @@ const IsoTime = z.iso.datetime()
 export const CrawlNow = z.object({
   job_id: JobId,
   scheduled: z.literal(false),
-  /** An identical request was made before: this is its job, created at `cached_at`. */
+  /** An earlier identical request created this job, at `cached_at`. */
   cached: z.boolean(),
   cached_at: IsoTime.nullable(),
   /** The path of its log as server-sent events. */
@@ -112,7 +112,7 @@ export const CrawlLater = z.object({
   job_id: JobId.nullable(),
   schedule_id: ScheduleId.nullable(),
   scheduled: z.literal(true),
-  /** null: the schedule that answers the identical request is paused or over. */
+  /** null: the schedule of the earlier identical request is paused or over. */
   next_run: IsoTime.nullable(),
   cached: z.boolean(),
   cached_at: IsoTime.nullable(),
@@ -125,12 +125,12 @@ export const CrawlOutput = z.union([
 ])
 export type CrawlOutput = z.infer<typeof CrawlOutput>
 
-/** Until its answer is no longer cached. A repeated crawl is a schedule and is found by its key. */
+/** Until its answer is no longer cached. A repeated crawl is a schedule, which its key finds. */
 function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeconds: DEFAULT_CRAWL_CACHE_SECONDS }) {
   const { interval, cache_seconds, ignore_cache } = (body ?? {}) as Record<string, unknown>
   if (isSet(ignore_cache)) return 0
   const seconds = cache_seconds ?? crawlCacheSeconds
-  // Without a cache, the job is found by the request's own key.
+  // Without a cache, the request's own key finds the job.
   return interval == null && seconds !== 0 ? knownForMs(seconds) : Number.POSITIVE_INFINITY
 }
 
@@ -146,13 +146,12 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A crawl as it was ordered. A repeated one is a schedule, a single one a job: what was changed there shows here. A
- * repeated one that is `pending` waits for its next run, and `finished` never runs again.
+ * A crawl as it was ordered. A repeated one is a schedule, a single one a job; changes to those show here. A repeated
+ * one that is `pending` waits for its next run, and a `finished` one never runs again.
  */
 export const CrawlOrder = z.object({
   /** For a single crawl; null for a repeated one, whose jobs are created when they are due. */
   job_id: JobId.nullable(),
-  /** For a repeated crawl. */
   schedule_id: ScheduleId.nullable(),
   user_id: z.string().nullable(),
   project: z.string(),
@@ -160,14 +159,14 @@ export const CrawlOrder = z.object({
   start_urls: z.array(z.string()),
   depth: z.number().nullable(),
   params: z.record(z.string(), z.unknown()),
-  /** Seconds, or a cron expression; null: its schedule was changed to something else. */
+  /** Seconds, or a cron expression; null: the schedule now has another kind of rule. */
   interval: z.union([z.number(), z.string()]).nullable(),
   zone: TimeZone,
   http_cache: z.boolean().nullable(),
   status: z.enum(['pending', 'running', 'paused', 'finished', 'error']),
   /** For a single crawl in error: `cancelled`, `lost`, or why its run failed. */
   reason: z.string().nullable(),
-  /** When it was first to run. */
+  /** The time of the first run. */
   scheduled_at: IsoTime,
   next_run: IsoTime.nullable(),
   created_at: IsoTime,
@@ -175,7 +174,7 @@ export const CrawlOrder = z.object({
 })
 export type CrawlOrder = z.infer<typeof CrawlOrder>
 
-/** In any form: clients keep ids of the scheduler that they used before, which are not found. */
+/** In any form, because clients may still send ids of another scheduler, which are not found. */
 const OrderId = z.object({ id: z.string().max(1_000).brand<'ScheduleId'>().brand<'JobId'>() })
 export type OrderId = z.infer<typeof OrderId>['id']
 
@@ -194,8 +193,8 @@ export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
   /**
-   * Repeated crawls by name, then single ones that wait for their time, by it; by keyset: `after` is the `next_after`
-   * of the previous page.
+   * Lists repeated crawls by name, then single ones that wait for their start time; by keyset: `after` is the
+   * `next_after` of the previous page.
    */
   list: read('read', 'GET /crawl', 'seen', { answerBytes: (input) => 4_000_000 + pageBytes(input) })
     .input(
@@ -209,11 +208,11 @@ export const crawlOrdersContract = {
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
   /**
-   * For the next runs; a single crawl only before its first. Orders like the changed one are answered with it from now
-   * on. Changing a single one also needs `jobs.run`.
+   * Applies to the next runs; a single crawl can change only before its first. From now on, orders equal to the changed
+   * one return it. Changing a single crawl also needs `jobs.run`.
    */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
-  /** Removes a repeated crawl (its jobs stay), or cancels the job of another. False: that job had ended. */
+  /** Removes a repeated crawl (its jobs stay), or cancels the job of a single one. False: that job had ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))

@@ -4,11 +4,11 @@ import { read, write } from './operation.ts'
 
 const Count = z.number().int()
 
-/** `resolved`: open again once it is logged again. `ignored`: stays so. */
+/** `resolved`: reopens when it is logged again. `ignored`: does not. */
 export const ErrorState = z.enum(['open', 'resolved', 'ignored'])
 export type ErrorState = z.infer<typeof ErrorState>
 
-/** The same error (traceback or ERROR line) of all runs of a project. Times are ours. */
+/** The same error (traceback or ERROR line) of all runs of a project. Times are by the engine's clock. */
 export const ErrorGroup = z.object({
   id: ErrorGroupId,
   project: AnyProjectName,
@@ -17,12 +17,12 @@ export const ErrorGroup = z.object({
   /** Where it happens: `shop/spiders/prices.py in parse`, else the logger. */
   culprit: z.string(),
   exceptionType: z.string().nullable(),
-  /** What makes errors the same one: the project's frames, the exception's text, or the message. */
+  /** What identifies the error: the project's frames, the exception's text, or the message. */
   because: z.enum(['frames', 'exception', 'message']),
   state: ErrorState,
   /** When a user set the state; null: never. */
   stateAtMs: z.number().nullable(),
-  /** It was resolved, and logged again then. */
+  /** When it was logged again after being resolved. */
   reopenedAtMs: z.number().nullable(),
   firstSeenMs: z.number(),
   lastSeenMs: z.number(),
@@ -41,7 +41,7 @@ export const ErrorGroup = z.object({
 })
 export type ErrorGroup = z.infer<typeof ErrorGroup>
 
-/** How often one run logged it. Line (the first is 1) and offset in bytes: where its log has it first. */
+/** How often one run logged it. `line` (from 1) and `offset` (bytes): its first place in the log. */
 export const ErrorOccurrence = z.object({
   jobId: JobId,
   attemptNumber: AttemptNumber,
@@ -76,7 +76,7 @@ export const ErrorGroupDetail = z.object({
 })
 export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>
 
-/** `text` matches in title and culprit; everything else is compared whole. */
+/** `text` matches in title and culprit; all other values must be equal. */
 export const ErrorFilter = z.object({
   state: ErrorState.optional(),
   project: z.string().max(200).optional(),
@@ -109,7 +109,7 @@ export const errorsContract = {
   get: read('read', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
     .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
     .output(ErrorGroupDetail),
-  /** What the job logged, in all attempts or in this one; newest first, at most 200. */
+  /** The errors that the job logged, in all attempts or in this one; newest first, at most 200. */
   ofJob: read('read', 'GET /jobs/{jobId}/errors', { jobId: 'job' }, { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
     .input(
       z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })

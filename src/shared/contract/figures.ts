@@ -16,8 +16,8 @@ export const RunSeries = z.object({
 export type RunSeries = z.infer<typeof RunSeries>
 
 /**
- * What the log of a run says: so far while it runs, and at its end. Times are ours, as far as the log's clock and zone
- * could be determined. null: the log does not say.
+ * The figures of a run's log: so far while it runs, and at its end. Times are by the engine's clock, as far as the
+ * log's clock and zone could be determined. null: the log does not contain it.
  */
 export const RunFigures = z.object({
   jobId: JobId,
@@ -35,7 +35,7 @@ export const RunFigures = z.object({
   lastItemAtMs: z.number().nullable(),
   firstAtMs: z.number().nullable(),
   lastAtMs: z.number().nullable(),
-  /** Records per level, without the lines that belong to them. */
+  /** Records per level, without continuation lines. */
   records: z.record(z.string(), Count),
   /** Responses per status. */
   responses: z.record(z.string(), Count),

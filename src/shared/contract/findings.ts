@@ -5,7 +5,7 @@ import { read, write } from './operation.ts'
 export const RunMetric = z.enum(['items', 'pages', 'runtime', 'errors', 'field'])
 export type RunMetric = z.infer<typeof RunMetric>
 
-/** What earlier runs of the spider had: half of them lie between these. */
+/** The middle half of earlier runs of the spider. */
 export const UsualRange = z.object({ low: z.number(), high: z.number() })
 export type UsualRange = z.infer<typeof UsualRange>
 
@@ -38,20 +38,20 @@ export const SpiderFindings = z.object({
 export type SpiderFindings = z.infer<typeof SpiderFindings>
 
 /**
- * A run beside the earlier ones of its spider. `learning`: there are not enough of them yet, so nothing is unusual;
- * `off`: its project does not want it; `not_succeeded`: only runs that succeeded are compared.
+ * Compares a run with earlier ones of its spider. `learning`: there are not enough of them yet. `off`: disabled in the
+ * project. `not_succeeded`: only successful runs are compared.
  */
 export const JobExpectations = z.object({
   state: z.enum(['judged', 'learning', 'off', 'not_succeeded']),
   /** How many successful runs are still missing. */
   neededRuns: z.number().int(),
-  /** How many earlier runs it is compared with, and if they are only those of its weekday (0: Sunday, UTC), which. */
+  /** The number of earlier runs; if they are only those of one weekday (0: Sunday, UTC), which. */
   comparedRuns: z.number().int(),
   weekday: z.number().int().nullable(),
   metrics: z.array(z.object({ metric: RunMetric, value: z.number().nullable(), usual: UsualRange })),
   /**
-   * Which percentage of the items has each field, by itself and in earlier runs whose items were counted, too. null:
-   * its own were not, because it has fewer than 20, or no file of them that can be read.
+   * The percentage of items that have each field, in this run and in earlier runs whose items were counted. null: its
+   * own items were not counted, because there are fewer than 20, or no readable file of them.
    */
   fields: z
     .object({
@@ -65,13 +65,12 @@ export const JobExpectations = z.object({
 export type JobExpectations = z.infer<typeof JobExpectations>
 
 export const findingsContract = {
-  /** Spiders whose newest successful run was unlike their earlier ones, and that were not dismissed; newest first. */
+  /** Spiders whose newest successful run differs from earlier ones and was not dismissed; newest first. */
   list: read('read', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
-  /** How a job compares with the earlier runs of its spider. */
   ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
     .output(JobExpectations),
-  /** Hides the findings of this job; the next run is judged again. False: they are of another job by now. */
+  /** Hides the findings of this job; the next run is judged again. False: the findings are now those of another job. */
   dismiss: write('results.review', 'POST /findings/dismiss', { project: 'project', jobId: 'job' })
     .input(z.object({ project: AnyProjectName, spider: z.string().max(200), jobId: JobId }))
     .output(z.object({ dismissed: z.boolean() }))

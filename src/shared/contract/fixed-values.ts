@@ -1,4 +1,4 @@
-// What code compares and computes with. Without zod or operations, which a start would load for them.
+// Values with which code compares and computes, without zod or operations, so that a start does not load those.
 
 /** Reasons of attempts that code compares. They are stored, so they must not change. */
 export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', nodeRemoved: 'node removed' } as const
@@ -6,19 +6,17 @@ export const ATTEMPT_REASONS = { givenUp: 'given up', takenBack: 'taken back', n
 /** The most that one call reads, and the farthest from the end that one begins. */
 export const MAX_LOG_CHUNK_BYTES = 4_194_304
 
-/** Logs in one archive. */
 export const MAX_ZIPPED_LOGS = 1_000
 
-/** What one answer about items has at most. */
+/** Limits of one response about items. */
 export const ITEMS_BOUNDS = { pageRows: 500, pageColumns: 100, exportPieceBytes: 4_194_304 } as const
 
-/** Messages of alerts, per channel. */
+/** Alert messages per channel. */
 export const MAX_MESSAGES_PER_HOUR = 1_000
 
-/** How long an entry of the audit log is kept. */
 export const DEFAULT_AUDIT_DAYS = 400
 
-/** How long an order is remembered if neither it nor the server says otherwise. */
+/** How long an order is remembered if neither it nor the server sets it. */
 export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
 /** A year. */
 export const MAX_CRAWL_CACHE_SECONDS = 31_536_000

@@ -8,20 +8,19 @@ export const FleetFileChange = z.object({
   act: z.enum(['add', 'change', 'remove']),
   /** Fields that differ, with their values as YAML; secrets are never shown. */
   fields: z.array(z.object({ name: z.string(), from: z.string().nullable(), to: z.string().nullable() })),
-  /** Not an error, but worth knowing first, such as a project that is not deployed yet. Absent: nothing. */
+  /** Not an error, but worth knowing, such as a project that is not deployed yet. */
   notes: z.array(z.string()).optional()
 })
 export type FleetFileChange = z.infer<typeof FleetFileChange>
 
 const FleetFile = z.object({
   yaml: z.string().max(4_000_000),
-  /** Removes what the file does not name; otherwise it stays. */
+  /** Removes items that the file does not name. */
   prune: z.boolean().default(false)
 })
 
 /**
- * Fleet as code: nodes, sources, projects' settings, limits, schedules, chains, webhooks, rules of alerts and retention
- * as one YAML file.
+ * Nodes, sources, projects' settings, limits, schedules, chains, webhooks, alert rules and retention as one YAML file.
  */
 export const fleetFileContract = {
   export: read('fleet.apply', 'GET /fleet-file', 'service').output(z.object({ yaml: z.string() })),

@@ -6,7 +6,10 @@ import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../id-patter
 // Every schema of the contract imports this file.
 z.config({ localeError: wordsOfIssue })
 
-/** A name that people read: an invisible character could make it look like another one (unseen.ts). For input only. */
+/**
+ * A name for people. Refuses invisible characters, with which it could look like another name (unseen.ts). Only for
+ * input.
+ */
 export const ShownName = z
   .string()
   .min(1)
@@ -30,7 +33,7 @@ export type ProjectName = z.infer<typeof ProjectName>
 export const VersionName = z.string().min(1).max(200).brand<'VersionName'>()
 export type VersionName = z.infer<typeof VersionName>
 
-/** In responses: nodes have projects and versions with names that no operation of ours would accept. */
+/** For responses: nodes may have projects and versions with names that our operations refuse. */
 export const AnyProjectName = z.string().brand<'ProjectName'>()
 export const AnyVersionName = z.string().brand<'VersionName'>()
 
@@ -38,7 +41,6 @@ export const AnyVersionName = z.string().brand<'VersionName'>()
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
 export type AttemptNumber = z.infer<typeof AttemptNumber>
 
-/** `what`: for messages. */
 const randomId = (what: string) => z.string().regex(RANDOM_ID_PATTERN, `${what} has 32 hexadecimal digits`)
 
 export const ScheduleId = randomId('A schedule id').brand<'ScheduleId'>()
@@ -53,7 +55,7 @@ export type WebhookId = z.infer<typeof WebhookId>
 export const AlertRuleId = randomId('The id of an alert rule').brand<'AlertRuleId'>()
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
-/** A channel of alerts is stored and delivered like a webhook: by deliveries from the outbox. */
+/** An alert channel is stored and delivered like a webhook: by deliveries from the outbox. */
 export type AlertChannelId = WebhookId
 
 export const AlertId = randomId('The id of an alert').brand<'AlertId'>()

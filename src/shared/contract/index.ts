@@ -20,7 +20,7 @@ import { storageContract } from './storage.ts'
 import { systemContract, enginesContract, environmentsContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
 
-/** Everything a client can request from an engine, through every API. */
+/** All operations of an engine, through every API. */
 export const contract = {
   crawl: crawlContract,
   crawlOrders: crawlOrdersContract,

@@ -4,12 +4,12 @@ import { ITEMS_BOUNDS } from './fixed-values.ts'
 import { JobId, NodeId } from './ids.ts'
 import { ask, read } from './operation.ts'
 
-/** A field of the item itself: what is nested in it is one value, as JSON. */
+/** A top-level field of the item; a nested value counts as one, as JSON. */
 const FieldName = z.string().max(200)
 
 export const ItemColumn = z.object({
   name: z.string(),
-  /** The type in the sampled items: the beginning of the file, its middle and its end. `mixed`: of several types. */
+  /** The type in the sampled items: the beginning of the file, its middle and its end. `mixed`: several types. */
   type: z.enum(['text', 'number', 'boolean', 'nested', 'mixed', 'empty'])
 })
 export type ItemColumn = z.infer<typeof ItemColumn>
@@ -53,15 +53,15 @@ export const ItemsFacts = z.object({
   /** The attempt has not ended: the file may grow. */
   mayGrow: z.boolean(),
   columns: z.array(ItemColumn),
-  /** There are more fields than columns: only whole items show those. */
+  /** There are more fields than columns; only whole items show those. */
   hasMoreFields: z.boolean(),
   /** null: not counted yet, see `count`. */
   items: z.number().int().nullable(),
-  /** Lines that are no item: broken JSON, invalid UTF-8, longer than 16 MB. null: not counted yet. */
+  /** Lines that are not items: broken JSON, invalid UTF-8, longer than 16 MB. null: not counted yet. */
   unreadable: z.number().int().nullable(),
   /** The file ends in the middle of an item: it is being written, or its run was killed. */
   endsInside: z.boolean(),
-  /** What reads it. `plain` has no sort, statistics, differences and Parquet. */
+  /** What reads the file. `plain` does not support sorting, statistics, differences and Parquet. */
   engine: z.enum(['duckdb', 'plain']),
   /** Why it is `plain`. */
   engineProblem: z.string().nullable()
@@ -69,9 +69,9 @@ export const ItemsFacts = z.object({
 export type ItemsFacts = z.infer<typeof ItemsFacts>
 
 export const ItemRow = z.object({
-  /** From 0, in the order of the file; lines that are no item count too. */
+  /** From 0, in the order of the file; lines that are not items also count. */
   index: z.number().int(),
-  /** By column. null: this line is no item. */
+  /** By column. null: this line is not an item. */
   cells: z.array(ItemCell).nullable()
 })
 export type ItemRow = z.infer<typeof ItemRow>
@@ -79,7 +79,7 @@ export type ItemRow = z.infer<typeof ItemRow>
 export const ItemsPage = z.object({
   columns: z.array(z.string()),
   rows: z.array(ItemRow),
-  /** Fewer rows than asked for do not mean the end: a page also ends after 4 MB. null: the end. */
+  /** Fewer rows than requested do not mean the end, because a page also ends after 4 MB. null: the end. */
   nextOffset: z.number().int().nullable()
 })
 export type ItemsPage = z.infer<typeof ItemsPage>
@@ -92,11 +92,11 @@ export const FieldStatistics = z.object({
   filled: z.number().int(),
   /** Estimated, some percent off. */
   distinct: z.number().int(),
-  /** Figures of the values that are numbers, or texts of one. */
+  /** Figures of the values that are numbers, or texts with one. */
   numbers: z.object({ count: z.number().int(), min: z.number(), max: z.number(), mean: z.number() }).nullable(),
   /** In characters, of all filled values. */
   length: z.object({ min: z.number().int(), max: z.number().int(), mean: z.number() }).nullable(),
-  /** The most frequent values, cut to 200 characters. None of a large file if most are different. */
+  /** The most frequent values, cut to 200 characters. Empty for a large file with mostly different values. */
   top: z.array(z.object({ value: z.string(), count: z.number().int() }))
 })
 export type FieldStatistics = z.infer<typeof FieldStatistics>
@@ -108,12 +108,12 @@ export const ItemsDiff = z.object({
   fields: z.array(
     z.object({ name: z.string(), before: z.number().int().nullable(), after: z.number().int().nullable() })
   ),
-  /** Without a key, items are compared as a whole: none counts as changed then. */
+  /** Without a key, items are compared as a whole, so none counts as changed. */
   added: z.number().int(),
   removed: z.number().int(),
   changed: z.number().int().nullable(),
   same: z.number().int(),
-  /** Items without a key, and all but one of those that share theirs: they were not compared. null: there is no key. */
+  /** Items without a key, and all but one of those with the same key: they were not compared. null: there is no key. */
   repeatedKeys: z.number().int().nullable(),
   /** The first few keys of each kind, or the items themselves; cut to 200 characters. */
   examples: z.object({ added: z.array(z.string()), removed: z.array(z.string()), changed: z.array(z.string()) })
@@ -125,7 +125,7 @@ export type ItemsFormat = z.infer<typeof ItemsFormat>
 
 const ExportId = z.string().regex(/^[0-9a-f]{32}$/)
 
-/** `share`: how much was read, from 0 to 1. The last one has the file. */
+/** `share`: the part that was read, from 0 to 1. The last message has the file. */
 export const ExportProgress = z.object({
   share: z.number(),
   file: z.object({ id: ExportId, name: z.string(), sizeBytes: z.number().int(), items: z.number().int() }).nullable()
@@ -165,13 +165,16 @@ export const itemsContract = {
     .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
     .output(ItemsDiff),
   /**
-   * Writes the items that match into a file, and reports progress until it is complete; `readExport` reads it.
-   * `GET /api/v1/jobs/{id}/items/export` does both for clients that only want the file.
+   * Writes the matching items into a file, and reports progress until it is complete; `readExport` reads it. `GET
+   * /api/v1/jobs/{id}/items/export` does both for clients that only want the file.
    */
   export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),
-  /** A piece of an exported file, in base64. It is deleted once read to its end, or ten minutes after it was read. */
+  /**
+   * A piece of an exported file, in base64. The file is deleted when read to its end, or ten minutes after the last
+   * read.
+   */
   readExport: read('read', 'GET /item-exports/{id}', 'caller', { answerBytes: () => 6_000_000 })
     .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
     .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))

@@ -19,14 +19,14 @@ import { JOB_STATUSES, OUTCOMES, SHOWN_STATUSES } from '../choices.ts'
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
 export type JobState = z.infer<typeof JobState>
 
-/** How a job ended. `unclear`: its log hides that, and its node does not report how the process ended. */
+/** How a job ended. `unclear`: its log does not show it, and its node does not report how the process ended. */
 export const Outcome = z.enum(OUTCOMES)
 export type Outcome = z.infer<typeof Outcome>
 
 /** State and outcome combined: what lists show and filter by. */
 export const JobStatus = z.enum(JOB_STATUSES)
 export type JobStatus = z.infer<typeof JobStatus>
-/** What a list can be filtered by: a status, or `unknown`, as which jobs on a node that does not respond are shown. */
+/** A status, or `unknown` for jobs on a node that does not respond. */
 export const ShownStatus = z.enum(SHOWN_STATUSES)
 export type ShownStatus = z.infer<typeof ShownStatus>
 
@@ -54,8 +54,8 @@ export const WaitingCode = z.enum([
 ])
 export type WaitingCode = z.infer<typeof WaitingCode>
 /**
- * `text`: English, as `waiting.CODE` says it with `params` (shared/texts/en.ts). `untilMs`: when the wait ends, if it
- * has an end (not_before, retry_wait).
+ * `text`: English, from `waiting.CODE` and `params` (shared/texts/en.ts). `untilMs`: when the wait ends, if known
+ * (not_before, retry_wait).
  */
 export const Waiting = z.object({
   code: WaitingCode,
@@ -119,7 +119,7 @@ export const Job = z.object({
   /** Position among queued jobs of the same priority: lower goes first. */
   rank: z.number(),
   placement: Placement,
-  /** The end user it was ordered for, if the order named one. */
+  /** The end user of the order, if it named one. */
   userId: z.string().nullable(),
   source: z.enum(['ui', 'api', 'scrapyd', 'demo', 'retry', 'adopted', 'schedule', 'chain', 'crawl']),
   /** The schedule that created it, and the scheduled time of the run (schedules.ts). */
@@ -130,7 +130,7 @@ export const Job = z.object({
   status: JobStatus,
   /** Why it ended, in a few words (`finished`, `shutdown`, `exit code 1`); null before. */
   reason: z.string().nullable(),
-  /** What `reason` says, where Scrapdeck says it: a code of shared/texts/en.ts, such as `reason.skipped`. */
+  /** The code of `reason` in shared/texts/en.ts, such as `reason.skipped`, if Scrapdeck wrote it. */
   reasonCode: z.string().optional(),
   reasonParams: z.record(z.string(), z.unknown()).optional(),
   /** The log line that explains the failure, if one was found. */
@@ -141,13 +141,13 @@ export const Job = z.object({
   /** The node of the newest attempt. */
   nodeId: NodeId.nullable(),
   attemptCount: z.number().int(),
-  /** The version that the newest attempt was sent with; null: none was sent, or long ago (see its attempts). */
+  /** The version that the newest attempt was sent with; null: none was sent, or only long ago (see its attempts). */
   sentVersion: AnyVersionName.nullable(),
   /** It may have run more than once (its node forgot it or was given up, and it ran again); see its attempts. */
   mayHaveRunTwice: z.boolean(),
-  /** It is live on a node that has not responded since then, so its state is unknown; null: it is known. */
+  /** Since when the node of the live job has not responded, so its state is unknown; null: it is known. */
   unknownSinceMs: z.number().nullable(),
-  /** A cancel was requested; until state is `ended`, the node has not confirmed it. */
+  /** When a cancel was requested. Until the state is `ended`, the node has not confirmed it. */
   cancelAskedAtMs: z.number().nullable(),
   queuedAtMs: z.number(),
   startedAtMs: z.number().nullable(),
@@ -155,7 +155,7 @@ export const Job = z.object({
   pages: z.number().int().nullable(),
   items: z.number().int().nullable(),
   errors: z.number().int().nullable(),
-  /** While it runs: by its log's newest figures. */
+  /** While it runs: the newest figures of its log. */
   pagesPerMinute: z.number().nullable(),
   itemsPerMinute: z.number().nullable(),
   /** Retention never deletes it, nor its logs. */
@@ -165,7 +165,7 @@ export type Job = z.infer<typeof Job>
 
 export const AttemptState = z.enum(['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'])
 export type AttemptState = z.infer<typeof AttemptState>
-/** `refused` and `absent` (proven never to have reached the node) put the job back in the queue. */
+/** `refused` and `absent` (proven never to have reached the node) return the job to the queue. */
 export const AttemptResult = z.enum([...OUTCOMES, 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
 
@@ -206,7 +206,7 @@ export const Attempt = z.object({
   cpuSeconds: z.number().nullable(),
   /** The log was copied to our archive. */
   logArchived: z.boolean(),
-  /** Retention deleted the log then, wherever it was read from. */
+  /** When retention deleted the log. */
   logDeletedAtMs: z.number().nullable()
 })
 export type Attempt = z.infer<typeof Attempt>
@@ -240,18 +240,18 @@ export const Transition = z.object({
     'given_up',
     /** A run that we had given up or lost was seen again on its node. */
     'seen_again',
-    /** It was lost, and its log is kept as far as it was copied. */
+    /** It was lost; its log is kept as far as it was copied. */
     'log_kept',
     /** The node accepted it but starts nothing: it was removed from the node's queue. */
     'taken_back',
     /** An operator changed its priority, order or placement, or whether retention keeps it. */
     'changed'
   ]),
-  /** English, as `code` and `params` say it (shared/texts/en.ts). */
+  /** English, from `code` and `params` (shared/texts/en.ts). */
   text: z.string(),
-  /** `timeline.sent`; `text` for an entry from before there were codes: its only parameter is the text. */
+  /** `timeline.sent`. `text`: an entry from before there were codes, whose only parameter is the text. */
   code: z.string(),
-  /** A parameter may be an object with `code` and `params` of its own. */
+  /** A parameter may be an object with its own `code` and `params`. */
   params: z.record(z.string(), z.unknown()),
   evidence: z.record(z.string(), z.unknown())
 })
@@ -261,7 +261,6 @@ export type TransitionKind = Transition['kind']
 export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeline: z.array(Transition) })
 export type JobDetail = z.infer<typeof JobDetail>
 
-/** The progress of a job, for clients that poll. */
 export const JobProgress = Job.pick({
   ...{
     id: true,
@@ -280,14 +279,14 @@ export const JobProgress = Job.pick({
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
-/** A live job as a process: its run, as far as its node and its log show it. */
+/** A live job as a process, as far as its node and its log show it. */
 export const RunningJob = Job.pick({
   ...{ id: true, project: true, spider: true, sentVersion: true, nodeId: true, state: true, status: true },
   ...{ attemptCount: true, cancelAskedAtMs: true, unknownSinceMs: true, startedAtMs: true },
   ...{ pages: true, items: true, errors: true, pagesPerMinute: true, itemsPerMinute: true }
 }).extend({
   sentAtMs: z.number(),
-  /** null: its node does not say. */
+  /** null: unknown. */
   pid: z.number().int().nullable(),
   /** Only of runs on the local node. */
   usage: UsageSample.nullable()
@@ -295,11 +294,11 @@ export const RunningJob = Job.pick({
 export type RunningJob = z.infer<typeof RunningJob>
 
 /**
- * `spider` and `project` accept `*`; `jobid` is the whole jobid that a client chose or was given; `text` matches in
- * project or spider, or the start of a jobid or an id (from 10 digits), or the end of an id (from 8 digits).
+ * `spider` and `project` accept `*`. `jobid` is a whole jobid. `text` matches in project or spider, the start of a
+ * jobid or an id (from 10 digits), or the end of an id (from 8 digits).
  */
 export const JobFilter = z.object({
-  /** A single value is accepted too: `?status=queued`. */
+  /** Also accepts a single value: `?status=queued`. */
   status: z.union([z.array(ShownStatus).max(SHOWN_STATUSES.length), ShownStatus.transform((one) => [one])]).optional(),
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
@@ -329,8 +328,8 @@ export const RunInput = z.object({
   args: StringMap.optional(),
   env: RunEnvironment.optional(),
   /**
-   * Names of default settings, arguments and variables that this order leaves out (project settings, `defaults`);
-   * `*`: all defaults, also priority and placement.
+   * Names of default settings, arguments and variables that this order omits (project settings, `defaults`). `*`: all
+   * defaults, including priority and placement.
    */
   withoutDefaults: z.array(z.string().max(200)).max(1_000).optional(),
   /** Settings, arguments and variables whose values must never be shown again. */
@@ -346,14 +345,14 @@ export const RunInput = z.object({
   /** Absent: the project's setting. */
   noOverlap: z.boolean().optional(),
   after: z.array(Dependency).max(100).optional(),
-  /** The end user it is ordered for; only shown, and filtered by. */
+  /** The end user of the order; only shown, and filtered by. */
   userId: ShownName.max(200).nullable().optional(),
   /** For `ttlSeconds` from now, requests with the same key return this job instead of creating one. */
   dedupe: z
     .object({
       key: z.string().min(1).max(500),
       ttlSeconds: z.number().min(1).max(31_536_000),
-      /** Creates a new job in any case, which the key refers to from now on. */
+      /** Always creates a new job, to which the key refers from now on. */
       renew: z.boolean().optional()
     })
     .nullable()
@@ -372,7 +371,7 @@ export type QueuePlace = z.infer<typeof QueuePlace>
 const Ids = z.object({ ids: z.array(JobId).min(1).max(10_000) })
 const Changed = z.object({ changed: z.array(JobId) })
 
-/** A job created with an idempotency key is found by that key, unless its own dedupe key takes precedence. */
+/** The job's idempotency key finds it, unless its own dedupe key takes precedence. */
 function repeatableForMs(body: unknown): number {
   const dedupe = (body as { dedupe?: { ttlSeconds?: unknown; renew?: unknown } | null } | null | undefined)?.dedupe
   if (dedupe == null) return Number.POSITIVE_INFINITY
@@ -385,7 +384,7 @@ function allRepeatableForMs(body: unknown): number {
   return items.reduce<number>((leastMs, job) => Math.min(leastMs, repeatableForMs(job)), Number.POSITIVE_INFINITY)
 }
 
-/** A job as JSON, without its settings and arguments. */
+/** The size of a job as JSON, without its settings and arguments. */
 const JOB_BYTES = 2_000
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 1)
 const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): number =>
@@ -403,7 +402,7 @@ export const jobsContract = {
   status: read('read', 'GET /jobs/{id}/status', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(JobProgress),
-  /** All jobs that are on a node, the oldest first; at most 2,000 of `total`. */
+  /** All jobs that are on a node, oldest first; at most 2,000 of `total`. */
   running: read('read', 'GET /jobs/running', 'seen', { answerBytes: () => 2_000 * 1_000 }).output(
     z.object({ jobs: z.array(RunningJob), total: z.number().int() })
   ),
@@ -411,7 +410,7 @@ export const jobsContract = {
   usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
-  /** What the log of its newest attempt, or of this one, says. LOG_NOT_FOUND: nothing was read of it. */
+  /** The log figures of its newest attempt, or of this one. LOG_NOT_FOUND: nothing of the log was read. */
   figures: figuresOperation,
   run: write(
     'jobs.run',
@@ -429,7 +428,7 @@ export const jobsContract = {
   count: ask('read', 'POST /jobs/count', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
-  /** Only changes queued jobs; others are left as they are. */
+  /** Only changes queued jobs; others stay as they are. */
   setPriority: write('queue.order', 'POST /jobs/priority', { ids: 'jobs' })
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
@@ -437,17 +436,16 @@ export const jobsContract = {
   reorder: write('queue.order', 'POST /jobs/reorder', { ids: 'jobs', to: 'place' })
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
-  /** Sets where queued jobs can run from now on. */
   place: write('queue.order', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
   /**
-   * Gives up the live attempts of jobs whose node does not respond and queues the jobs for other nodes: they may run
-   * twice and are flagged. Jobs whose node responds are left alone and are not in `changed`.
+   * Gives up live attempts on nodes that do not respond and queues their jobs for other nodes: they may run twice and
+   * are flagged. Other jobs stay as they are and are not in `changed`.
    */
   runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**
-   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` goes to its next step now, at least
-   * to the second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as their
-   * projects say, else 10 minutes. A cancel that is under way keeps its wait.
+   * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` takes its next step now, at least the
+   * second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as set in their
+   * projects, else 10 minutes. A cancel in progress keeps its wait.
    */
   cancel: write('jobs.cancel', 'POST /jobs/cancel', { ids: 'jobs' })
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))

@@ -10,7 +10,7 @@ const Quantity = z
   .max(40)
   .regex(/^\d+(\.\d+)?(m|k|Ki|[MGTPE]i?)?$/, 'Write a quantity of Kubernetes, such as 500m or 512Mi')
 
-/** How the pods of a run are made. What a project leaves unset is as for all projects of the node. */
+/** How the pods of a run are made. A project's unset fields are those of the node. */
 export const PodSettings = z.object({
   /** Needs Python with Scrapy, as `python3`. */
   image: z
@@ -42,7 +42,7 @@ const FilePath = z
   .max(4_000)
   .refine((path) => path.startsWith('/') && !path.includes('\0'), 'Write an absolute path')
 
-/** What a node that is a Kubernetes cluster has besides its address. Contains nothing secret. */
+/** What a node that is a Kubernetes cluster has besides its address. Contains no secrets. */
 export const KubernetesSettings = z.object({
   /** Read again at each change, because Kubernetes replaces these tokens; null: the token entered as password. */
   tokenFile: FilePath.nullable().default(null),
@@ -57,7 +57,7 @@ export const KubernetesSettings = z.object({
     .default(null),
   /** How long a cancelled run may take to finish. */
   graceSeconds: z.number().int().min(1).max(3_600).default(30),
-  /** The ResourceQuota that says how many run at once, if no number of slots is set. */
+  /** The ResourceQuota that limits how many run at once, if no number of slots is set. */
   quota: DnsName.nullable().default(null),
   pod: PodSettings.default({}),
   /** By project. */

@@ -8,7 +8,7 @@ import { Outcome } from './jobs.ts'
 import { MomentMs } from './moment.ts'
 import { ask, read } from './operation.ts'
 
-/** How a log writes the heads of its records (shared/log-record): as Scrapy does, as JSON, or by a LOG_FORMAT. */
+/** The format of a log's record heads (shared/log-record): Scrapy's own, JSON, or a LOG_FORMAT. */
 const HeadFormat = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('scrapy') }),
   z.object({ kind: z.literal('json') }),
@@ -38,11 +38,11 @@ export const LogChunk = z.object({
   /** Size of the whole file when this piece was read. */
   sizeBytes: z.number().int(),
   text: z.string(),
-  /** The run has ended and this piece reaches the end of its log: there is nothing more. */
+  /** The run has ended and this piece reaches the end of its log: there is no more. */
   complete: z.boolean(),
-  /** The log was replaced by another file or became shorter: what came before belongs to the one that was. */
+  /** Another file replaced the log, or it became shorter: earlier pieces belong to the previous one. */
   startsOver: z.boolean().optional(),
-  /** Left out while it is not known. */
+  /** Absent while it is unknown. */
   format: HeadFormat.optional()
 })
 export type LogChunk = z.infer<typeof LogChunk>
@@ -80,7 +80,7 @@ export type LogSearchProgress = z.infer<typeof LogSearchProgress>
 export const LogPlace = z.object({
   line: z.number().int(),
   offset: z.number().int(),
-  /** The lines of the whole log, at that moment. */
+  /** The number of lines in the whole log, at that moment. */
   lines: z.number().int(),
   sizeBytes: z.number().int()
 })
@@ -98,7 +98,7 @@ export const FleetLogHit = FoundLogLine.extend({
   project: ProjectName,
   spider: z.string(),
   nodeId: NodeId,
-  /** The level of the record that the line belongs to; null: none begins near above it. */
+  /** The level of the line's record; null: no record begins near above it. */
   level: z.enum(RECORD_LEVELS).nullable(),
   /** The time of the record, as in the log. */
   time: z.string().nullable()
@@ -111,13 +111,13 @@ const LogAmount = z.object({ logs: z.number().int(), bytes: z.number().int() })
 export const LogSearchCursor = z.string().max(100)
 
 export const FleetLogSearchProgress = z.object({
-  /** Further lines: of live runs first, then of archived logs; each the newest jobs first. */
+  /** Further lines: of live runs first, then of archived logs; each by job, newest first. */
   hits: z.array(FleetLogHit),
   /** So far: what the index ruled out, what was read, and logs that could not be read. */
   ruledOut: LogAmount,
   scanned: LogAmount,
   unreadable: z.number().int(),
-  /** Set in the last message. `end`: every log was searched, otherwise the limit that ended it. */
+  /** Set in the last message. `end`: every log was searched; otherwise the limit that ended the search. */
   stoppedBy: z.enum(['end', 'time', 'bytes', 'hits']).nullable(),
   /** In the last message, unless every log was searched. */
   cursor: LogSearchCursor.nullable()
@@ -125,7 +125,7 @@ export const FleetLogSearchProgress = z.object({
 export type FleetLogSearchProgress = z.infer<typeof FleetLogSearchProgress>
 
 export const FleetLogSearchInput = z.object({
-  /** One line: no match goes beyond the end of a line. */
+  /** One line: no match continues past the end of a line. */
   text: z
     .string()
     .min(1)
@@ -142,8 +142,8 @@ export const FleetLogSearchInput = z.object({
   /** Records of this level and of worse ones. */
   minLevel: z.enum(RECORD_LEVELS).optional(),
   /**
-   * Records since then, and up to then. The times of a log are compared as of the zone in which its first record has
-   * the time at which the run started.
+   * Records since then, and up to then. The zone of a log's times is derived from its first record, which has the time
+   * at which the run started.
    */
   sinceMs: z.coerce.number().pipe(MomentMs).optional(),
   untilMs: z.coerce.number().pipe(MomentMs).optional(),
@@ -159,15 +159,15 @@ export type FleetLogSearchInput = z.infer<typeof FleetLogSearchInput>
 /** A piece of a zip archive. */
 export const LogZipPiece = z.object({
   base64: z.string(),
-  /** How many logs are in the archive, or are known to be missing, so far. */
+  /** How many logs are in the archive, or known to be missing, so far. */
   logs: z.number().int()
 })
 export type LogZipPiece = z.infer<typeof LogZipPiece>
 
 export const logsContract = {
   /**
-   * A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there.
-   * `printed`: instead, the last 64 KiB of what a run that did not fail printed, while its local node keeps them.
+   * A range of the log. A negative `offset` counts from the end, at most 4 MiB. `printed`: instead, the last 64 KiB
+   * that a successful run printed, while its local node keeps them.
    */
   read: read('read', 'GET /jobs/{jobId}/log', { jobId: 'job' }, { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
@@ -187,11 +187,11 @@ export const logsContract = {
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),
         tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144),
-        /** If you are further behind than this, the last `tailBytes` follow. Default: you get every byte. */
+        /** If the viewer is further behind than this, the last `tailBytes` follow. Default: every byte is sent. */
         maxLagBytes: z.coerce.number().int().min(65_536).optional(),
         /**
-         * The stream ends after about this much. A request from where it ended says that all before was shown: between
-         * documents, where streams have no back-pressure, nothing else tells the engine how far a viewer is.
+         * The stream ends after about this much. A request from its end confirms that all before was shown: between
+         * documents, where streams have no back-pressure, nothing else shows how far a viewer is.
          */
         limitBytes: z.coerce.number().int().min(65_536).optional()
       })
@@ -223,16 +223,16 @@ export const logsContract = {
     )
     .output(eventIterator(LogSearchProgress)),
   /**
-   * Searches the logs of all jobs; lines arrive as they are found. Live runs and those that are not archived yet come
-   * first (of other machines, what has been copied by now), then the archive; each the newest jobs first. The last
-   * message says what ended the search, and where to continue.
+   * Searches the logs of all jobs; lines arrive as they are found. Live and not yet archived runs come first (of other
+   * machines, what has been copied so far), then the archive; each by job, newest first. The last message says what
+   * ended the search, and where to continue.
    */
   searchAll: read('read', 'GET /logs/search', 'seen')
     .input(FleetLogSearchInput)
     .output(eventIterator(FleetLogSearchProgress)),
   /**
-   * The newest logs of many jobs as one zip archive, in pieces: PROJECT/SPIDER/JOBID.log, then INDEX.txt, which says
-   * what each file is and why a log is missing. `POST /logs/zip` answers with the archive itself.
+   * The newest logs of many jobs as one zip archive, in pieces: PROJECT/SPIDER/JOBID.log, then INDEX.txt, which
+   * describes each file and why a log is missing. `POST /logs/zip` returns the archive itself.
    */
   zip: ask('read', 'POST /logs/zip/pieces', { jobIds: 'jobs' })
     .input(z.object({ jobIds: z.array(JobId).min(1).max(MAX_ZIPPED_LOGS) }))

@@ -6,5 +6,4 @@ const LAST_MS = 253_402_300_799_999
 /** A time in a request: whole milliseconds since 1970. Beyond this range calendars throw and years get a sign. */
 export const MomentMs = z.number().int().min(0).max(LAST_MS)
 
-/** The same, in a query. */
 export const MomentOfQueryMs = z.coerce.number().int().min(0).max(LAST_MS)

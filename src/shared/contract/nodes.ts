@@ -7,15 +7,15 @@ import { NodeAddress, NodeSettings, NewSource, SourceSettings } from './settings
 
 export const SourceState = SourceSettings.extend({
   hasPassword: z.boolean(),
-  /** Sources from the configuration file can only be changed there. */
+  /** Sources from the configuration file can be changed only there. */
   isFromConfiguration: z.boolean(),
   refreshedAtMs: z.number().nullable(),
   /** What went wrong in the last refresh, and what to do; nodes found before stay. */
   problem: z.string().nullable(),
-  /** Number of nodes it lists now, and how many of its former ones it no longer lists. */
+  /** The number of nodes that it lists now, and of former ones that it no longer lists. */
   found: z.number().int(),
   vanished: z.number().int(),
-  /** The nodes it no longer lists, since when, and whether that is why they are cordoned. */
+  /** The nodes that it no longer lists, since when, and whether that is why they are cordoned. */
   vanishedNodes: z.array(z.object({ nodeId: NodeId, sinceMs: z.number(), isCordonedForIt: z.boolean() }))
 })
 export type SourceState = z.infer<typeof SourceState>
@@ -26,7 +26,7 @@ export const discoveryContract = {
   put: write('nodes.change', 'PUT /discovery/{id}', 'service')
     .input(NewSource.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
-  /** Its nodes stay as if they had been added by hand. */
+  /** Its nodes stay and count as added by hand. */
   remove: write('nodes.change', 'DELETE /discovery/{id}', 'service')
     .input(z.object({ id: SourceId }))
     .output(z.object({ removed: SourceId })),
@@ -35,7 +35,9 @@ export const discoveryContract = {
     .output(SourceState)
 }
 
-/** How the local node starts spiders: forked from a Python with Scrapy already imported, or in a new one; and why. */
+/**
+ * How the local node starts spiders, and why: forked from a Python that has already imported Scrapy, or in a new one.
+ */
 export const StartMode = z.object({ mode: z.enum(['warm', 'warming', 'cold']), text: z.string() })
 export type StartMode = z.infer<typeof StartMode>
 
@@ -53,10 +55,10 @@ export const NodeRun = z.object({
   project: AnyProjectName,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
-  /** The spider of `jobId` has ended; something that it started keeps the node's process open. */
+  /** The spider of `jobId` has ended, but something that it started keeps the node's process open. */
   isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
-  /** As its node lists it; of our own jobs, `jobs.running` has it. */
+  /** As its node lists it; for our own jobs, see `jobs.running`. */
   pid: z.number().int().nullable(),
   /** The newest sample; local node only. */
   usage: UsageSample.nullable()
@@ -93,14 +95,13 @@ export const Node = z.object({
   slotsText: z.string(),
   /** How many jobs can wait in the node's own queue in addition to those that fill its slots. */
   queueAhead: z.number().int(),
-  /** After this long without a response the node is given up and its jobs run elsewhere. null: never automatically. */
+  /** After this time without a response the node is given up and its jobs run elsewhere. null: never automatically. */
   giveUpAfterSeconds: z.number().int().nullable(),
   logsKept: z.number().int().nullable(),
   group: z.string().nullable(),
   tags: z.array(z.string()),
   mode: NodeMode,
   health: NodeHealth,
-  /** What is wrong and what to do; null when nothing is. */
   problem: z.string().nullable(),
   /** `1.6`, `1.5+`, `1.3`…; null until probed. */
   scrapydVersion: z.string().nullable(),
@@ -111,9 +112,9 @@ export const Node = z.object({
   finished: z.number().int().nullable(),
   latencyMs: z.number().nullable(),
   lastSeenAtMs: z.number().nullable(),
-  /** It has not responded since then; null: it responds, or was not polled yet. */
+  /** Since when it has not responded; null: it responds, or was not polled yet. */
   unreachableSinceMs: z.number().nullable(),
-  /** It accepts jobs but has started none since then, so it gets no new ones. */
+  /** Since when it has accepted jobs but started none, so it gets no new ones. */
   stuckSinceMs: z.number().nullable(),
   /** The node's clock minus ours. */
   clockOffsetMs: z.number().nullable(),
@@ -134,7 +135,7 @@ export const Node = z.object({
 })
 export type Node = z.infer<typeof Node>
 
-/** With `nodeId`: as that node would be reached there, but without its password. */
+/** With `nodeId`: probed with that node's connection settings, but without its password. */
 const ProbedAddress = NodeAddress.extend({ nodeId: NodeId.optional() })
 
 /** What a probe of an address found; nothing is saved. */
@@ -155,20 +156,20 @@ export const ProbeResult = z.object({
   warnings: z.array(z.string()),
   /** A node that already has this address. */
   duplicateOf: NodeId.nullable(),
-  /** Whether the node of `nodeId` keeps its password and client key there if none are given; null: no `nodeId`. */
+  /** Whether an update of `nodeId` to this address keeps its password and client key; null: no `nodeId`. */
   keepsPassword: z.boolean().nullable()
 })
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 const ById = z.object({ id: NodeId })
 
-/** `logsKept` is of no use: the package never deletes what is not here yet. */
+/** `logsKept` has no effect here, because the package never deletes logs that have not been sent. */
 const PullingNodeSettings = NodeSettings.omit({ logsKept: true }).required({ name: true })
 
-/** The token is in this answer only: the store has its hash. */
+/** Only this response has the token: the store has its hash. */
 export const NewToken = z.object({ node: Node, token: z.string() })
 export type NewToken = z.infer<typeof NewToken>
-/** As the node lists it: whatever its name is, it can be cancelled. */
+/** As the node lists it: it can be cancelled whatever its name is. */
 const ExternalJob = ById.extend({
   project: z.string().min(1).max(1_000).brand<'ProjectName'>(),
   jobid: z.string().min(1).max(1_000)
@@ -181,15 +182,15 @@ export const nodesContract = {
   add: write('nodes.change', 'POST /nodes', { tags: 'newNode' })
     .input(NodeAddress.extend(NodeSettings.shape))
     .output(Node),
-  /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
+  /** Adds a pulling node: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
   addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }, { tellsSecret: 'once' })
     .input(PullingNodeSettings)
     .output(NewToken),
-  /** A new token; the node's former one is refused from then on. */
+  /** The former token is refused from then on. */
   renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }, { tellsSecret: 'once' })
     .input(ById)
     .output(NewToken),
-  /** Its token is refused from then on, until there is a new one. */
+  /** The token is refused from then on, until there is a new one. */
   revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', { id: 'node' }).input(ById).output(Node),
   update: write('nodes.change', 'PATCH /nodes/{id}', { id: 'node' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))

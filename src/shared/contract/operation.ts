@@ -2,8 +2,8 @@ import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractPr
 import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
- * A field of an operation's input that names something of projects. A plural may name what is not there: that is left
- * out. `run` has a project and what it waits for; `place` is one in the queue, beside a job.
+ * A field of an operation's input that names things of projects. A plural may name missing things, which are left out.
+ * `run` has a project and dependencies; `place` is a position in the queue, before a job.
  */
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
@@ -14,53 +14,49 @@ export type NamedThing =
   | ('node' | 'newNode')
 
 /**
- * What an operation is about. `caller`: the caller alone, or public facts. `service`: the whole service, so the caller
+ * What an operation is about. `caller`: only the caller, or public facts. `service`: the whole service, so the caller
  * needs the permissions for all projects. `seen`: what the caller may see; the handler selects it. Otherwise: the
  * things that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all of their
  * projects, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
-/** What a server needs to know about an operation, in addition to its schemas. */
 export interface OperationMeta {
   about: Subject
-  /** It changes something. */
   writes: boolean
-  /** It is performed once per Idempotency-Key. */
+  /** Performed once per Idempotency-Key. */
   takesKey: boolean
-  /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
+  /** The largest response to this input, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** The permissions that a caller needs. Checked before the input is (engine/api/router/required-rights.ts). */
+  /** The permissions that a caller needs, checked before the input (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
-   * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be
-   * found by its key. The body is as received, not validated. Absent: never.
+   * How long a request with this body can be repeated if its outcome is unknown: as long as its key still finds the
+   * jobs that it created. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
-   * Its answer has a secret that must not be kept. A repeated request with the same key is performed `again`, which
-   * replaces what the first one made; or it is performed `once`, and the repeated one rejects with
-   * IDEMPOTENCY_SECRET_NOT_KEPT.
+   * Its response has a secret that must not be stored. A repeated request with the same key is performed `again`, which
+   * replaces the result of the first; or only `once`, and the repeated one rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
-  /** Flags of its body that a REST client may also send in the query, as `1`, `true`, `yes` or `on`: either counts. */
+  /** Flags of its body that REST clients may also send in the query, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }
 
-/** `answerBytes` of a list that ends a page with 4 MB of large rows; all others have less than 12 kB. */
+/** `answerBytes` of a list whose pages end after 4 MB of large rows; other rows have less than 12 kB. */
 export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
   4_000_000 + 12_000 * Math.min(Number(limit), 500)
 
-/** Its REST address: `POST /jobs/{id}/retry`. */
 type Address = `${HTTPMethod} ${HTTPPath}`
-/** One, or all of several. */
+/** A list means all of them. */
 type Needed = Permission | readonly [Permission, ...Permission[]]
 
 /** Declares an operation that changes nothing. */
 export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
-/** The same with an input too large for a query: sent with POST, which accepts a key like every POST. */
+/** Like `read`, with an input too large for a query: sent with POST, which accepts a key like every POST. */
 export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
   begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
@@ -83,11 +79,11 @@ const MARGIN_MS = 10_000
 
 /** For `repeatableForMs` of requests whose jobs have a key of their own with this lifetime. */
 export const knownForMs = (seconds: unknown): number => Number(seconds) * 1_000 - MARGIN_MS
-/** For `repeatableForMs`: in a body that is not validated yet, anything but false can become true. */
+/** For `repeatableForMs`: in a body that is not validated yet, any value except false may become true. */
 export const isSet = (flag: unknown): boolean => flag != null && flag !== false
 
 export type Operation = AnyContractProcedure & { '~orpc': { meta: OperationMeta } }
-/** The type of a contract: an operation not declared with `read`, `ask` or `write` does not compile. */
+/** An operation that is not declared with `read`, `ask` or `write` does not compile. */
 export interface Operations {
   [name: string]: Operation | Operations
 }

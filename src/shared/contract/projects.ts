@@ -21,23 +21,20 @@ export type Deployment = z.infer<typeof Deployment>
 export const Version = z.object({
   project: AnyProjectName,
   version: AnyVersionName,
-  /** null: we only saw it on nodes and have no egg to send. */
+  /** null: it was only seen on nodes, so there is no egg to send. */
   sha256: z.string().nullable(),
   sizeBytes: z.number().int().nullable(),
-  /** null: not listed yet (no Python here, and no node was asked). */
+  /** null: not listed yet (there is no Python here, and no node has listed them). */
   spiders: z.array(z.string()).nullable(),
   createdAtMs: z.number(),
-  /** Set if nodes with Scrapyd before 1.4 and later ones order it differently among those they have. */
+  /** Set if nodes with Scrapyd before 1.4 and later ones order it differently among their versions. */
   orderWarning: z.string().nullable(),
   deployments: z.array(Deployment)
 })
 export type Version = z.infer<typeof Version>
 
 const { shape: each } = ProjectSettings
-/**
- * Some of the settings: what is left out stays as it is. The defaults and the outcome rules of a spider are replaced;
- * null: removed.
- */
+/** Absent settings stay as they are. The defaults and the outcome rules of a spider are replaced; null: removed. */
 export const ProjectSettingsChange = z.object({
   python: each.python.optional(),
   limits: each.limits.optional(),
@@ -61,7 +58,7 @@ export const Project = z.object({
   name: AnyProjectName,
   /** The highest by version order. */
   latestVersion: AnyVersionName.nullable(),
-  /** The version for jobs that name none: the pinned one, else the latest. null: there is none, so they wait. */
+  /** The version for jobs without one: the pinned one, else the latest. null: there is none, so they wait. */
   activeVersion: AnyVersionName.nullable(),
   settings: ProjectSettings,
   /** Newest upload first. */
@@ -77,9 +74,9 @@ export const projectsContract = {
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
-   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version`
-   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the pin of the
-   * project, which an upload leaves alone; if set to another version, jobs that name none do not run the uploaded one.
+   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg, from which an egg is built. `project` and `version`
+   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the project's
+   * pin, which an upload does not change; if it is another version, jobs without a version run that one.
    */
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
@@ -92,7 +89,7 @@ export const projectsContract = {
   configure: write('projects.change', 'PUT /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),
-  /** Changes only these settings, so that two people who change others at the same time both succeed. */
+  /** Changes only these settings, so that concurrent changes of other settings both succeed. */
   changeSettings: write('projects.change', 'PATCH /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettingsChange }))
     .output(Project),

@@ -8,7 +8,7 @@ const KNOWN = z.enum(PERMISSIONS)
 const NOT_GIVEN: readonly string[] = namesOf(OWNER_PERMISSIONS)
 const BUILT_IN: readonly string[] = [...ROLES, 'none']
 
-/** As configurations (`crawl-team = shop keeper in shop`) and command lines (`shop=shop keeper`) can have it. */
+/** Usable in configurations (`crawl-team = shop keeper in shop`) and command lines (`shop=shop keeper`). */
 export const RoleName = ShownName.max(64)
   .regex(
     /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]*[\p{L}\p{N}])?$/u,
@@ -22,7 +22,7 @@ export const RoleName = ShownName.max(64)
     error: 'A built-in role has this name, or it would be mistaken for one'
   })
 
-/** Reading is always among them. */
+/** Reading is always included. */
 const GivenPermissions = z
   .array(KNOWN)
   .max(PERMISSIONS.length)
@@ -38,7 +38,7 @@ export const AccessRole = z.object({
   permissions: z.array(KNOWN),
   /** It cannot be changed or removed. */
   isBuiltIn: z.boolean(),
-  /** It can be given in single projects: it has no permission that is for the whole service. */
+  /** It can be given in single projects, because it has no permission for the whole service. */
   isForProjects: z.boolean()
 })
 export type AccessRole = z.infer<typeof AccessRole>

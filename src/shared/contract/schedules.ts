@@ -28,7 +28,7 @@ export const RunTemplate = z.object({
   tags: z.array(TagTerm).max(20).default([]),
   /** null: the project's policy. */
   retry: RetryPolicy.nullable().default(null),
-  /** The end user whom its jobs are for. */
+  /** The end user of its jobs. */
   userId: z.string().min(1).max(200).nullable().default(null)
 })
 export type RunTemplate = z.infer<typeof RunTemplate>
@@ -59,7 +59,7 @@ export type OverlapPolicy = z.infer<typeof OverlapPolicy>
 export const ScheduleTiming = z.object({
   zone: TimeZone,
   rules: z.array(ScheduleRule).min(1).max(20),
-  /** Occurrences on these days, or that one of these expressions matches as well, are left out. */
+  /** Leaves out occurrences on these days, and those that one of these expressions also matches. */
   excludedDates: z.array(CalendarDate).max(1_000).default([]),
   excludedCrons: z.array(z.string().min(1).max(200)).max(20).default([]),
   /**
@@ -168,7 +168,7 @@ export type Schedule = z.infer<typeof Schedule>
 
 /**
  * Creates jobs when a job of another spider ends: run B after A. Fires once for each job that ends after the chain was
- * created, but not for jobs that it led to itself, so that a cycle of chains ends after one round.
+ * created, but not for jobs that it caused itself, so a cycle of chains ends after one round.
  */
 export const ChainSettings = z.object({
   name: ShownName.max(200),
@@ -189,7 +189,7 @@ export const Chain = ChainSettings.extend({
   lastFiredAtMs: z.number().nullable(),
   /** Why it created no job the last time it should have; null: it did, or was not due yet. */
   problem: z.string().nullable(),
-  /** What `problem` says (shared/texts/en.ts). */
+  /** The code of `problem` (shared/texts/en.ts). */
   problemCode: z.string().optional(),
   problemParams: z.record(z.string(), z.unknown()).optional()
 })
@@ -212,8 +212,8 @@ const Ids = z.object({ ids: z.array(ScheduleId).min(1).max(10_000) })
 
 export const schedulesContract = {
   /**
-   * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid whatever happens to its
-   * schedules. A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
+   * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid when schedules change.
+   * A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
    */
   list: read('read', 'GET /schedules', 'seen', { answerBytes: pageBytes })
     .input(
@@ -239,11 +239,11 @@ export const schedulesContract = {
   create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
-  /** `revision`: the one that was edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
+  /** `revision`: the one that the client edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
   update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
-  /** Deletes its history too; its jobs stay. */
+  /** Also deletes its history; its jobs stay. */
   remove: write('schedules.change', 'POST /schedules/remove', { ids: 'schedules' })
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),

@@ -3,7 +3,7 @@ import { User } from './access.ts'
 import { PasskeyId, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
 
-/** The caller's own password, asked for again: a browser that was left alone must not be enough. */
+/** The caller's own password, required again because a browser may have been left unattended. */
 const Current = z.object({ current: z.string().max(200) })
 
 /** Shown once; afterwards only their hashes exist. */
@@ -20,21 +20,20 @@ export const Passkey = z.object({
 })
 export type Passkey = z.infer<typeof Passkey>
 
-/** With what the caller can log in. */
 export const LoginMethods = z.object({
   /** False: only a user with a password of this Scrapdeck can have a second factor here. */
   hasPassword: z.boolean(),
-  /** An authenticator app: with it, the password alone is not enough any more. null: there is none. */
+  /** An authenticator app, without which the password is no longer enough. null: there is none. */
   authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
   passkeys: z.array(Passkey),
-  /** Why none can be added from where this request came from; null: one can. */
+  /** Why none can be added from the address of this request; null: one can. */
   passkeyProblem: z.string().nullable()
 })
 export type LoginMethods = z.infer<typeof LoginMethods>
 
 const Bytes = z.string().max(20_000)
 
-/** What a browser answers when a passkey was made: `PublicKeyCredential.toJSON()`. */
+/** The browser's response when a passkey was created: `PublicKeyCredential.toJSON()`. */
 const NewCredential = z.object({
   id: z.string().max(2_000),
   rawId: z.string().max(2_000),
@@ -50,7 +49,7 @@ export type NewCredential = z.infer<typeof NewCredential>
 
 const AGAIN = { tellsSecret: 'again' } as const
 
-/** How the caller logs in. All of it needs a user with a password of this Scrapdeck, and is refused to tokens. */
+/** How the caller logs in. Requires a user with a password of this Scrapdeck, and is refused to tokens. */
 export const secondFactorsContract = {
   get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 
@@ -68,7 +67,7 @@ export const secondFactorsContract = {
       })
     ),
 
-  /** Turns it on, ends the caller's other sessions, and answers with recovery codes. */
+  /** Turns it on, ends the caller's other sessions, and returns recovery codes. */
   confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', AGAIN)
     .input(z.object({ code: z.string().max(20) }))
     .output(RecoveryCodes),
@@ -78,12 +77,12 @@ export const secondFactorsContract = {
     .input(Current)
     .output(z.object({ removed: z.boolean() })),
 
-  /** Ten new recovery codes in place of the former ones. */
+  /** Ten new recovery codes replace the former ones. */
   renewRecoveryCodes: write('read', 'POST /users/me/recovery-codes', 'caller', AGAIN)
     .input(Current)
     .output(RecoveryCodes),
 
-  /** Options for `navigator.credentials.create()`, good for ten minutes and one passkey. */
+  /** Options for `navigator.credentials.create()`, valid for ten minutes and one passkey. */
   beginPasskey: write('read', 'POST /users/me/passkeys/begin', 'caller', AGAIN)
     .input(Current)
     .output(z.object({ options: z.record(z.string(), z.unknown()) })),
@@ -93,7 +92,7 @@ export const secondFactorsContract = {
     .input(z.object({ name: ShownName.max(100), credential: NewCredential }))
     .output(z.object({ passkey: Passkey })),
 
-  /** It is refused from then on; the caller's other sessions end. */
+  /** From then on it is refused; the caller's other sessions end. */
   removePasskey: write('read', 'POST /users/me/passkeys/{id}/remove', 'caller')
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),

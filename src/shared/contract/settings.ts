@@ -3,7 +3,7 @@ import { NodeId, ShownName, SourceId, VersionName } from './ids.ts'
 import { KubernetesSettings } from './kubernetes.ts'
 import { problemOfShownName } from '../unseen.ts'
 
-// What the engine needs to read its store and its options: no operation, so that a start loads none.
+// What the engine needs to read its store and its options, without operations, so that a start does not load those.
 
 /** A tag of a node. No spaces, `|` or `!`, which are the syntax of tag terms. */
 export const NodeTag = z
@@ -29,9 +29,9 @@ const Limit = z.number().int().min(1).max(1_000_000_000).nullable().optional()
 
 /**
  * Limits that end a run early: `wallSeconds` and those that the log shows (`noProgressSeconds`, `maxErrors`,
- * `maxBanPercent`) on every node, the others on the local node. Absent or null: no limit; a field that a job leaves
- * unset is the project's. Memory is the resident memory of all its processes, sampled;
- * `addressSpaceMegabytes`, `cpuSeconds` and `openFiles` are also set in the kernel for each process.
+ * `maxBanPercent`) on every node, the others on the local node. Absent or null: no limit; a job's unset field is the
+ * project's. Memory is the resident memory of all its processes, sampled; `addressSpaceMegabytes`, `cpuSeconds` and
+ * `openFiles` are also set in the kernel for each process.
  */
 export const RunLimits = z.object({
   wallSeconds: Limit,
@@ -80,7 +80,7 @@ export const NodeAddress = z.object({
   /** PEM, both or neither: for nodes that require a client certificate (mutual TLS). */
   clientCertificate: z.string().max(100_000).nullable().optional(),
   clientKey: z.string().max(100_000).nullable().optional(),
-  /** `http://user:password@proxy:3128`; `direct`: none; null: as set by HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
+  /** `http://user:password@proxy:3128`; `direct`: none; null: from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
   proxyUrl: z.string().max(2000).nullable().optional(),
   /**
    * The node is a namespace of a Kubernetes cluster. The address is `https://HOST:6443/api/v1/namespaces/NAME`,
@@ -101,17 +101,15 @@ export const NodeSettings = z.object({
   queueAhead: z.number().int().min(0).max(1_000).optional(),
   giveUpAfterSeconds: z.number().int().min(10).max(31_536_000).nullable().optional(),
   /**
-   * The node's `jobs_to_keep`. Scrapyd deletes all other logs of a spider when it starts a run of it, those of running
-   * jobs included: with this set, a run that would delete the log of another waits. null: not known, none waits.
+   * The node's `jobs_to_keep`. When Scrapyd starts a run, it deletes all older logs of its spider, including those of
+   * running jobs. With this set, a run that would delete the log of another one waits. null: unknown, none waits.
    */
   logsKept: z.number().int().min(1).max(100_000).nullable().optional(),
   group: ShownName.max(100).nullable().optional()
 })
 export type NodeSettings = z.infer<typeof NodeSettings>
 
-/**
- * The Python that runs a project on the local node. `requirements`: an environment of its own, built once per content.
- */
+/** The Python that runs a project on the local node. `requirements`: a separate environment, built once per content. */
 export const ProjectPython = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('default') }),
   z.object({ kind: z.literal('interpreter'), path: z.string().min(1).max(4000) }),
@@ -121,7 +119,7 @@ export type ProjectPython = z.infer<typeof ProjectPython>
 
 const StringMap = z.record(z.string(), z.string())
 
-/** What an order starts from; what it names itself takes precedence. */
+/** Defaults of every order, unless the order sets a value itself. */
 export const JobDefaults = z.object({
   args: StringMap.default({}),
   settings: StringMap.default({}),
@@ -140,8 +138,8 @@ export const NO_DEFAULTS: JobDefaults = JobDefaults.parse({})
 const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
 
 /**
- * When a run counts as failed although its spider closed well. null: no rule; absent for a spider: its project's rule.
- * What the log does not tell is not judged.
+ * When a run counts as failed although its spider closed normally. null: no rule; absent for a spider: its project's
+ * rule. What the log does not show is not judged.
  */
 export const OutcomeRules = z.object({
   /** Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped. */
@@ -149,7 +147,7 @@ export const OutcomeRules = z.object({
   maxErrors: Count,
   minItems: Count,
   minPages: Count,
-  /** Scrapy's finish_reason, those that count as success; others are failures. null: as usual (docs/outcomes.md). */
+  /** The finish_reasons of Scrapy that count as success; others are failures. null: as usual (docs/outcomes.md). */
   finishReasons: z
     .array(z.string().trim().min(1).max(100))
     .min(1, 'Name at least one finish_reason, or leave out the rule')
@@ -171,14 +169,16 @@ export const ProjectSettings = z.object({
   noOverlap: z.boolean().default(false),
   /** How long a cancelled run may take to finish after the first INT; null: as configured (10 minutes). */
   cancelWaitSeconds: CancelWaitSeconds.nullable().default(null),
-  /** `on_demand`: a node gets an egg before its first job; `at_once`: all that can run it get the active version. */
+  /**
+   * `on_demand`: a node gets an egg before its first job; `at_once`: all nodes that can run it get the active version.
+   */
   distribution: z.enum(['on_demand', 'at_once']).default('on_demand'),
   /**
-   * Jobs that name no version run this one; null: the latest. If the project lacks it, they wait. Always present in
-   * responses; left out of a request, the pin stays as it is.
+   * Jobs without a version run this one; null: the latest. If the project lacks it, they wait. Always present in
+   * responses; absent in a request, the pin stays as it is.
    */
   pinnedVersion: VersionName.nullable().optional(),
-  /** What every order of a job of this project starts from (shared/job-defaults.ts). */
+  /** Defaults of every order of the project (shared/job-defaults.ts). */
   defaults: JobDefaults.default(NO_DEFAULTS),
   /** By spider; they take precedence over those of the project. */
   spiderDefaults: z
@@ -192,13 +192,13 @@ export const ProjectSettings = z.object({
     .record(z.string().min(1).max(200), OutcomeRules)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 spiders can have outcome rules')
     .default({}),
-  /** Runs are compared with earlier runs of their spider; what is unusual is a problem. */
+  /** Compares runs with earlier runs of their spider, and reports unusual ones as a problem. */
   expectations: z.boolean().default(true),
-  /** The items file of each run is copied into the archive when the run has ended, wherever it ran. */
+  /** Archives the items file of each run when the run has ended, wherever it ran. */
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without settings of their own. Those from before `requireResponse` have settings without it. */
+/** For projects without settings of their own. Settings from before `requireResponse` lack that field. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null,
@@ -209,7 +209,7 @@ export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
 /**
  * Where nodes come from if not added by hand. `file`: one address per line (`URL [name=…] [slots=…] [tags=a,b]`, `#`
  * comments), read again when it changes. `list`: the same lines stored here, without passwords. `dns`: every address of
- * a name, as in Kubernetes' headless services. Nodes no longer listed are cordoned, never deleted.
+ * a name, as in Kubernetes' headless services. Nodes that are no longer listed are cordoned, never deleted.
  */
 export const DiscoverySource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('file'), path: z.string().min(1).max(4000) }),
@@ -233,7 +233,7 @@ export const SourceSettings = z.object({
   id: SourceId,
   source: DiscoverySource,
   refreshSeconds: z.number().int().min(5).max(86_400).default(30),
-  /** Initial settings of the nodes it finds. Changes that an operator makes to a node later are kept. */
+  /** Initial settings of the nodes that it finds. Changes that an operator makes to a node later are kept. */
   node: NodeDefaults.extend({
     tags: z.array(z.string()).max(20).optional(),
     group: z.string().min(1).max(100).nullable().optional()

@@ -3,8 +3,8 @@ import { AnyProjectName, ProjectName } from './ids.ts'
 import { ask, read, write } from './operation.ts'
 
 /**
- * Proposed until a policy is set: logs of last quarter are rarely read, and years can be compared. Kept apart from the
- * schemas and not parsed by them, because every start of the engine needs it.
+ * Proposed until a policy is set: logs older than a quarter are rarely read, but years can be compared. Separate from
+ * the schemas and not parsed by them, because every start of the engine needs it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,
@@ -20,18 +20,18 @@ export const RECOMMENDED_POLICY: StoragePolicy = {
 
 const Bound = (max: number) => z.number().int().min(1).max(max).nullable()
 
-/** null: no bound. What is over any of the bounds is deleted. */
+/** Whatever exceeds any of the bounds is deleted. null: no bound. */
 export const KeepPolicy = z.object({
   /** Days since the job ended. */
   days: Bound(36_500).default(null),
-  /** The newest so many of each spider. */
+  /** The number of newest ones to keep of each spider. */
   perSpider: Bound(10_000_000).default(null),
   /** Limit for each project as a whole. */
   bytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
 })
 export type KeepPolicy = z.infer<typeof KeepPolicy>
 
-/** A version goes if it is neither one of the `newest` of its project nor younger than `days`; null: never. */
+/** Deletes a version if it is neither one of the `newest` of its project nor younger than `days`; null: never. */
 export const EggPolicy = z.object({
   days: Bound(36_500).default(null),
   newest: z.number().int().min(1).max(10_000).default(5)
@@ -49,19 +49,18 @@ export const RetentionPolicy = z.object({
 })
 export type RetentionPolicy = z.infer<typeof RetentionPolicy>
 
-/** A kind that a project leaves out is as in the defaults. */
+/** For a kind that a project leaves out, the defaults apply. */
 export const ProjectRetentionPolicy = RetentionPolicy.partial()
 export type ProjectRetentionPolicy = z.infer<typeof ProjectRetentionPolicy>
 
 export const StoragePolicy = z.object({
-  /** Nothing is deleted meanwhile. */
   paused: z.boolean().default(false),
   defaults: RetentionPolicy,
   projects: z
     .record(ProjectName, ProjectRetentionPolicy)
     .refine((all) => Object.keys(all).length <= 2_000, 'At most 2,000 projects can have a policy')
     .default({}),
-  /** The data directory should not take more; null: as much as there is. It is only reported, never enforced. */
+  /** A target for the data directory's size, only reported, never enforced; null: the whole disk. */
   budgetBytes: z.number().int().min(1_000_000).max(1e15).nullable().default(null)
 })
 export type StoragePolicy = z.infer<typeof StoragePolicy>
@@ -92,14 +91,14 @@ export type ProjectUsage = z.infer<typeof ProjectUsage>
 /** Whether stored files are encrypted with the newest key. Counts: eggs, archived logs and kept items. */
 export const EncryptionState = z.object({
   keyId: z.string(),
-  /** `waiting`: some could not be encrypted yet; they are tried again within the hour. */
+  /** `waiting`: some files could not be encrypted yet; they are retried within the hour. */
   state: z.enum(['sealing', 'waiting', 'sealed']),
-  /** Looked at and sealed, of `total`, in this pass. */
+  /** Checked and encrypted in this pass, of `total`. */
   sealed: z.number().int(),
   total: z.number().int(),
-  /** What a lost key has sealed cannot be read, and so not be sealed again. */
+  /** Files encrypted with a lost key, which cannot be read or encrypted again. */
   lost: z.number().int(),
-  /** When all were; null: not yet, or before that was recorded. */
+  /** When all were encrypted; null: not yet, or before that was recorded. */
   sealedAtMs: z.number().nullable(),
   /** Why a file could not be encrypted, and how many; null: none failed. */
   problem: z.object({ text: z.string(), files: z.number().int(), sinceMs: z.number() }).nullable()
@@ -109,12 +108,12 @@ export type EncryptionState = z.infer<typeof EncryptionState>
 export const StorageUsage = z.object({
   /** Largest first. */
   projects: z.array(ProjectUsage),
-  /** `canShrink` false: free pages are reused, but the file stays as large as it is until it is compacted. */
+  /** `canShrink` false: free pages are reused, but the file keeps its size until it is compacted. */
   database: z.object({ bytes: z.number(), freeBytes: z.number(), canShrink: z.boolean() }),
   cacheBytes: z.number(),
   /** The index of the search over all archived logs. */
   searchIndexBytes: z.number(),
-  /** Everything in the data directory that is known; `measuredAtMs`: files are measured from time to time. */
+  /** All known contents of the data directory. `measuredAtMs`: files are measured from time to time. */
   totalBytes: z.number(),
   measuredAtMs: z.number().nullable(),
   disk: z
@@ -127,7 +126,7 @@ export const StorageUsage = z.object({
     .nullable(),
   /** null: there is no key, so nothing is encrypted. */
   encryption: EncryptionState.nullable(),
-  /** Retention: what it does now, and what the last run deleted. */
+  /** Retention: its current activity, and what the last run deleted. */
   retention: z.object({
     state: z.enum(['not_set', 'paused', 'idle', 'running']),
     startedAtMs: z.number().nullable(),
@@ -162,7 +161,7 @@ export const StoragePreview = z.object({
 export type StoragePreview = z.infer<typeof StoragePreview>
 
 const StoredPolicy = z.object({
-  /** 0: none was ever set, and `policy` is the recommended one. Nothing is deleted then. */
+  /** 0: none was ever set, and `policy` is the recommended one; then nothing is deleted. */
   revision: z.number().int(),
   policy: StoragePolicy
 })
@@ -170,13 +169,13 @@ const StoredPolicy = z.object({
 export const storageContract = {
   usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
   policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
-  /** `revision`: that of the policy which was edited; CHANGED_MEANWHILE if it is another by now. */
+  /** `revision`: of the policy that the client edited; CHANGED_MEANWHILE if it is not current. */
   setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   /** Deletes nothing. Without a policy: the stored one. */
   preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))
     .output(StoragePreview),
-  /** Deletes in the background what the stored policy lets go. */
+  /** Applies the stored policy in the background. */
   run: write('storage.change', 'POST /storage/run', 'service').output(z.object({ started: z.boolean() })),
   /** Rewrites the database without free pages; all other requests wait meanwhile. */
   compact: write('storage.change', 'POST /storage/compact', 'service').output(z.object({ freedBytes: z.number() }))

@@ -15,14 +15,12 @@ export const Environment = z.object({
   path: z.string().nullable(),
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
-  /** Names of the projects that use it. */
   projects: z.array(AnyProjectName),
   start: StartMode,
   /** What is wrong and what to do; null when ready. */
   problem: z.string().nullable(),
   /** The current step and its progress; null unless building. */
   progress: z.object({ text: z.string(), share: z.number().min(0).max(1).nullable() }).nullable(),
-  /** A build log exists. */
   hasLog: z.boolean(),
   madeAtMs: z.number().nullable()
 })
@@ -40,35 +38,34 @@ export const environmentsContract = {
   rebuild: write('environments.change', 'POST /environments/{id}/rebuild', { id: 'environment' })
     .input(ById)
     .output(Environment),
-  /** Deletes an environment that no project uses. */
   remove: write('environments.change', 'DELETE /environments/{id}', { id: 'environment' })
     .input(ById)
     .output(z.object({ removed: z.string() }))
 }
 
-/** A process of Scrapdeck that shares its database with others. `id` is another one after each start. */
+/** A process of Scrapdeck that shares its database with others. Each start has a new `id`. */
 export const EngineInfo = z.object({
   id: z.string(),
   name: z.string(),
-  /** Where the others reach it. */
+  /** Where the other engines reach it. */
   address: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
-  /** `silent`: it has not said for some seconds that it lives. */
+  /** `silent`: it has sent no heartbeat for some seconds. */
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
   /** It never leads. */
   drained: z.boolean(),
-  /** It runs spiders itself: a node of the fleet under its name. */
+  /** Whether it runs spiders itself: a node of the fleet under its name. */
   hasLocalNode: z.boolean()
 })
 export type EngineInfo = z.infer<typeof EngineInfo>
 
 export const EngineList = z.object({
-  /** On PostgreSQL; without it, there is only this engine. */
+  /** On PostgreSQL. Otherwise there is only this engine. */
   shared: z.boolean(),
   engines: z.array(EngineInfo),
-  /** Who led since when, and why; the newest first. */
+  /** Who led since when, and why; newest first. */
   terms: z.array(z.object({ epoch: z.number().int(), engine: z.string(), sinceMs: z.number(), reason: z.string() }))
 })
 export type EngineList = z.infer<typeof EngineList>
@@ -77,11 +74,13 @@ const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
   list: read('read', 'GET /engines', 'seen').output(EngineList),
-  /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: the first one. */
+  /**
+   * Returns before the handover is complete; requests may fail with NO_LEADER for a moment. Without `to`: any engine.
+   */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),
-  /** Before maintenance: a drained engine goes on answering, but never leads; if it does, it hands over. */
+  /** For maintenance: a drained engine still responds, but never leads; if it leads now, it hands over. */
   drain: write('engines.operate', 'POST /engines/{id}/drain', 'service')
     .input(z.object({ id: EngineId, drained: z.boolean() }))
     .output(z.object({ drained: z.boolean() }))
@@ -157,7 +156,6 @@ export const PythonState = z.object({
   version: z.string().nullable(),
   scrapyVersion: z.string().nullable(),
   start: StartMode,
-  /** What is missing and what to do; null when ready. */
   problem: z.string().nullable()
 })
 export type PythonState = z.infer<typeof PythonState>
@@ -170,7 +168,7 @@ export const SystemStatus = z.object({
   host: z.enum(['desktop', 'service']),
   /** Where node passwords are stored, for Settings: `keychain`, or `file` with a description of its protection. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
-  /** Other engines that this one names, for its page to link to: each has its own login. Absent: none, or older. */
+  /** Other engines that the UI links to; each has its own login. Absent: none, or an older engine. */
   trustedEngines: z.array(z.object({ name: z.string(), url: z.string() })).optional(),
   figures: Figures,
   problems: z.array(Problem),

@@ -30,7 +30,7 @@ export const Webhook = WebhookSettings.extend({
   id: WebhookId,
   createdAtMs: z.number(),
   lastDeliveredAtMs: z.number().nullable(),
-  /** Deliveries waiting for a try, and those that were given up. */
+  /** Deliveries waiting for an attempt, and those that were given up. */
   waiting: z.number().int(),
   dead: z.number().int(),
   problem: z.string().nullable()
@@ -38,7 +38,7 @@ export const Webhook = WebhookSettings.extend({
 export type Webhook = z.infer<typeof Webhook>
 
 export const Delivery = z.object({
-  /** `webhook-id` of Standard Webhooks: the same for every try. */
+  /** `webhook-id` of Standard Webhooks: the same for every attempt. */
   id: z.string(),
   webhookId: WebhookId,
   event: WebhookEvent,
@@ -47,7 +47,7 @@ export const Delivery = z.object({
   madeAtMs: z.number(),
   nextTryAtMs: z.number().nullable(),
   endedAtMs: z.number().nullable(),
-  /** Result of the last try: the status, or what went wrong. */
+  /** Result of the last attempt: the status, or what went wrong. */
   answer: z.string().nullable()
 })
 export type Delivery = z.infer<typeof Delivery>
@@ -87,7 +87,7 @@ export const webhooksContract = {
       })
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
-  /** Delivers again with the count of tries reset. Empty `deliveryIds`: all dead ones. */
+  /** Delivers again and resets the count of attempts. Empty `deliveryIds`: all dead ones. */
   replay: write('webhooks.change', 'POST /webhooks/{id}/replay', 'service')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))

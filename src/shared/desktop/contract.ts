@@ -2,7 +2,7 @@ import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
 import { readSshAddress } from '../ssh-address.ts'
 
-/** What the desktop app itself does for its page, beside any engine: the list of remote engines. Never over HTTP. */
+/** Operations of the desktop app itself for its page: the list of remote engines. Never over HTTP. */
 
 export const ENGINE_COLOURS = ['blue', 'teal', 'green', 'orange', 'red', 'violet', 'grey'] as const
 
@@ -13,7 +13,7 @@ const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
 const HOW_TO_WRITE =
   'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
-/** Without credentials, query and fragment: those are entered, or not sent. Behind an SSH host: as seen from there. */
+/** Without credentials, query and fragment. Behind an SSH host: as seen from there. */
 const Address = z
   .string()
   .trim()
@@ -33,11 +33,10 @@ const PasswordCredentials = z.object({
   password: z.string().min(1).max(SECRET_MAX)
 })
 
-/** What the engine is sent. */
 export const EngineCredentials = z.discriminatedUnion('kind', [TokenCredentials, PasswordCredentials])
 export type EngineCredentials = z.infer<typeof EngineCredentials>
 
-/** What the page gives. `browser`: the token of a sign-in stays in the app, and has this number. */
+/** As sent by the page. `browser`: the token of a sign-in stays in the app; the page has only its ticket. */
 export const EnteredCredentials = z.discriminatedUnion('kind', [
   TokenCredentials,
   PasswordCredentials,
@@ -52,7 +51,7 @@ export const EngineSettings = z.object({
   name: z.string().trim().min(1, 'must not be empty').max(60),
   url: Address,
   colour: z.enum(ENGINE_COLOURS),
-  /** Nothing is changed there from this computer. */
+  /** Forbids changes on this engine from this computer. */
   readOnly: z.boolean()
 })
 export type EngineSettings = z.infer<typeof EngineSettings>
@@ -68,14 +67,14 @@ export type SeenCertificate = z.infer<typeof SeenCertificate>
 export const RemoteEngine = EngineSettings.extend({
   id: z.uuid(),
   signsInWith: z.enum(['token', 'password', 'browser']),
-  /** null with a token that was entered. */
+  /** null with a token. */
   username: z.string().nullable(),
-  /** The fingerprint of the only certificate that is trusted there; null: the system's authorities decide. */
+  /** The fingerprint of the only trusted certificate; null: the system's authorities apply. */
   pinned: Fingerprint.nullable(),
-  /** `refused`: it responds, but not to these credentials or with another certificate. */
+  /** `refused`: it responds, but refuses these credentials or has another certificate. */
   state: z.enum(['connecting', 'live', 'offline', 'refused']),
   sinceMs: z.number(),
-  /** What is shown while it does not respond is from then; null: there is nothing. */
+  /** The time of the data shown while it does not respond; null: there is none. */
   asOfMs: z.number().nullable(),
   /** Why it is offline or refused, and what to do. */
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -100,8 +99,8 @@ export const desktopContract = {
     /** The list now, and after each change of it or of a state. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
-     * Signs in with the browser, and resolves when the user has allowed it there; ends with the call. The ticket is
-     * good for `add` and `update` with this address, once. Rejects as `add` does, and with SIGN_IN_FAILED.
+     * Signs in with the browser, and resolves when the user has approved there; ends with the call. The ticket is valid
+     * once, for `add` or `update` with this address. Rejects like `add`, and with SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),
     /** The same with a code, for any browser that reaches the engine: first where to enter it, then the ticket. */
@@ -116,18 +115,18 @@ export const desktopContract = {
         )
       ),
     /**
-     * Connects before it is saved. Rejects with ENGINE_CERTIFICATE_UNTRUSTED, with the certificate in `data`, if the
-     * system does not trust it and it is not the trusted one.
+     * Connects before it is saved. Rejects with ENGINE_CERTIFICATE_UNTRUSTED, with the certificate in `data`, if
+     * neither the system nor the user trusts it.
      */
     add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
-    /** Without credentials the earlier ones stay, unless the address is another: they are not sent there. */
+    /** Without credentials the earlier ones stay, but only for the same address. */
     update: oc
       .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),
     remove: oc.input(EngineId).output(z.object({})),
-    /** Connects now instead of after a while. */
+    /** Connects now instead of after a delay. */
     retry: oc.input(EngineId).output(z.object({})),
-    /** Opens the engine's own UI in the browser, where one logs in. */
+    /** Opens the engine's own UI, with its login, in the browser. */
     openUi: oc.input(EngineId).output(z.object({}))
   }
 }

@@ -15,7 +15,7 @@ export function errorQueryOf(format: HeadFormat | undefined): { text: string; is
 
 const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|levelno)": ?(?:"(?:error|exception|critical|fatal)"|[45]\d\b)`
 
-/** `line` may be cut behind its head. */
+/** `line` may be cut after its head. */
 export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
   const level = parseRecordHead(line, format)?.level
   // In a log of unknown format, every line may be one.

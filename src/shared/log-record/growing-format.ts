@@ -1,22 +1,22 @@
 import type { HeadFormat } from './head-format.ts'
 import { learnedFormat } from './usual-formats.ts'
 
-/** Pieces to learn from until the format is known: it shows at the start of a log, or nowhere. */
+/** How many pieces are examined: the format shows at the start of a log, or not at all. */
 const PIECES_TO_LEARN_FROM = 16
 const LINES_TO_LEARN_FROM = 500
 
-/** The format of a log that is read in pieces: what the engine knows of it, until then what its text shows. */
+/** The format of a log that is read in pieces: the engine's, or until that is known, the one that the text shows. */
 export class GrowingFormat {
   #format: HeadFormat | null = null
   #isGiven = false
   #piecesLeft = PIECES_TO_LEARN_FROM
 
-  /** undefined: not known yet; readers then take Scrapy's own. */
+  /** undefined: not known yet; readers then assume Scrapy's own. */
   get current(): HeadFormat | undefined {
     return this.#format ?? undefined
   }
 
-  /** Whether it is another one after this piece. */
+  /** Returns whether this piece changes the format. */
   read({ format, text }: { format?: HeadFormat | undefined; text: string }): boolean {
     const next = format ?? (this.#isGiven || this.#piecesLeft === 0 ? null : this.#learn(text))
     this.#isGiven ||= format !== undefined

@@ -25,11 +25,11 @@ export type HeadPart =
 export const SCRAPY_FORMAT: HeadFormat = { kind: 'scrapy' }
 export const JSON_FORMAT: HeadFormat = { kind: 'json' }
 
-/** Longer heads are not learned, nor found. */
+/** Longer heads are neither learned nor found. */
 export const MAX_HEAD = 512
 const MAX_PARTS = 40
 
-/** What Scrapy itself writes at the start and the end of a run, whatever the format, and by which logger. */
+/** Messages that Scrapy itself writes at the start and the end of a run, whatever the format, with their loggers. */
 const KNOWN_MESSAGES: [start: string, logger: string][] = [
   ['Spider opened', 'scrapy.core.engine'],
   ['Enabled addons:', 'scrapy.addons'],
@@ -47,9 +47,9 @@ const KNOWN_MESSAGES: [start: string, logger: string][] = [
 ]
 
 /**
- * The format of a line that holds a message of Scrapy's own; null: it holds none, or nothing before it that tells the
- * level. Learned instead of guessed: where time, logger and level are follows from what is known to be there.
- * `order`: from LOG_DATEFORMAT, if the log has shown it.
+ * The format of a line with a message of Scrapy's own; null: there is none, or nothing before it shows the level. The
+ * format is learned instead of guessed: the positions of time, logger and level follow from known values. `order`: from
+ * LOG_DATEFORMAT, if the log has shown it.
  */
 export function learnHeadFormat(line: string, order: DayOrder = 'day-first'): PatternFormat | null {
   const head = line.slice(0, MAX_HEAD)
@@ -87,12 +87,12 @@ export function learnFromPrefix(prefix: string, logger: string, order: DayOrder)
   return triesOf(bounded) > MOST_TRIES ? null : { kind: 'pattern', parts: bounded }
 }
 
-/** What a line may cost, some tenths of a millisecond: a log could ask for hours of its reader otherwise. */
+/** Limits the cost of a line to some tenths of a millisecond: a hostile log could otherwise take hours. */
 const MOST_TRIES = 40_000
 /** The most characters of the parts whose end is tried. */
 const LENGTHS: Partial<Record<HeadPart['part'], number>> = { logger: 200, other: 160, gap: 40 }
 
-/** In how many ways a line is compared at most: each loose end multiplies what is tried after it. */
+/** The number of ways in which a line is compared at most: each loose end multiplies what is tried after it. */
 function triesOf(parts: readonly HeadPart[]): number {
   let tries = 1
   let longestAfter = 1
@@ -104,7 +104,7 @@ function triesOf(parts: readonly HeadPart[]): number {
   return tries * longestAfter
 }
 
-/** Whether nothing tells where a part ends: what follows it may begin with what is in it. */
+/** Whether nothing marks the end of a part: what follows may begin with characters of the part. */
 function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart | undefined): boolean {
   if (part.part === 'gap') return next?.part === 'logger' && next.until !== null
   if (part.part === 'other') return next !== undefined && next.part !== 'gap' && next.part !== 'text'
@@ -114,7 +114,7 @@ function isLoose(part: HeadPart, next: HeadPart | undefined, afterNext: HeadPart
 
 /**
  * Two neighbours of a gap that could share its characters: without a space between, each split would be tried. The text
- * after a word may begin with what is in words, such as the dash of `a - b`.
+ * after a word may begin with characters of words, such as the dash of `a - b`.
  */
 export function needsSpace(before: HeadPart | undefined, after: HeadPart | undefined): boolean {
   if (before?.part === 'other' && after?.part === 'text') return OF_WORD.test(after.text)
@@ -163,7 +163,7 @@ function findLevel(prefix: string, taken: (Found | null)[]): Found | null {
   return null
 }
 
-/** What lies between the known parts: words and numbers may differ in each line, the rest is as it is. */
+/** What lies between the known parts: words and numbers may differ in each line, the rest is constant. */
 function partsOfFiller(filler: string): HeadPart[] {
   // Punctuation before a word is not part of it: it ends a name before it.
   const pieces = filler.match(/ +|[A-Za-z\d][\w.:/\\@$+<>-]*|[^ A-Za-z\d]+/g) ?? []

@@ -1,7 +1,8 @@
 import { msOf } from './time-text.ts'
 
 /**
- * Where the parts of a record's head are in a text. One object is filled again for each line: a large log has millions.
+ * The positions of a record head's parts in a text. One object is reused for each line, because a large log has
+ * millions.
  */
 export interface HeadSpans {
   /** Empty (from = to): the format has none. */
@@ -12,7 +13,7 @@ export interface HeadSpans {
   /** Index in RECORD_LEVELS. */
   level: number
   messageAt: number
-  /** What the text of the time says, as if it were UTC; NaN: none, or no valid one. */
+  /** The time in the text, read as UTC; NaN: none, or an invalid one. */
   atMs: number
   /** NaN: the text states no zone. */
   zoneMinutes: number
@@ -30,8 +31,9 @@ const [ZERO, NINE, SPACE, COLON, DASH, COMMA, DOT, PLUS, OPEN, CLOSE] = [48, 57,
 const [LETTER_T, LETTER_Z] = [84, 90]
 
 /**
- * Scrapy's default, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a fraction and
- * a zone, in the line at `from` to `to`. Compares character codes: nearly every line of every log passes here.
+ * Finds Scrapy's default, `2026-11-02 12:00:02,250 [scrapy.core.engine] INFO: Spider opened`, with or without a
+ * fraction and a zone, in the line at `from` to `to`. Compares character codes, because nearly every line of every log
+ * passes here.
  */
 export function scanScrapyHead(text: string, from: number, to: number, spans: HeadSpans): boolean {
   if (to - from < 24) return false
@@ -98,7 +100,7 @@ export function scanScrapyHead(text: string, from: number, to: number, spans: He
   return true
 }
 
-/** Sets the level; returns where its colon is, -1: there is none. */
+/** Sets the level; returns the position of its colon, -1: there is none. */
 function scanLevel(text: string, at: number, spans: HeadSpans): number {
   switch (text.charCodeAt(at)) {
     case 68: // D
@@ -126,7 +128,7 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= NINE
 }
 
-/** -1: one of them is no digit. */
+/** -1: one of them is not a digit. */
 function digits(text: string, at: number, count: number): number {
   let value = 0
   for (let index = 0; index < count; index++) {

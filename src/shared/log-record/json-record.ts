@@ -12,7 +12,7 @@ export interface JsonRecord {
   /** As in HeadSpans. */
   atMs: number
   zoneMinutes: number
-  /** A traceback as Python prints it, or what structlog makes of it; null: none. */
+  /** A traceback as Python prints it, or structlog's structure; null: none. */
   trouble: string | StructuredException[] | null
 }
 
@@ -29,7 +29,7 @@ const LOGGER_KEYS = ['name', 'logger', 'logger_name', 'loggername', 'log.logger'
 const TIME_KEYS = ['asctime', 'timestamp', '@timestamp', 'time', 'ts', 'datetime', 'created']
 const TROUBLE_KEYS = ['exc_info', 'exception', 'traceback', 'exc_text', 'error.stack_trace', 'stack_info']
 
-/** An item of a crawl, in a line of its own, is no record: there must be a level and a message. */
+/** Requires a level and a message, because an item of a crawl in a line of its own is not a record. */
 export function parseJsonRecord(line: string): JsonRecord | null {
   if (!line.startsWith('{"') && !line.startsWith('{ "')) return null
   let fields: Record<string, unknown>
@@ -49,7 +49,7 @@ export function parseJsonRecord(line: string): JsonRecord | null {
     level,
     logger: typeof logger === 'string' ? logger : '',
     message: typeof message === 'string' ? message : asJson(message),
-    // The text of anything else is its `toString`: the line decides that.
+    // Other types would be their `toString`, which the log's author controls.
     time: typeof time === 'string' || typeof time === 'number' ? String(time) : '',
     ...read,
     trouble: readTrouble(valueOf(fields, TROUBLE_KEYS))

@@ -3,7 +3,7 @@ import type { HeadSpans } from './head-spans.ts'
 import { levelIndexOf } from './record-level.ts'
 import { type ReadTime, readTimeText, TIME_PATTERNS } from './time-text.ts'
 
-/** A pattern made ready to read many lines. */
+/** A compiled pattern. */
 export interface PatternReader {
   readonly format: PatternFormat
   readonly pattern: RegExp
@@ -69,9 +69,8 @@ const LEVEL_WORDS = {
 }
 
 /**
- * Every repetition is bounded, and few have characters in common with what follows (head-format.ts counts them), so a
- * head is found or refused in time that depends on MAX_HEAD alone. Each part is one group. `encode`: for text that is
- * not decoded yet.
+ * Every repetition is bounded, and few share characters with what follows (head-format.ts counts them), so the time to
+ * find or refuse a head depends on MAX_HEAD alone. Each part is one group. `encode`: for undecoded text.
  */
 function patternOf(format: PatternFormat, encode: (text: string) => string = (text) => text): RegExp {
   const source = format.parts.map((part, index) => {

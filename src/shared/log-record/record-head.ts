@@ -22,7 +22,7 @@ export interface RecordHead {
 
 /**
  * null: the line continues the record above (a traceback, printed text), or the project has a format that is not
- * `format`. The default format is found whatever `format` is, because a log starts with it until settings are loaded.
+ * `format`. The default format is always found, because a log starts with it until settings are loaded.
  */
 export function parseRecordHead(line: string, format: HeadFormat = SCRAPY_FORMAT): RecordHead | null {
   if (format.kind === 'json') {
@@ -51,7 +51,7 @@ function headOf(line: string, found: HeadSpans | null): RecordHead | null {
   const { timeFrom, timeTo, loggerFrom, loggerTo, level, messageAt, atMs } = found
   const parts = TIME_PARTS.exec(line.slice(timeFrom, timeTo))
   return {
-    // The text as it is, where it has Scrapy's order.
+    // The text as it is if it has Scrapy's order.
     ...(parts === null
       ? clockOf(atMs)
       : { date: parts[1] as string, time: parts[2] as string, fraction: parts[3] ?? '' }),

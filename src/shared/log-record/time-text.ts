@@ -1,6 +1,6 @@
 /**
- * How logs write time. `atMs` is what the text says, read as if it were UTC: a log rarely says which zone it means, so
- * the caller corrects it by the node's clock. Formats that occur in every line of a log are parsed by hand.
+ * How logs write time. `atMs` is the time in the text, read as UTC: a log rarely states its zone, so the caller
+ * corrects it by the node's clock. Formats that occur in every line of a log are parsed by hand.
  */
 export interface ReadTime {
   /** NaN: there is no valid time. */
@@ -18,7 +18,7 @@ const CLOCK = String.raw`\d\d?:\d\d(?::\d\d)?(?:[.,:]\d{1,9})?(?: ?[AaPp][Mm])?`
 const ZONE = String.raw`(?: ?(?:Z\b|UTC|GMT|[+-]\d\d:?\d\d))?`
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}'
 
-/** In the order of trying: `clock` is part of all the others. None contains a capturing group. */
+/** In the order in which they are tried: `clock` is part of all the others. None contains a capturing group. */
 export const TIME_PATTERNS: Record<TimeStyle, string> = {
   iso: String.raw`\d{4}[-/.]\d\d?[-/.]\d\d?[T _,]{1,2}${CLOCK}${ZONE}`,
   numeric: String.raw`\d\d?[-/.]\d\d?[-/.](?:\d{4}|\d\d)[T :_,]{1,2}${CLOCK}${ZONE}`,
@@ -36,7 +36,7 @@ export function hasDate(style: TimeStyle): boolean {
 
 const NO_TIME: ReadTime = { atMs: Number.NaN, zoneMinutes: Number.NaN }
 
-/** `text` matches the pattern of its style. Allocates: for formats that a project chose, and JSON. */
+/** `text` matches the pattern of its style. Allocates, so it is only for formats that a project chose, and JSON. */
 export function readTimeText(text: string, style: TimeStyle, order: DayOrder = 'day-first'): ReadTime {
   if (style === 'epoch') {
     const number = Number(text)
@@ -88,7 +88,7 @@ function readDay(before: string, after: string, style: TimeStyle, order: DayOrde
   if (style === 'iso') return [Number(first), Number(second), Number(third)]
   const year = third.length === 2 ? 2000 + Number(third) : Number(third)
   if (style === 'named-month') return [year, monthOf(second), Number(first)]
-  // A number over 12 settles it.
+  // A number over 12 decides it.
   const isMonthFirst = Number(second) > 12 || (order === 'month-first' && Number(first) <= 12)
   return isMonthFirst ? [year, Number(first), Number(second)] : [year, Number(second), Number(first)]
 }

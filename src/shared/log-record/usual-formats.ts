@@ -13,8 +13,8 @@ import { readerOf } from './pattern-head.ts'
 import { withoutColours } from './without-colours.ts'
 
 /**
- * What projects often use, as the start of a line of `scrapy.utils.log`. Only for text that holds no known message,
- * such as the end of a log that was killed.
+ * Common formats of projects, as the start of a line of `scrapy.utils.log`. Only for text without a known message, such
+ * as the end of a log that was killed.
  */
 const USUAL_HEADS = [
   '2026-01-02 03:04:05,678 - scrapy.utils.log - INFO - ',
@@ -35,15 +35,15 @@ let usualFormats: PatternFormat[] | null = null
 
 /** The first of the usual formats that a line has; null: none. */
 export function guessHeadFormat(line: string): PatternFormat | null {
-  // Made for the first log that needs them: most programs that load this never do.
+  // Compiled for the first log that needs them: most programs that load this file never do.
   usualFormats ??= USUAL_HEADS.map((head) => learnFromPrefix(head, 'scrapy.utils.log', 'day-first') as PatternFormat)
   return usualFormats.find((format) => readerOf(format).pattern.test(line.slice(0, MAX_HEAD))) ?? null
 }
 
 /**
- * The format of a log from some of its lines: the first that holds a known message of Scrapy in another format than
- * Scrapy's own decides, else the first that one of the usual formats matches. For a part of a log; the parser learns as
- * it reads.
+ * The format of a log from some of its lines: the first one with a known message of Scrapy in another format than
+ * Scrapy's own decides, else the first one that matches a common format. For a part of a log; the parser learns as it
+ * reads.
  */
 export function findHeadFormat(lines: Iterable<string>): HeadFormat {
   return learnedFormat(lines) ?? SCRAPY_FORMAT
