@@ -188,7 +188,6 @@ export class Backfills {
     return this.#live(kept).flatMap(({ jobIds }) => jobIds)
   }
 
-  /** Called when the schedule is deleted; its row is deleted with it. */
   forget(scheduleId: ScheduleId): void {
     this.#held.delete(scheduleId)
   }

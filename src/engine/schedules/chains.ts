@@ -15,7 +15,6 @@ import type {
 } from '../storage/store.ts'
 import { WEIGHT_AT_ONCE, weightOf } from './template.ts'
 
-/** Values for the placeholders of a chain's template. */
 export interface ChainFacts {
   chain: string
   /** The job that ended, and Scrapy's closing stats of its last run. */
@@ -37,7 +36,6 @@ export interface ChainRunnerParts {
   expand: (template: RunTemplate, facts: ChainFacts) => Promise<{ items: RunItem[]; bytes: number }>
   /** Validates the items and builds the jobs; writes nothing. */
   prepare: (items: RunItem[]) => Promise<NewJob[]>
-  /** Called when jobs were queued. */
   onJobs: () => void
   /** Called when counts or problems of chains changed. */
   onAnswered: () => void

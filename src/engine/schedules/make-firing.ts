@@ -19,7 +19,6 @@ export interface JobMaker {
 
 export type FiringRequest = Pick<NewFiring, 'nominalMs' | 'origin' | 'reason' | 'message'> & {
   backfillId: string | null
-  /** Jobs that the new jobs must wait for. */
   after: JobId[]
   doneUntilMs: number | null
 }

@@ -4,7 +4,6 @@ import type { Occurrence, ScheduleId, ScheduleTiming } from '../../shared/contra
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
-/** One moment of a schedule as the scheduler sees it. */
 export interface Moment {
   nominalMs: number
   /** A clock change skips this local time, and the schedule is set not to run then: the moment is only recorded. */
@@ -40,7 +39,6 @@ export class FireTimes {
     return found === null ? null : this.#judge(found)
   }
 
-  /** The first moment that runs. */
   nextRun(afterMs: number): number | null {
     return nextOccurrence(this.#timing, afterMs)?.nominalMs ?? null
   }

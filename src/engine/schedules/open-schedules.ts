@@ -7,7 +7,6 @@ import { Scheduler, type SchedulerParts } from './scheduler.ts'
 import { expandTemplates } from './template.ts'
 import { ScheduleWatchdog } from './watchdog.ts'
 
-/** How jobs are made of templates, and cancelled. */
 export interface ScheduledJobs extends Pick<SchedulerParts, 'prepare' | 'requireSpiders' | 'openTemplate' | 'cancel'> {
   prepareChained: ChainRunnerParts['prepare']
 }
@@ -15,7 +14,6 @@ export interface ScheduledJobs extends Pick<SchedulerParts, 'prepare' | 'require
 interface SchedulesParts extends Tools {
   store: Store
   jobs: ScheduledJobs
-  /** Called when jobs were queued. */
   onJobs: () => void
 }
 

@@ -34,7 +34,6 @@ export interface DecidedFirings {
   /** Runs to cancel once the firing at this index is written. */
   cancels: { index: number; jobIds: JobId[] }[]
   doneUntilMs: number
-  /** How much its firings are (template.ts). */
   weight: number
 }
 

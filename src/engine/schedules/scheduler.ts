@@ -33,7 +33,6 @@ export interface SchedulerParts extends JobMaker {
   clock: Clock
   random: Random
   logger: Logger
-  /** Called when jobs were queued. */
   onJobs(): void
   /** Called with all written rows, whatever their state. */
   onFired(firings: StoredFiring[]): void
@@ -48,7 +47,6 @@ export interface SchedulerParts extends JobMaker {
 const SETTLING_MS = 45_000
 /** Schedules per write, while the next are decided. One write of prepared firings costs less than several. */
 const SCHEDULES_AT_ONCE = 1_000
-/** Calendar searches before yielding the event loop. */
 const SEARCHES_AT_ONCE = 100
 
 /**
@@ -257,7 +255,6 @@ export class Scheduler {
     })
   }
 
-  /** Replaces the state in memory with the stored schedule. */
   async #adopt(stored: StoredSchedule): Promise<void> {
     const { clock } = this.#parts
     const former = this.#states.get(stored.id)

@@ -21,7 +21,6 @@ export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Ki
   return { ...schedule, settings: { ...schedule.settings, jobs } }
 }
 
-/** Number of jobs per firing. */
 export function countJobs(templates: readonly RunTemplate[]): number {
   const countOf = ({ spiders, argSets, matrix }: RunTemplate) =>
     [spiders, ...Object.values(matrix)].reduce((product, values) => product * values.length, argSets.length || 1)

@@ -5,7 +5,7 @@ import type { StoredSchedule } from '../model/records.ts'
 
 type Projects = ProjectName[]
 
-/** Of a chain: that of the runs that it watches, and that of the runs that it starts. */
+/** Of the runs that a chain watches, and of those that it starts. */
 export const projectsOfChain = ({ project, run }: { project: ProjectName; run: Pick<RunTemplate, 'project'> }) => [
   ...new Set([project, run.project])
 ]
@@ -14,17 +14,17 @@ export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[
   ...new Set(jobs.map(({ project }) => project))
 ]
 
-/** Of what a schedule did at that time; null: before its jobs moved here, so only who sees all projects may read it. */
+/** Of what a schedule did then; null: from before its jobs moved here, so only for users who see all projects. */
 export const projectsAt = (
   { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },
   atMs: number
 ): Projects | null => (atMs <= movedAtMs ? null : projectsOfTemplates(settings.jobs))
 
-/** For what names one project: null: only who sees all projects may read it. */
+/** null: several projects or an unknown one, so only for users who see all projects. */
 export const oneProject = (projects: Projects | null): ProjectName | null =>
   projects?.length === 1 ? projects[0]! : null
 
-/** What changes in a schedule whose jobs move to other projects: its note was written for those who see the former. */
+/** A schedule whose jobs move to other projects loses its note: it was written for users of the former projects. */
 export function afterMove(
   before: StoredSchedule,
   jobs: readonly Pick<RunTemplate, 'project'>[],

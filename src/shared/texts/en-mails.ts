@@ -19,6 +19,7 @@ export const mails = {
   'mail.subject': ({ headline }: { headline: string }) => `[Scrapdeck] ${headline}`,
   'mail.mood': ({ mood }: { mood: Mood }) => MOODS[mood],
   'mail.headline': ({ mood, title }: { mood: Mood; title: string }) => `${MOODS[mood]}: ${title}`,
+  'mail.channel_test': () => 'Test of a channel',
   'mail.alerts': ({ alerts }: { alerts: number }) => `${alerts} alerts`,
   'mail.firing': () => 'Firing',
   'mail.resolved': () => 'Resolved',

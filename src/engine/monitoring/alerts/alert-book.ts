@@ -48,7 +48,6 @@ export class AlertBook {
   readonly #places = new Places()
   readonly #byId = new Map<AlertId, Episode>()
   readonly #ends = new RecentEnds()
-  /** Firing `node_down` alerts. */
   readonly #downs = new Map<NodeId, Set<Episode>>()
   /** Nodes with a `node_down` alert in a group of an enabled channel. */
   readonly #downNodes = {
@@ -70,7 +69,6 @@ export class AlertBook {
   #changed = new Set<Episode>()
   #forgotten: AlertId[] = []
 
-  /** `newId`: a random id for a new alert. */
   constructor(newId: () => AlertId) {
     this.#newId = newId
   }
@@ -94,7 +92,6 @@ export class AlertBook {
     this.#step(nowMs, () => this.#applySetup(nowMs))
   }
 
-  /** Rules, channels, silences or cordoned nodes have changed. */
   configure(setup: AlertSetup, nowMs: number): void {
     this.#step(nowMs, () => {
       this.#setUp(setup, nowMs)
@@ -106,7 +103,6 @@ export class AlertBook {
     this.#step(nowMs, () => this.#receive(signal, nowMs))
   }
 
-  /** The signal has disappeared. */
   forget(watch: AlertWatch, key: string, nowMs: number): void {
     this.#step(nowMs, () => this.#forget(watch, key, nowMs))
   }
@@ -167,7 +163,6 @@ export class AlertBook {
     this.#notifier.repeat(nowMs)
   }
 
-  /** When something is due next; null: never. */
   nextAtMs(): number | null {
     const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
     const nextMs = Math.min(dueMs, this.#notifier.nextMs())

@@ -70,7 +70,6 @@ export class Alerts {
 
   constructor(parts: AlertsParts) {
     this.#parts = parts
-    // A failure is logged and retried.
     const write = () => this.#write((written) => parts.store.writeAlerts(written)).catch(() => undefined)
     this.#alarm = new Alarm(parts.clock, () => void write())
     this.#book = new AlertBook(() => parts.random.hex(16) as AlertId)
@@ -151,7 +150,7 @@ export class Alerts {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
   }
 
-  /** Revokes it in the same way; resolves to the number of firing alerts that were acknowledged. */
+  /** Likewise; resolves to the number of firing alerts that were acknowledged. */
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
@@ -170,7 +169,6 @@ export class Alerts {
     return counts
   }
 
-  /** Firing alerts by rule, for rules that have any. */
   firingByRule(): Map<AlertRuleId, number> {
     const counts = new Map<AlertRuleId, number>()
     for (const one of this.#book.open()) {
@@ -200,7 +198,6 @@ export class Alerts {
     return count
   }
 
-  /** Messages held by the limits of their channels. */
   held(): ReadonlyMap<AlertChannelId, HeldMessages> {
     return this.#book.held(this.#parts.clock.nowMs())
   }
@@ -311,7 +308,6 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
 /** Of each kind, per message: the app shows the rest. */
 const LISTED_MAX = 20
 
-/** What a message says, whatever the channel. Pure. */
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {
   const shown = firing.length > 0 ? firing : resolved
   const { ruleName, owner, text } = shown[0]!

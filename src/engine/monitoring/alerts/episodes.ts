@@ -10,7 +10,6 @@ export const isFiring = ({ state }: Episode): boolean => state === 'firing' || s
 /** A snapshot: the book changes its own objects. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
 
-/** Its texts, as they are sent. */
 export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) => ({
   ...writtenAs('subject', decode(subject)),
   ...written(decode(text))
@@ -33,7 +32,6 @@ export interface AlertMessage {
   limit: { heldUntilMs: number; all: boolean } | null
 }
 
-/** Identifies the alerts that one channel gets in one message. */
 export const groupIdOf = (channelId: AlertChannelId, rule: Pick<AlertRule, 'id' | 'groupBy'>, one: Episode): string =>
   `${channelId} ${rule.id} ${rule.groupBy} ${partOf(rule.groupBy, one)}`
 

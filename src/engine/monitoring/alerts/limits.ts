@@ -58,7 +58,6 @@ export class Held<Item extends { channelId: AlertChannelId }> {
     this.#parts = parts
   }
 
-  /** `atMs`: now. */
   add(item: Item, isCritical: boolean, atMs: number): void {
     const { channelId } = item
     let queue = this.#queues.get(channelId)
@@ -76,7 +75,6 @@ export class Held<Item extends { channelId: AlertChannelId }> {
     queue?.other.delete(item)
   }
 
-  /** When something may have room. */
   nextMs(): number {
     for (let next = this.#moments.first(); next !== undefined; next = this.#moments.first()) {
       if (next.queue.releaseAtMs === next.atMs) return next.atMs

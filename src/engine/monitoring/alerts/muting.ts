@@ -11,7 +11,6 @@ import { windowFrom } from '../../../shared/calendar/windows.ts'
 import { momentOfWall, stretchAt } from '../../../shared/calendar/zones.ts'
 import { isInScope } from './signal.ts'
 
-/** Why some alerts are not reported now. */
 export interface Muting {
   silences: readonly AlertSilence[]
   /** Nodes that are down: only that is reported about them. */
@@ -26,7 +25,6 @@ interface Mutable {
   labels: AlertLabels
 }
 
-/** null: not muted. Pure. */
 export function mutedBecause(
   { ruleId, watch, labels }: Mutable,
   { silences, downNodes, cordonedNodes }: Muting,

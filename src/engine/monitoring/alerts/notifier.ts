@@ -12,7 +12,6 @@ export interface AlertChannelSetup {
   projects?: readonly ProjectName[] | undefined
 }
 
-/** Of one channel. */
 export interface HeldMessages {
   messages: number
   nextAtMs: number
@@ -72,7 +71,6 @@ export class Notifier {
     this.#parts = parts
   }
 
-  /** `sent`: messages of the last hour. */
   restore(groups: readonly Group[], sent: AlertMemory['sent'], episodes: Iterable<Episode>): void {
     for (const { channelId, atMs } of sent) this.#recent.add(channelId, atMs)
     for (const group of groups) this.#groups.set(group.id, liveOf(group))
@@ -83,7 +81,6 @@ export class Notifier {
     this.touchAll()
   }
 
-  /** Adds the alert to the groups of these channels. */
   join(one: Episode, rule: AlertRule, channels: readonly AlertChannelId[]): void {
     for (const channelId of channels) {
       const channel = this.#parts.channelOf(channelId)
@@ -113,7 +110,6 @@ export class Notifier {
     this.#touched.clear()
   }
 
-  /** When something is due next. */
   nextMs(): number {
     const heldMs = Math.min(this.#heldNews.nextMs(), this.#heldRepeats.nextMs())
     return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)

@@ -5,7 +5,6 @@ import { encode, say } from '../../../shared/texts/message.ts'
 /** What the engine knows about one thing that can be watched. */
 export interface Signal {
   watch: AlertWatch
-  /** Identifies the thing within the watch: a node's id, `shop/prices`. */
   key: string
   /** A figure in the watch's unit; 1 or 0 for a yes-or-no watch. */
   value: number
@@ -35,7 +34,6 @@ export const areSameLabels = (one: AlertLabels, other: AlertLabels): boolean =>
   one.nodeTags.length === other.nodeTags.length &&
   one.nodeTags.every((tag, at) => tag === other.nodeTags[at])
 
-/** Whether everything that the scope names matches. Pure. */
 export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
   return (
     (scope.project === null || scope.project === labels.project) &&

@@ -82,14 +82,12 @@ export class ExpectationWatch {
     this.#alarm.stop()
   }
 
-  /** A run of this spider has succeeded. */
   refresh({ project, spider }: Spider): void {
     if (!this.#parts.isOn(project)) return
     this.#due.set(keyOf({ project, spider }), { project, spider })
     this.#schedule()
   }
 
-  /** The current findings, newest first. */
   current(): SpiderFindings[] {
     const shown = [...this.#current.values()].filter(
       ({ project, isDismissed }) => !isDismissed && this.#parts.isOn(project)
@@ -100,7 +98,6 @@ export class ExpectationWatch {
       .map(({ isDismissed: _isDismissed, ...findings }) => findings)
   }
 
-  /** Rejects with JOB_NOT_FOUND. */
   async ofJob(jobId: JobId): Promise<JobExpectations> {
     const { store, isOn } = this.#parts
     const job = await requireJob(store, jobId)
@@ -180,7 +177,6 @@ export class ExpectationWatch {
   /** The run with its items counted, if they can be: of a spider that runs often, not of every run. */
   async #count(run: PastRun): Promise<PastRun> {
     const { store, clock, logger, countFilled } = this.#parts
-    // There is nothing to look for.
     if (run.items === 0 || countFilled === null) return run
     const { signal } = this.#stopping
     for (let tries = 1; ; tries += 1) {

@@ -3,7 +3,6 @@ import { type Message, messageOf, say, written } from '../../../shared/texts/mes
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { PastRun } from '../../model/records.ts'
 
-/** The part of a run that is judged. */
 export type JudgedRun = Omit<PastRun, 'jobId'>
 
 /** What earlier runs had; `values` ascend. */
@@ -33,7 +32,6 @@ export interface ExpectedFields {
 
 type CountedMetric = Exclude<RunMetric, 'field'>
 
-/** How many earlier runs to compare with. */
 export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
 /** Per weekday: 30 daily runs have at least four of each. */
@@ -50,7 +48,6 @@ interface Rule {
   /** Least change as a share of the median; null: it is not reported in this direction. */
   fall: number | null
   rise: number | null
-  /** Smaller changes are not worth reporting. */
   leastChange: number
 }
 
@@ -146,7 +143,6 @@ export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] 
   return [...ofMetrics, ...judgeFields(run, expectations.fields)]
 }
 
-/** The fields with the largest drop. */
 function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
   const shares = sharesOf(run)
   if (shares === null) return []

@@ -33,7 +33,6 @@ const LIMIT_MS = 5_000
 /** They do not change while they run. */
 const APART_EVERY_MS = 30_000
 
-/** Checks the storage of blobs regularly, without being asked. */
 export class BlobWatch {
   /** `changed`: there is another problem, or none any more. */
   readonly events = new EventEmitter<{ changed: [] }>()

@@ -4,7 +4,6 @@ import type { StoredWebhook } from '../../model/records.ts'
 import type { DeliveryStore, WebhookReader } from '../../storage/store.ts'
 import { problem } from './problem.ts'
 
-/** An alert channel whose messages do not arrive. */
 export interface ChannelTrouble {
   id: WebhookId
   name: string
@@ -14,7 +13,6 @@ export interface ChannelTrouble {
   sinceMs: number
   /** `failing`: messages wait; `given_up`: some are lost; `gone`: the receiver wants none. */
   state: 'failing' | 'given_up' | 'gone'
-  /** Whether a rule reports it to another channel. */
   isReportedElsewhere: boolean
 }
 

@@ -97,7 +97,7 @@ export function cacheProblems(cache: CacheState | null): Problem[] {
   return [problem({ id: 'cache', severity: 'warning', title: say('problem_title.cache_away'), text, sinceMs })]
 }
 
-/** What is wrong with the storage of eggs, archived logs and items, wherever it is. Pure. */
+/** About the storage of eggs, archived logs and items. Pure. */
 export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, name: place }: BlobsState): Problem[] {
   const found: Problem[] = []
   if (reason !== null) {

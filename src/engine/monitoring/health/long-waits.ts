@@ -10,7 +10,6 @@ export interface LongWait {
   project: ProjectName
   waiting: Waiting
   jobs: number
-  /** When the oldest of them was queued. */
   sinceMs: number
 }
 

@@ -192,7 +192,6 @@ export class Metrics extends NamedMetrics {
     for (const { state, count } of firings) this.#firings.inc({ state }, count)
   }
 
-  /** All metrics in Prometheus' text format. */
   async read({
     nodes,
     figures,

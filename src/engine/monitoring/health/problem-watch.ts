@@ -54,7 +54,6 @@ const CHANNELS_EVERY_MS = 60_000
 
 /** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
-  /** `changed`: the list of problems has changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts
   #recentFailures: StoredJob[] = []
@@ -115,7 +114,6 @@ export class ProblemWatch {
     this.scheduleCheck()
   }
 
-  /** Call when a firing was recorded or a schedule changed. */
   refreshSchedules(): void {
     this.#schedulesAreOld = true
     this.scheduleCheck()

@@ -66,7 +66,6 @@ export interface ProblemsInput {
   plainHttpOn: string | null
   /** null: the syslog server takes the audit log, or there is none. */
   syslogAway: SyslogAway | null
-  /** Roles that options name and that do not exist. */
   missingRoles: readonly MissingRole[]
   /** null: the heartbeat arrives, or there is none. */
   heartbeatFailure: HeartbeatFailure | null
@@ -76,9 +75,7 @@ export interface ProblemsInput {
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
   namesakes: readonly StoredSchedule[]
-  /** Alert channels whose messages do not arrive. */
   channels: readonly ChannelTrouble[]
-  /** Plugins with the hook `alert` that no channel names. */
   pluginsWithoutChannel: readonly string[]
 }
 
@@ -239,7 +236,6 @@ function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
   })
 }
 
-/** Runs that succeeded, but unlike the earlier ones of their spiders. */
 function unusualRuns({ findings }: ProblemsInput): Problem[] {
   return findings.slice(0, UNUSUAL_RUNS_SHOWN).map(({ project, spider, jobId, endedAtMs, findings: found }) =>
     problem({

@@ -114,7 +114,6 @@ export class Plugins {
     return { isGood: true, answer: 'delivered' }
   }
 
-  /** Names of the plugins that channels may name. */
   alertNames(): string[] {
     return this.#threads.filter((thread) => thread.has(ALERT_HOOK)).map(({ settings }) => settings.name)
   }

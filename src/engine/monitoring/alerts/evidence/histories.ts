@@ -8,7 +8,6 @@ import type { RecordedFigure } from './wanted.ts'
 // Charts of a watched figure; null: a chart would say nothing. All pure. `runs`: of one spider, newest first.
 
 export const RUNS_SHOWN = 30
-/** For the last day, one per half hour. */
 const DAY_BARS = 48
 const BAR_MS = 1_800_000
 const SHOWN_MS = DAY_BARS * BAR_MS

@@ -22,7 +22,6 @@ export interface EvidenceParts {
   clock: Clock
   /** The log as users see it. Rejects if there is none. */
   readLog: (jobId: JobId, wanted: { offset: number; limitBytes: number }, signal: AbortSignal) => Promise<LogText>
-  /** The current value; null: unknown. */
   figureOf: (watch: RecordedFigure) => number | null
 }
 

@@ -6,7 +6,6 @@ export interface WantedLog {
   jobId: JobId
 }
 
-/** Which figure to draw, and of what. */
 export type WantedHistory =
   | {
       kind: 'outcomes' | 'items' | 'errors' | 'unusual' | 'run_time'

@@ -77,7 +77,6 @@ function movesOf(
   return byTime(moves)
 }
 
-/** Running jobs, from their start to their end. */
 export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, ({ startedAtMs, endedAtMs }) =>
     startedAtMs === null ? null : { fromMs: startedAtMs, untilMs: endedAtMs }

@@ -18,7 +18,6 @@ export interface RulePreviewsParts {
 
 export interface RulePreview {
   fired: number
-  /** The newest. */
   alerts: PastAlert[]
   fromMs: number
   isComplete: boolean

@@ -1,6 +1,6 @@
 import type { AlertScope, JobFilter, JobId, ScheduleId } from '../../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../../shared/alert-watches.ts'
-import type { OnlyProjects, PastRun, StoredAlertFact, StoredErrorGroup, StoredFiring } from '../../../model/records.ts'
+import type { OnlyProjects, PastRun, StoredAlertFact, StoredErrorGroup } from '../../../model/records.ts'
 import type {
   AlertFactStore,
   ErrorStore,
@@ -48,23 +48,37 @@ export async function readJobs(
   }
 }
 
+/** Reads slices until one is short or its last row is too old. */
+async function readSlices<Row, Place>(
+  atOnce: number,
+  read: (after: Place | null) => Promise<Row[]>,
+  { placeOf, isTooOld = () => false }: { placeOf: (row: Row) => Place; isTooOld?: (row: Row) => boolean }
+): Promise<Read<Row>> {
+  const rows: Row[] = []
+  let after: Place | null = null
+  for (;;) {
+    const slice = await read(after)
+    for (const row of slice) if (!isTooOld(row)) rows.push(row)
+    const last = slice.at(-1)
+    if (last === undefined || slice.length < atOnce || isTooOld(last)) return { rows, isComplete: true }
+    if (rows.length >= ROWS_MAX) return { rows, isComplete: false }
+    after = placeOf(last)
+  }
+}
+
 /** Oldest first. */
-export async function readRecorded(
+export function readRecorded(
   store: AlertFactStore,
   watch: AlertWatch,
   sinceMs: number
 ): Promise<Read<StoredAlertFact>> {
-  const rows: StoredAlertFact[] = []
-  let after: { atMs: number; id: number } | null = null
-  for (;;) {
-    const page = { fromMs: sinceMs - SIGNALS_READ_BEFORE_MS, after, limit: ROWS_AT_ONCE }
-    const slice = await store.listAlertFacts(watch, page)
-    rows.push(...slice)
-    const last = slice.at(-1)
-    if (slice.length < ROWS_AT_ONCE || last === undefined) return { rows, isComplete: true }
-    if (rows.length >= ROWS_MAX) return { rows, isComplete: false }
-    after = { atMs: last.atMs, id: last.id }
-  }
+  const page = { fromMs: sinceMs - SIGNALS_READ_BEFORE_MS, limit: ROWS_AT_ONCE }
+  const placeOf = ({ atMs, id }: { atMs: number; id: number }) => ({ atMs, id })
+  return readSlices(
+    ROWS_AT_ONCE,
+    (after: ReturnType<typeof placeOf> | null) => store.listAlertFacts(watch, { ...page, after }),
+    { placeOf }
+  )
 }
 
 /** Errors that appeared or reappeared since then. */
@@ -73,21 +87,13 @@ export async function readErrors(
   filter: { project?: string | undefined } & OnlyProjects,
   sinceMs: number
 ): Promise<Read<StoredErrorGroup>> {
-  const rows: StoredErrorGroup[] = []
-  let before: { lastSeenMs: number; id: StoredErrorGroup['id'] } | null = null
-  for (let read = 0; read < ROWS_MAX; read += ERRORS_AT_ONCE) {
-    const slice = await store.listErrorGroups(filter, {
-      before,
-      limit: ERRORS_AT_ONCE,
-      sinceMs: Number.MAX_SAFE_INTEGER
-    })
-    rows.push(...slice.filter((group) => bornMs(group) >= sinceMs))
-    const last = slice.at(-1)
-    if (last === undefined || slice.length < ERRORS_AT_ONCE || last.lastSeenMs < sinceMs)
-      return { rows, isComplete: true }
-    before = { lastSeenMs: last.lastSeenMs, id: last.id }
-  }
-  return { rows, isComplete: false }
+  const page = { limit: ERRORS_AT_ONCE, sinceMs: Number.MAX_SAFE_INTEGER }
+  const { rows, isComplete } = await readSlices(
+    ERRORS_AT_ONCE,
+    (before: Pick<StoredErrorGroup, 'lastSeenMs' | 'id'> | null) => store.listErrorGroups(filter, { ...page, before }),
+    { placeOf: ({ lastSeenMs, id }) => ({ lastSeenMs, id }), isTooOld: ({ lastSeenMs }) => lastSeenMs < sinceMs }
+  )
+  return { rows: rows.filter((group) => bornMs(group) >= sinceMs), isComplete }
 }
 
 /** Ends of successful runs since then, and the last one before, ascending. */
@@ -122,7 +128,12 @@ export async function readFirings(
   sinceMs: number
 ) {
   const since = sinceMs - DAY_MS
-  const { rows, isComplete } = await pageFirings(store, { scheduleId, states: ['missed', 'failed'] }, since)
+  const filter = { states: ['missed' as const, 'failed' as const], ...(scheduleId !== null && { scheduleId }) }
+  const { rows, isComplete } = await readSlices(
+    ROWS_AT_ONCE,
+    (before: number | null) => store.listFirings(filter, { before, limit: ROWS_AT_ONCE }),
+    { placeOf: ({ id }) => id, isTooOld: ({ atMs }) => atMs < since }
+  )
   const ids = [...new Set(rows.map((one) => one.scheduleId))]
   const schedules = new Map((await store.getSchedules(ids)).map((one) => [one.id, one]))
   const refused = [...new Set(rows.filter(({ state }) => state === 'failed').map((one) => one.scheduleId))]
@@ -138,22 +149,4 @@ export async function readFirings(
     )
   }
   return { rows, schedules, fired, isComplete: isComplete && refused.length <= SCHEDULES_MENDED_MAX }
-}
-
-async function pageFirings(
-  store: FiringReader,
-  { scheduleId, states }: { scheduleId: ScheduleId | null; states: StoredFiring['state'][] },
-  sinceMs: number
-): Promise<Read<StoredFiring>> {
-  const rows: StoredFiring[] = []
-  let before: number | null = null
-  for (;;) {
-    const filter = { states, ...(scheduleId !== null && { scheduleId }) }
-    const slice: StoredFiring[] = await store.listFirings(filter, { before, limit: ROWS_AT_ONCE })
-    rows.push(...slice.filter(({ atMs }) => atMs >= sinceMs))
-    const last = slice.at(-1)
-    if (last === undefined || slice.length < ROWS_AT_ONCE || last.atMs < sinceMs) return { rows, isComplete: true }
-    if (rows.length >= ROWS_MAX) return { rows, isComplete: false }
-    before = last.id
-  }
 }

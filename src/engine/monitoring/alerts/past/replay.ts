@@ -4,10 +4,8 @@ import { AlertBook } from '../alert-book.ts'
 import { type Episode, textsOf } from '../episodes.ts'
 import type { Signal } from '../signal.ts'
 
-/** A signal as of a moment, or its disappearance. */
 export type PastEvent = { atMs: number; signal: Signal } | { atMs: number; gone: { watch: AlertWatch; key: string } }
 
-/** One alert that the rule would have fired. */
 export interface PastAlert extends ReturnType<typeof textsOf> {
   firedAtMs: number
   resolvedAtMs: number | null

@@ -18,7 +18,6 @@ export const SIGNALS_READ_BEFORE_MS = 90_000_000
 export class SignalHistory {
   readonly #newest = new Map<string, StoredAlertFact>()
 
-  /** The newest signals that an earlier engine wrote. */
   restore(signals: readonly StoredAlertFact[]): void {
     this.written(signals)
   }

@@ -32,7 +32,6 @@ const SLOWEST_MAX = 10
 const DOWN_MAX = 100
 const TEXT_MAX = 300
 
-/** The daily or weekly report. Pure. */
 export function digestOf(input: DigestInput): AlertReport {
   const { fromMs, untilMs, ended, endedWithBefore, errors, findings, isComplete } = input
   const spiders = bySpider(input.jobs.filter((job) => isWithin(job.endedAtMs, input)))

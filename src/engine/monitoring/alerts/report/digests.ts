@@ -18,7 +18,6 @@ interface Due {
   id: AlertChannelId
   name: string
   digest: AlertDigest
-  /** Empty: all. */
   projects: readonly ProjectName[]
 }
 
@@ -30,7 +29,6 @@ const LOOK_EVERY_MS = 60_000
  * due time. After a pause of the service, one report covers the last day or week.
  */
 export class Digests {
-  /** `recorded`: messages are in the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: DigestsParts
   #sent = new Map<AlertChannelId, StoredDigest>()

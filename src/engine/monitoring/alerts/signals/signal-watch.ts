@@ -77,7 +77,6 @@ export class SignalWatch {
   readonly #parts: SignalWatchParts
   readonly #ended = new Map<string, Spider>()
   readonly #history = new SignalHistory()
-  /** When each problem was first seen. */
   #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
   #otherCertificates: { engine: string; endsAtMs: number }[] = []
@@ -134,12 +133,10 @@ export class SignalWatch {
     await this.#looking
   }
 
-  /** Call when a watched thing may have changed. */
   lookSoon(): void {
     this.#alarm.set(LOOK_AFTER_MS)
   }
 
-  /** A run of this spider has ended. */
   noteEnd({ project, spider }: Spider): void {
     const labels = { ...NO_LABELS, project, spider }
     if (!OF_RUNS.some((watch) => this.#parts.alerts.isAbout(watch, labels))) return
@@ -147,7 +144,6 @@ export class SignalWatch {
     this.#alarm.set(LOOK_AFTER_MS)
   }
 
-  /** Errors were recorded or their states set. */
   noteErrors(): void {
     this.#errorsAreOld = true
     this.#alarm.set(LOOK_AFTER_MS)

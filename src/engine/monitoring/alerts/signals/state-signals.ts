@@ -6,8 +6,6 @@ import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
-// Signals from the current state. All pure.
-
 /** `unknown`: keys of nodes that have not been polled yet. */
 export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; unknown: Set<string> } {
   const unknown = nodes.filter(({ status }) => status.health === 'unknown').map(({ stored }) => stored.id)
@@ -91,7 +89,6 @@ export const certificateSignal = (endsMs: number, nowMs: number, engine: string 
 
 export type SeenProblem = Problem & { sinceMs: number }
 
-/** For schedules and chains that did not do what they should have done. */
 export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))

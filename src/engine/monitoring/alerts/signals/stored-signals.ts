@@ -34,11 +34,9 @@ export function newestRuns(store: JobReader, { project, spider }: OneSpider, lim
   return store.listJobs({ project, spider, status }, { before: null, limit })
 }
 
-/** The signals of one spider, from its newest runs. */
 export const spiderSignals = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Signal[]> =>
   signalsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
 
-/** What a run reveals about its spider. */
 export type RunRow = Pick<
   StoredJob,
   | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')

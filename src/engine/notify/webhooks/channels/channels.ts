@@ -21,7 +21,6 @@ export interface TestResult {
   conversation: string[]
 }
 
-/** Sends alert messages to people. */
 export interface Channels {
   /** Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN for a target that can never work. */
   check(target: AlertTarget, hasSecret: boolean): void
@@ -31,7 +30,6 @@ export interface Channels {
   test(channel: StoredWebhook): Promise<TestResult>
 }
 
-/** Plugins that have a hook for alerts. */
 export interface AlertPlugins {
   alertNames(): string[]
   /** Never rejects, and enforces its own timeout. */
@@ -49,9 +47,7 @@ export interface ChannelsParts {
   readEvidence?: ReadEvidence | undefined
   /** For messages that had to wait. Default: every alert still fires. */
   readEnds?: ReadEnds | undefined
-  /** Programs that the operator's configuration names. */
   commands?: readonly AlertCommand[] | undefined
-  /** Plugins that it names. Default: none. */
   plugins?: AlertPlugins | undefined
   /** Tests only: the address of Telegram, and the authorities of mail servers. */
   seams?: { telegramApi?: string; authorities?: string[] } | undefined

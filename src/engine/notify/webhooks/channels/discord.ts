@@ -10,10 +10,10 @@ import {
   factsOf,
   headlineOf,
   jobLink,
+  linesOf,
   type Links,
   moodOf,
   oneLine,
-  type Section,
   sectionsOf,
   signOf,
   subjectOf
@@ -46,7 +46,7 @@ export function discordMessage(news: AlertNews, links: Links) {
     title: section.label,
     ...(url !== null && { url }),
     color: COLORS[section.isFiring ? mood : 'resolved'],
-    description: describe(section, links)
+    description: linesOf(section, DESCRIPTION_MAX, (alert) => lineOf(alert, section.isFiring, links)).join('\n')
   }))
   const fields = factsOf(news).map(([name, value]) => ({
     ...{ name, value: shown(value, FIELD_MAX) },
@@ -68,19 +68,6 @@ function shown(text: string, most: number): string {
   const line = oneLine(text, most)
   const escaped = escapeMarkdown(line)
   return escaped.length <= most ? escaped : escapeMarkdown(oneLine(line, Math.floor(most / 2)))
-}
-
-function describe({ isFiring, alerts, more }: Section, links: Links): string {
-  const lines: string[] = []
-  let length = 0
-  for (const alert of alerts) {
-    const line = lineOf(alert, isFiring, links)
-    if (length + line.length + 1 > DESCRIPTION_MAX) break
-    lines.push(line)
-    length += line.length + 1
-  }
-  const left = more + alerts.length - lines.length
-  return [...lines, ...(left > 0 ? [textOf('mail.and_more', { alerts: left })] : [])].join('\n')
 }
 
 /** Discord shows `<t:…:R>` as the time that has passed, in the reader's language. */

@@ -6,7 +6,7 @@ import type {
   AlertTarget,
   AlertTargetKind
 } from '../../../../shared/contract/index.ts'
-import { say, written, writtenAs } from '../../../../shared/texts/message.ts'
+import { type Message as Said, say, textOf, written, writtenAs } from '../../../../shared/texts/message.ts'
 import type { StoredWebhook } from '../../../model/records.ts'
 import type { SendResult } from '../plan-try.ts'
 
@@ -19,7 +19,6 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   /** As recorded, except that alerts that ended while it waited are resolved. */
   body: string
   madeAtMs: number
-  /** For a report: its summary. */
   news: AlertNews
   /** Absent or null: the message is about alerts. */
   report?: AlertReport | null
@@ -40,22 +39,29 @@ export function newsIn(body: string): AlertNews {
   return data
 }
 
-/** An example for testing a channel. */
-export function exampleNews(nowMs: number): AlertNews {
-  const id = 'test'.padEnd(32, '0')
-  const text = say('alert.test')
+export const exampleNews = (atMs: number): AlertNews =>
+  newsOf('test', {
+    ...{ ruleName: textOf('mail.channel_test'), title: say('alert.test'), subject: say('alert_subject.test') },
+    ...{ text: say('alert.test'), value: 1, atMs }
+  })
+
+/** A message about something else than alerts, for channels that only support these. */
+export function newsOf(
+  kind: 'test' | 'report',
+  of: { ruleName: string; title: Said; subject: Said; text: Said; value: number; atMs: number }
+): AlertNews {
+  const id = kind.padEnd(32, '0')
   return {
-    ...{ kind: 'test', ruleId: id as AlertRuleId, ruleName: 'Test of a channel', owner: '', severity: 'info' },
-    ...{ ...writtenAs('title', text), groupId: id, resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
+    ...{ kind, ruleId: id as AlertRuleId, groupId: id, ruleName: of.ruleName, owner: '', severity: 'info' },
+    ...{ ...writtenAs('title', of.title), resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
     firing: [
       {
-        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', value: 1 },
-        ...{ ...writtenAs('subject', say('alert_subject.test')), ...written(text) },
+        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', value: of.value },
+        ...{ ...writtenAs('subject', of.subject), ...written(of.text), firedAtMs: of.atMs, resolvedAtMs: null },
         labels: {
           ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null },
           nodeTags: []
-        },
-        ...{ firedAtMs: nowMs, resolvedAtMs: null }
+        }
       }
     ]
   }

@@ -1,7 +1,8 @@
-import type { AlertId, AlertNews, AlertReport, AlertRuleId } from '../../../../shared/contract/index.ts'
+import type { AlertNews, AlertReport } from '../../../../shared/contract/index.ts'
 import type { Mood } from '../../../../shared/texts/en-mails.ts'
-import { type Message, messageOf, render, say, textOf, written, writtenAs } from '../../../../shared/texts/message.ts'
+import { type Message, messageOf, render, say, textOf } from '../../../../shared/texts/message.ts'
 import { button, card, escapeHtml, facts, heading, listing, paragraph, pill } from './email-html.ts'
+import { newsOf } from './message.ts'
 import { cut, type Links, oneLine } from './words.ts'
 
 const DAY_MS = 86_400_000
@@ -36,22 +37,8 @@ export function newsOfReport(report: AlertReport): AlertNews {
     ...{ slowest: slowest === undefined ? null : nameOf(slowest), medianMs: slowest?.medianMs ?? 0 },
     down: report.service?.nodesDown.slice(0, 5) ?? []
   })
-  const id = 'report'.padEnd(32, '0')
-  return {
-    ...{ kind: 'report', ruleId: id as AlertRuleId, groupId: id, ruleName: '', owner: '', severity: 'info' },
-    ...{ ...writtenAs('title', titleOf(report)), resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
-    firing: [
-      {
-        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', value: 0 },
-        ...{ ...writtenAs('subject', say('report.name')), ...written(text) },
-        labels: {
-          ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null },
-          nodeTags: []
-        },
-        ...{ firedAtMs: report.untilMs, resolvedAtMs: null }
-      }
-    ]
-  }
+  const [title, subject] = [titleOf(report), say('report.name')]
+  return newsOf('report', { ruleName: '', title, subject, text, value: 0, atMs: report.untilMs })
 }
 
 interface Part {
@@ -115,7 +102,6 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
   ].filter(({ rows }) => rows.length > 0)
 }
 
-/** Both parts of an e-mail. Foreign text is escaped, and nothing is loaded from elsewhere. */
 export function renderReport(report: AlertReport, links: Links): { subject: string; html: string; text: string } {
   const title = render(titleOf(report))
   const subject = cut(textOf('mail.subject', { headline: title }), SUBJECT_MAX)

@@ -17,7 +17,6 @@ export function newsFor(channel: ChannelProjects, news: AlertNews): AlertNews | 
   return areAllAllowed ? news : seenNews(news, isAllowed)
 }
 
-/** Whether a channel may get all of a recorded report now. */
 export function isReportFor(channel: ChannelProjects, report: AlertReport): boolean {
   const { failing, unusual, slowest, newErrors, service } = report
   const named = [...failing, ...unusual, ...slowest, ...newErrors.groups]

@@ -8,9 +8,9 @@ import {
   factsOf,
   headlineOf,
   jobLink,
+  linesOf,
   type Links,
   moodOf,
-  type Section,
   sectionsOf,
   signOf,
   timesOf,
@@ -37,7 +37,7 @@ export function telegramText(news: AlertNews, links: Links): string {
   const ends = [...facts, ...(link === null ? [] : [anchor(link, textOf('mail.open'))])]
   let room = TEXT_MAX - [title, ...ends].join('\n').length - LEAST_LEFT
   const sections = sectionsOf(news).map((section) => {
-    const lines = linesOf(section, links, room)
+    const lines = linesOf(section, room, (alert) => lineOf(alert, section.isFiring, links))
     room -= lines.join('\n').length
     return [`<b>${section.label}</b>`, ...lines].join('\n')
   })
@@ -49,19 +49,6 @@ const escapeHtml = (text: string): string =>
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`
 const anchor = (url: string, text: string): string => `<a href="${escapeHtml(url)}">${text}</a>`
 
-function linesOf({ isFiring, alerts, more }: Section, links: Links, room: number): string[] {
-  const lines: string[] = []
-  let length = 0
-  for (const alert of alerts) {
-    const line = lineOf(alert, isFiring, links)
-    if (length + line.length + 1 > room) break
-    lines.push(line)
-    length += line.length + 1
-  }
-  const left = more + alerts.length - lines.length
-  return left > 0 ? [...lines, textOf('mail.and_more', { alerts: left })] : lines
-}
-
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const link = jobLink(links, alert)
   const text = oneLine(alert.text, LINE_MAX)
@@ -71,7 +58,6 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   return `${sign} ${code(subject)} ${timesOf(alert)}${end}${text === '' ? '' : `\n${code(text)}`}`
 }
 
-/** Sends as a bot. */
 export const telegramSender =
   (post: Post, links: Links, api: string): Sender<'telegram'> =>
   async ({ target, news, secret, say }) => {

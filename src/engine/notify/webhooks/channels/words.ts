@@ -73,7 +73,6 @@ export const timesOf = ({ firedAtMs, resolvedAtMs }: AlertView): string =>
     : textOf('mail.resolved_after', { durationMs: resolvedAtMs - firedAtMs })
 
 export interface Section {
-  /** `Firing`, `Resolved`. */
   label: string
   isFiring: boolean
   alerts: AlertView[]
@@ -92,7 +91,21 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
-/** `Rule: Node down`, `Owner: crawl team`, `3 more alerts of before are still firing`. */
+/** As many lines as fit into `room`, and how many alerts are left out. */
+export function linesOf({ alerts, more }: Section, room: number, lineOf: (alert: AlertView) => string): string[] {
+  const lines: string[] = []
+  let length = 0
+  for (const alert of alerts) {
+    const line = lineOf(alert)
+    if (length + line.length + 1 > room) break
+    lines.push(line)
+    length += line.length + 1
+  }
+  const left = more + alerts.length - lines.length
+  return left > 0 ? [...lines, textOf('mail.and_more', { alerts: left })] : lines
+}
+
+/** `Rule: Node down`, `Owner: crawl team`. */
 export function factsOf({
   ruleName,
   owner,
@@ -119,10 +132,8 @@ function whatToDo(firing: readonly AlertView[]): string {
   return watch === undefined || watches.size > 1 ? '' : (mendOf(watch) ?? '')
 }
 
-/** A link to the alerts; null: unknown. */
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
 
-/** A link to the job that an alert is about; null: there is none. */
 export function jobLink({ base }: Links, { labels }: { labels: Pick<AlertLabels, 'jobId'> }): string | null {
   return base === null || labels.jobId === null ? null : `${base}/#/job/${encodeURIComponent(labels.jobId)}`
 }
