@@ -1,4 +1,4 @@
-import type { Firing, Job, ScheduleSettings } from '../../shared/contract/index.ts'
+import type { Firing, Job, Schedule, ScheduleSettings } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
 
 /** Job events for webhooks and plugins, written in the store's own transactions. */
@@ -39,14 +39,17 @@ export function firingEventData(
   return { schedule: { id, name }, firing: { nominalMs, origin, state, reason, text, code, params, count, jobIds } }
 }
 
-export function pausedEventData(schedule: {
-  id: string
+export function pausedEventData({
+  id,
+  settings: { name },
+  pausedBy,
+  pauseNote: note,
+  pauseNoteCode: noteCode,
+  pauseNoteParams: noteParams
+}: Pick<Schedule, 'id' | 'pausedBy' | 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> & {
   settings: Pick<ScheduleSettings, 'name'>
-  pausedBy: unknown
-  pauseNote: string | null
 }) {
-  const { id, settings, pausedBy, pauseNote: note } = schedule
-  return { schedule: { id, name: settings.name }, pausedBy, note }
+  return { schedule: { id, name }, pausedBy, note, noteCode, noteParams }
 }
 
 /** Whether a subscriber to one project, or to all (null), receives events about these projects. */

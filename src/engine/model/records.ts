@@ -182,6 +182,9 @@ export interface StoredSchedule {
   settings: ScheduleSettings
   paused: boolean
   pauseNote: string | null
+  /** Only of a note that the scheduler wrote. */
+  pauseNoteCode?: string | undefined
+  pauseNoteParams?: Message['params'] | undefined
   pausedBy: Schedule['pausedBy']
   createdAtMs: number
   changedAtMs: number

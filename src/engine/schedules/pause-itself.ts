@@ -1,5 +1,6 @@
 import type { ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import { type Message, writtenAs } from '../../shared/texts/message.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredSchedule } from '../model/records.ts'
 import type { ScheduleStore } from '../storage/store.ts'
@@ -18,12 +19,15 @@ interface PausingParts {
 export async function pauseItself(
   { store, clock, onPaused }: PausingParts,
   scheduleId: ScheduleId,
-  why: { pausedBy: PausedBy; pauseNote: string }
+  { pausedBy, note }: { pausedBy: PausedBy; note: Message }
 ): Promise<StoredSchedule | null> {
   for (let tries = 0; tries < PAUSE_TRIES; tries += 1) {
     const [stored] = await store.getSchedules([scheduleId])
     if (stored === undefined || stored.paused) return stored ?? null
-    const paused = { ...stored, ...why, revision: stored.revision + 1, changedAtMs: clock.nowMs(), paused: true }
+    const paused = {
+      ...{ ...stored, pausedBy, ...writtenAs('pauseNote', note), paused: true },
+      ...{ revision: stored.revision + 1, changedAtMs: clock.nowMs() }
+    }
     try {
       await store.putSchedule(paused)
       onPaused(paused)

@@ -379,7 +379,9 @@ describe('a schedule that ends', () => {
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1, revision: 1 })
     await runs('failed')
     expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
-    expect((await stored()).pauseNote).toBe('Its last 2 runs failed')
+    expect(await stored()).toMatchObject({
+      ...{ pauseNote: 'Its last 2 runs failed', pauseNoteCode: 'pause.failures', pauseNoteParams: { runs: 2 } }
+    })
     await world.change(id, (before) => ({ ...before, paused: false, pausedBy: null, failuresInARow: 0 }))
     await runs('failed')
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1 })

@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { say } from '../../shared/texts/message.ts'
+import { type Message, plain, say } from '../../shared/texts/message.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -262,7 +262,7 @@ export class Scheduler {
     const problem = problemOfTiming(stored.settings)
     if (problem !== null) {
       this.#states.delete(stored.id)
-      if (!stored.paused) await this.#pause(stored.id, 'invalid', problem)
+      if (!stored.paused) await this.#pause(stored.id, 'invalid', plain(problem))
       return
     }
     const state = createState(stored, clock.nowMs())
@@ -284,10 +284,10 @@ export class Scheduler {
     const { stored } = state
     const { maxRuns } = stored.settings
     if (!stored.paused && maxRuns !== null && stored.runCount >= maxRuns) {
-      return this.#pause(stored.id, 'max_runs', `It has reached its limit of ${maxRuns} runs`)
+      return this.#pause(stored.id, 'max_runs', say('pause.max_runs', { runs: maxRuns }))
     }
-    if (!stored.paused && state.problem !== null) return this.#pause(stored.id, 'invalid', state.problem)
-    if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', 'It has no further run times')
+    if (!stored.paused && state.problem !== null) return this.#pause(stored.id, 'invalid', plain(state.problem))
+    if (!stored.paused && state.next === null) return this.#pause(stored.id, 'end', say('pause.end'))
     this.#places.put(state)
   }
 
@@ -447,8 +447,8 @@ export class Scheduler {
     await this.#placeOrEnd(state)
   }
 
-  async #pause(scheduleId: ScheduleId, pausedBy: PausedBy, pauseNote: string): Promise<void> {
-    const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, pauseNote })
+  async #pause(scheduleId: ScheduleId, pausedBy: PausedBy, note: Message): Promise<void> {
+    const stored = await pauseItself(this.#parts, scheduleId, { pausedBy, note })
     if (stored !== null) await this.#adopt(stored)
   }
 
@@ -473,8 +473,7 @@ export class Scheduler {
       await store.setFailuresInARow(scheduleId, failures)
     }
     if (pauseAfterFailures === null || failures < pauseAfterFailures) return
-    const note = failures === 1 ? 'Its last run failed' : `Its last ${failures} runs failed`
-    await this.#pause(scheduleId, 'failures', note)
+    await this.#pause(scheduleId, 'failures', say('pause.failures', { runs: failures }))
     this.#plan()
   }
 

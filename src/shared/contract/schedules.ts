@@ -152,6 +152,9 @@ export const Schedule = ScheduleSettings.extend({
   revision: z.number().int(),
   paused: z.boolean(),
   pauseNote: z.string().nullable(),
+  /** What `pauseNote` says if the scheduler wrote it (shared/texts). */
+  pauseNoteCode: z.string().optional(),
+  pauseNoteParams: z.record(z.string(), z.unknown()).optional(),
   pausedBy: z.enum(['operator', 'failures', 'max_runs', 'end', 'invalid']).nullable(),
   createdAtMs: z.number(),
   changedAtMs: z.number(),

@@ -48,5 +48,10 @@ export const firings = {
     `${fired}; cancels the run of ${minuteOf(runOfMs)} and starts when it ends`,
   'firing.refused': ({ error }: { error: string }) => `No job was created: ${error}`,
   'firing.run_now': () => 'Run manually',
-  'firing.backfill': () => 'Backfilled'
+  'firing.backfill': () => 'Backfilled',
+
+  'pause.max_runs': ({ runs }: { runs: number }) => `It has reached its limit of ${runs} runs`,
+  'pause.end': () => 'It has no further run times',
+  'pause.failures': ({ runs }: { runs: number }) =>
+    runs === 1 ? 'Its last run failed' : `Its last ${runs} runs failed`
 }

@@ -167,7 +167,7 @@ export class ScheduleCommands {
       await this.#change(id, undefined, async (before) => ({
         ...before,
         paused,
-        pauseNote: paused ? note : null,
+        ...{ pauseNote: paused ? note : null, pauseNoteCode: undefined, pauseNoteParams: undefined },
         pausedBy: paused ? 'operator' : null,
         failuresInARow: paused ? before.failuresInARow : 0
       }))

@@ -245,7 +245,9 @@ export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: Sc
   return schedules.map((schedule) => ({
     ...schedule,
     // Someone may have written the note before the schedule moved.
-    pauseNote: isFormer(schedule.id, schedule.changedAtMs) ? null : schedule.pauseNote,
+    ...(isFormer(schedule.id, schedule.changedAtMs) && {
+      ...{ pauseNote: null, pauseNoteCode: undefined, pauseNoteParams: undefined }
+    }),
     recent: schedule.recent.filter(isShown)
   }))
 }

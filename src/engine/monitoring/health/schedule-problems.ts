@@ -130,9 +130,9 @@ export function allScheduleProblems(
   ]
 }
 
-function whyPaused({ pauseNote, pausedBy, failuresInARow }: StoredSchedule): Message {
-  if (pauseNote !== null) return plain(pauseNote)
-  if (pausedBy === 'failures') return say('problem.schedule_paused', { failures: failuresInARow })
+function whyPaused({ pauseNote: text, pauseNoteCode: code, pauseNoteParams: params, ...of }: StoredSchedule): Message {
+  if (text !== null) return messageOf({ text, code, params })
+  if (of.pausedBy === 'failures') return say('problem.schedule_paused', { failures: of.failuresInARow })
   return say('problem.schedule_invalid')
 }
 

@@ -1,5 +1,5 @@
 import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../shared/contract/index.ts'
-import { decode, render } from '../../../shared/texts/message.ts'
+import { decode, render, writtenAs } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
 /** `nodeId` -> `node_id`. */
@@ -122,6 +122,13 @@ function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | 
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
+/** The column has words of an operator, or an encoded message. */
+function noteOf(stored: string | null): Pick<StoredSchedule, 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> {
+  if (stored === null) return { pauseNote: null }
+  const note = writtenAs('pauseNote', decode(stored))
+  return note.pauseNoteCode === 'text' ? { pauseNote: note.pauseNote } : note
+}
+
 /** Like largeBytesOf, without parsing the texts. */
 export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
   return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
@@ -175,12 +182,13 @@ export const SCHEDULE = `schedules.id, revision, settings, paused, pause_note AS
   created_at_ms AS "createdAtMs", changed_at_ms AS "changedAtMs", moved_at_ms AS "movedAtMs", done_until_ms AS "doneUntilMs", run_count AS "runCount",
   failures_in_a_row AS "failuresInARow", crawl_key AS "crawlKey", crawl_order AS "crawlOrder"`
 
-export interface ScheduleRow extends NamedRow<Omit<StoredSchedule, 'crawl'>, 'settings'> {
+export interface ScheduleRow
+  extends NamedRow<Omit<StoredSchedule, 'crawl' | 'pauseNoteCode' | 'pauseNoteParams'>, 'settings'> {
   crawlKey: string | null
   crawlOrder: string | null
 }
 
 export function toSchedule({ crawlKey, crawlOrder, ...row }: ScheduleRow): StoredSchedule {
   const crawl = crawlKey === null ? null : { key: crawlKey, ...JSON.parse(crawlOrder!) }
-  return { ...row, settings: JSON.parse(row.settings), paused: row.paused === 1, crawl }
+  return { ...row, ...noteOf(row.pauseNote), settings: JSON.parse(row.settings), paused: row.paused === 1, crawl }
 }

@@ -2,7 +2,7 @@ import type { Database, Statement } from './database.ts'
 import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../model/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { decode, encode, written } from '../../../shared/texts/message.ts'
+import { decode, encode, messageOf, written } from '../../../shared/texts/message.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule, StoredBackfill } from '../../model/records.ts'
 import type { ChangeLog } from './change-log.ts'
 import type { createEnqueue } from './enqueue.ts'
@@ -199,8 +199,11 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         )
       }
       requireNextRevision(schedule.revision, there, `schedule ${settings.name}`)
+      const { pauseNoteCode: code, pauseNoteParams: params, ...fields } = schedule
+      const note = schedule.pauseNote === null ? null : messageOf({ text: schedule.pauseNote, code, params })
       const row = {
-        ...schedule,
+        ...fields,
+        pauseNote: note && encode(note),
         name: settings.name,
         settings: JSON.stringify(settings),
         paused: Number(schedule.paused),
