@@ -103,7 +103,7 @@ test('a limit applies to a run that outlives its engine, and the next engine rep
   expect((await untilEnded(id)).job).toMatchObject({ status: 'failed', reason: 'wall time limit of 4 s' })
 })
 
-test.skipIf(process.platform === 'win32')('a cancel climbs to KILL with the waits it was given', async () => {
+test.skipIf(process.platform === 'win32')('a cancel escalates to KILL with the configured waits', async () => {
   const id = await run('stubborn')
   const log = async () => (await client.logs.read({ jobId: id, offset: 0 }).catch(() => ({ text: '' }))).text
   await vi.waitFor(async () => expect(await log()).toContain('deaf'), WAIT)
@@ -116,7 +116,7 @@ test.skipIf(process.platform === 'win32')('a cancel climbs to KILL with the wait
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a data directory is refused wherever others could write into it',
+  'the service refuses a data directory to which others can write',
   async () => {
     await untilEnded(await run('waits', { limits: { wallSeconds: 1 } }))
     const data = join(directory.path, 'data')

@@ -14,7 +14,7 @@ const addresses = [
   ...['64:ff9b:1:0:a9:fea9:fe00:0', '2002:a9fe:a9fe::', '2002:a9fe:a9fe:1:2:3:4:5', '2002:c000:c0::1']
 ]
 
-test.each(addresses)('%s is never connected to: as a node, a proxy or a webhook', (address) => {
+test.each(addresses)('the metadata address %s is never connected to: as a node, a proxy or a webhook', (address) => {
   expect(isMetadataAddress(address)).toBe(true)
   const host = address.includes(':') ? `[${address}]` : address
   expect(() => parseNodeUrl(`http://${host}:6800`)).toThrow('metadata')
@@ -27,4 +27,4 @@ const others = [
   ...['::1', '::', '::ffff:10.0.0.1', '64:ff9b:1::808:808', '2002:a00:1::', '2001:db8:a9fe:a9fe::', 'fd00:ec3::1']
 ]
 
-test.each(others)('%s is not one of them', (address) => expect(isMetadataAddress(address)).toBe(false))
+test.each(others)('%s is not a metadata address', (address) => expect(isMetadataAddress(address)).toBe(false))

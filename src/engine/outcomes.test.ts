@@ -29,7 +29,7 @@ async function endWith(items: number): Promise<string> {
   return id
 }
 
-test('a run that stands still is stopped, although Scrapdeck was restarted meanwhile', async () => {
+test('a run without progress is stopped, even if Scrapdeck was restarted meanwhile', async () => {
   const { id } = await run({ limits: { noProgressSeconds: 60 } })
   await house.restart(5_000)
   house.node.logs.set(id, `${house.node.logs.get(id)}${LOGSTATS}`)
@@ -40,7 +40,7 @@ test('a run that stands still is stopped, although Scrapdeck was restarted meanw
   expect(await stateOf(id)).toMatchObject({ status: 'failed', reason: 'progress limit of 1 min' })
 })
 
-test('after a restart, the log of a run is read on from its copy, not once more from its node', async () => {
+test('after a restart, reading of a log continues from its copy and does not start again from its node', async () => {
   const { id } = await run()
   house.node.logs.set(id, LOGSTATS)
   await house.until(async () => (await stateOf(id)).pages === 10)
@@ -56,7 +56,7 @@ test('after a restart, the log of a run is read on from its copy, not once more 
   expect(offsets[0]).toBe(LOGSTATS.length)
 })
 
-test('an unusual run is a problem until it is dismissed, and a client hears of both', async () => {
+test('an unusual run is a problem until it is dismissed, and a client receives both events', async () => {
   for (const items of [620, 615, 630, 622, 618]) await endWith(items)
   const id = await endWith(125)
   const problems = async () =>
@@ -96,7 +96,7 @@ test.each([
     (end: string) => end.replace(" 'item", `${" 'domains/shop.example.com/pages': 1,\n".repeat(5_000)} 'item`),
     3
   ]
-])('a rule about items does not judge what it cannot know: the closing stats %s', async (_what, change, items) => {
+])('a rule about items does not judge unknown values: the closing stats %s', async (_what, change, items) => {
   await house.client.projects.changeSettings({ project: SHOP, settings: { outcome: { minItems: 1, minPages: 0 } } })
   const { id } = await run()
   house.node.end(id)
@@ -117,7 +117,7 @@ KeyboardInterrupt
 const errorsOf = async (id: string) =>
   (await house.client.errors.ofJob({ jobId: id as never })).errors.map(({ group }) => group)
 
-test.each(['a cancel', 'a limit'])('an interruption by %s of ours is no error of the spider', async (cause) => {
+test.each(['a cancel', 'a limit'])('our interruption by %s is not an error of the spider', async (cause) => {
   const { id } = await run(cause === 'a limit' ? { limits: { wallSeconds: 60 } } : {})
   if (cause === 'a cancel') await house.client.jobs.cancel({ ids: [id] })
   await house.until(async () => house.node.running[0]!.signals.length > 0)
@@ -128,7 +128,7 @@ test.each(['a cancel', 'a limit'])('an interruption by %s of ours is no error of
   expect(await errorsOf(id)).toEqual([])
 })
 
-test('an interruption by someone else is an error, and no file of ours names it', async () => {
+test('an interruption by something else is an error, and none of our files appears in it', async () => {
   const { id } = await run()
   house.node.end(id, 'shutdown')
   house.node.logs.set(id, INTERRUPTED)
@@ -138,7 +138,7 @@ test('an interruption by someone else is an error, and no file of ours names it'
   expect((await errorsOf(id))[0]!.culprit).not.toContain('.py')
 })
 
-test('a run whose own feeds could not be used says so where it ended', async () => {
+test('a run whose own feeds could not be used says so at its end', async () => {
   const text = "The project's own feeds cannot be used, see above: the items are stored by Scrapdeck alone."
   const endOf = async (log: string) => {
     const { id } = await run()

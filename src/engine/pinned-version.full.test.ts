@@ -43,7 +43,7 @@ async function versionsSent(): Promise<[source: string, version: string | undefi
   )
 }
 
-test('jobs of every door that name no version run the pinned one, also after a newer upload', async () => {
+test('jobs of every endpoint that name no version run the pinned one, even after a newer upload', async () => {
   const { client, engine } = house
   await pin('1')
   const template = RunTemplate.parse({ project: 'shop', spiders: ['prices'] })
@@ -72,7 +72,7 @@ test('jobs of every door that name no version run the pinned one, also after a n
   expect(await versionsSent()).toContainEqual(['api', '2'])
 })
 
-test('a rollback also applies to jobs that already wait, survives a restart, and unpinning returns to the latest', async () => {
+test('a rollback also applies to queued jobs and survives a restart; unpinning returns to the latest', async () => {
   await addVersion('2')
   await house.client.system.setPaused({ paused: true })
   await house.client.jobs.run({ project: 'shop', spiders: ['prices'] })
@@ -83,7 +83,7 @@ test('a rollback also applies to jobs that already wait, survives a restart, and
   expect(await pin(null)).toMatchObject({ activeVersion: '2', settings: { pinnedVersion: null } })
 })
 
-test('the pinned version cannot be deleted by any door; deleting the project unpins it', async () => {
+test('no endpoint can delete the pinned version; deleting the project unpins it', async () => {
   await pin('1')
   await addVersion('2')
   const refused = { code: 'VERSION_PINNED', message: expect.stringContaining('shop is pinned to version 1') }
@@ -94,7 +94,7 @@ test('the pinned version cannot be deleted by any door; deleting the project unp
   expect(await shop()).toMatchObject({ activeVersion: '3', settings: { pinnedVersion: null } })
 })
 
-test('settings that do not mention the pin leave it alone; a version that does not exist cannot be pinned', async () => {
+test('settings that do not mention the pin leave it unchanged; a version that does not exist cannot be pinned', async () => {
   await pin('1')
   const { pinnedVersion: _pin, ...settings } = (await shop()).settings
   await house.client.projects.configure({ project: 'shop', settings: { ...settings, weight: 2 } })
@@ -102,7 +102,7 @@ test('settings that do not mention the pin leave it alone; a version that does n
   await expect(pin('9')).rejects.toMatchObject({ code: 'VERSION_NOT_FOUND' })
 })
 
-test('a fleet file pins a version, keeps a pin that it does not mention, and says that a pinned version is missing', async () => {
+test('a fleet file pins a version, keeps a pin that it does not mention, and reports a missing pinned version', async () => {
   const { fleetFile } = house.client
   await addVersion('2')
   await pin('1')

@@ -35,7 +35,7 @@ async function configure(defaults: Partial<JobDefaults>, ofPrices: Partial<JobDe
 }
 const newest = async () => (await house.client.jobs.list({ limit: 1 })).jobs[0]!
 
-test('orders of every door start from the defaults of their project and spider', async () => {
+test('jobs of every endpoint start with the defaults of their project and spider', async () => {
   const { client, engine, clock } = house
   await configure(
     { args: { country: 'de', page: '1' }, settings: { LOG_LEVEL: 'INFO' }, priority: 3 },
@@ -84,7 +84,7 @@ test('explicit values win, single defaults can be left out, and a retry keeps wh
   expect(again.jobs[0]!.args).toEqual({ page: '9' })
 })
 
-test('a job and its retry say what they took from the defaults, and what they left out', async () => {
+test('a job and its retry say which defaults they took and which they left out', async () => {
   await configure({ args: { country: 'de', page: '1' }, env: { PROXY: 'p' }, priority: 3, tags: ['eu'] })
   await house.client.system.setPaused({ paused: true })
   const order = { project: 'shop', spiders: ['prices'], args: { country: 'fr' }, withoutDefaults: ['page'] }
@@ -105,7 +105,7 @@ test('a job and its retry say what they took from the defaults, and what they le
   expect(changed).toMatchObject({ env: {}, priority: 9, nodeId: null, tags: ['us'] })
 })
 
-test('a retry keeps the priority and place that an operator gave its job, and says that they are no defaults', async () => {
+test('a retry keeps the priority and place that an operator gave its job, and does not call them defaults', async () => {
   await configure({ args: { page: '1' }, priority: 3, tags: ['eu'] })
   await house.client.system.setPaused({ paused: true })
   const order = { project: 'shop', spiders: ['prices'] }
@@ -123,7 +123,7 @@ test('a retry keeps the priority and place that an operator gave its job, and sa
   }
 })
 
-test('settings that are changed at the same time are all changed, and the secrets among the others stay', async () => {
+test('concurrent changes of different settings all take effect, and the secrets among the others stay', async () => {
   const { client } = house
   await configure(
     { args: { key: 'hush-1' }, secretNames: ['key'] },
@@ -152,7 +152,7 @@ test('settings that are changed at the same time are all changed, and the secret
   expect(house.node.running[0]?.args).toMatchObject({ key: 'hush-1', token: 'hush-2' })
 })
 
-test('a change of settings is refused like a whole configuration, and changes nothing', async () => {
+test('a changed setting is validated like a whole configuration, and a refusal changes nothing', async () => {
   const before = (await shop()).settings
   const codeOf = (settings: ProjectSettingsChange) =>
     house.client.projects.changeSettings({ project: 'shop', settings }).then(
@@ -166,7 +166,7 @@ test('a change of settings is refused like a whole configuration, and changes no
   expect((await shop()).settings).toEqual(before)
 })
 
-test('secrets among defaults are sealed, masked everywhere, kept when sent back masked, and opened for the node', async () => {
+test('secrets among defaults are encrypted, masked everywhere, kept when sent back masked, and decrypted for the node', async () => {
   const secret = { args: { key: 'hush-1' }, secretNames: ['key'] }
   expect((await configure(secret)).settings.defaults.args).toEqual({ key: SECRET_MASK })
   // As a form does: everything is sent back as it was shown.
@@ -184,7 +184,7 @@ test('secrets among defaults are sealed, masked everywhere, kept when sent back 
   expect(house.node.running[0]?.args).toMatchObject({ key: 'hush-1' })
 })
 
-test('an export has dots for the secrets of a project and of its spiders, and applied as it is it changes nothing', async () => {
+test('an export has dots for the secrets of a project and its spiders, and changes nothing when it is applied unchanged', async () => {
   await configure(
     { args: { key: 'hush-1' }, env: { TOKEN: 'hush-2' }, secretNames: ['key', 'TOKEN'] },
     { settings: { PASSWORD: 'hush-3' }, secretNames: ['PASSWORD'] }
@@ -201,7 +201,7 @@ test('an export has dots for the secrets of a project and of its spiders, and ap
   expect(house.node.running[0]).toMatchObject({ args: { key: 'hush-1' }, settings: { PASSWORD: 'hush-3' } })
 })
 
-test('what replaces a secret default is secret too, even where it is not marked: of a spider, or of an order', async () => {
+test('a value that replaces a secret default is secret too, even if it is not marked: of a spider or of an order', async () => {
   await configure(
     { args: { key: 'hush-1' }, settings: { API_KEY: 'hush-2' }, secretNames: ['key', 'API_KEY'] },
     { args: { key: 'x' }, env: { API_KEY: 'y' } }
@@ -222,7 +222,7 @@ test.each<[string, Partial<JobDefaults>]>([
   ['NODE_NOT_FOUND', { nodeId: aNodeId('nobody') }],
   ['BAD_INPUT', { secretNames: ['missing'] }],
   ['BAD_INPUT', { args: { key: SECRET_MASK }, secretNames: ['key'] }]
-])('refuses defaults that no order could start from: %s %j', async (code, defaults) => {
+])('refuses defaults that no order could use: %s %j', async (code, defaults) => {
   await expect(configure(defaults)).rejects.toMatchObject({ code })
   expect((await shop()).settings.defaults).toEqual(JobDefaults.parse({}))
 })

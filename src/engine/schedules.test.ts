@@ -24,8 +24,8 @@ const settings = (over: Partial<ScheduleSettings> = {}): ScheduleSettings =>
   })
 const jobsOf = async (scheduleId: string) => (await house.client.jobs.list({ scheduleId })).jobs
 
-describe('schedules in a whole engine', () => {
-  it('fire on time, hand on their nominal time and secrets, and tell how their runs went', async () => {
+describe('schedules in a complete engine', () => {
+  it('fire on time, pass on their nominal time and secrets, and show how their runs went', async () => {
     const template = settings().jobs[0]!
     const jobs = [{ ...template, args: { day: '{nominal:yyyy-MM-dd}', token: 'abc' }, secretNames: ['token'] }]
     const { schedule } = await house.client.schedules.create(settings({ jobs }))
@@ -46,7 +46,7 @@ describe('schedules in a whole engine', () => {
     expect(told.recent.at(-1)).toMatchObject(fired)
   })
 
-  it('tell those who follow the feed: of the schedule, of its firing, and of its end', async () => {
+  it('send changes to subscribers: of the schedule, of its firing, and of its end', async () => {
     const stop = new AbortController()
     const told: string[] = []
     const stream = await house.client.events.subscribe({}, { signal: stop.signal })
@@ -67,7 +67,7 @@ describe('schedules in a whole engine', () => {
     await reading
   })
 
-  it('missed while the engine was off are rows and a problem, and no moment fires twice', async () => {
+  it('record what they missed while the engine was off, report a problem, and never fire twice for one time', async () => {
     const { schedule } = await house.client.schedules.create(settings({ catchUp: 'none' }))
     await house.until(async () => (await jobsOf(schedule.id)).length > 0)
     await house.restart(10 * MINUTE_MS)
@@ -82,7 +82,7 @@ describe('schedules in a whole engine', () => {
     expect((await jobsOf(schedule.id)).length).toBe(firings.length)
   })
 
-  it('whose spider is gone record a failed firing with the reason, and say so among the problems', async () => {
+  it('without their spider record a failed firing with the reason, and report a problem', async () => {
     const jobs = [{ ...settings().jobs[0]!, spiders: ['prizes'] }]
     const { schedule } = await house.client.schedules.create(settings({ jobs }))
     await house.until(async () => (await house.client.system.status()).problems.length > 0)

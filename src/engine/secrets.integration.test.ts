@@ -70,7 +70,7 @@ async function whoKnows(pids: string[]): Promise<string[]> {
 }
 
 test.runIf(process.platform === 'linux')(
-  'secret settings and arguments reach the spider, but no command line, no environment, no log, no answer, no database',
+  'secret settings and arguments reach the spider, but no command line, environment, log, response or database',
   async () => {
     directory = await makeTemporaryDirectory()
     await mkdir(join(directory.path, 'data'), { mode: 0o700 })

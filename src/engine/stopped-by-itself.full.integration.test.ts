@@ -55,7 +55,7 @@ async function runOn(kind: 'local' | 'scrapyd', spider: string, over: object = {
 }
 
 test.each(['local', 'scrapyd'] as const)(
-  'on a %s node, a spider that stands still is stopped, and so is one that logs too many errors',
+  'on a %s node, a spider without progress is stopped, and so is one that logs too many errors',
   async (kind) => {
     const [still, broken] = await Promise.all([
       runOn(kind, 'still', { limits: { noProgressSeconds: 4 } }),
@@ -69,7 +69,7 @@ test.each(['local', 'scrapyd'] as const)(
   }
 )
 
-test('a spider with fewer items than its project wants has failed, though it closed well', async () => {
+test('a spider with fewer items than its project requires has failed, even if it closed normally', async () => {
   await client.projects.changeSettings({ project: 'shop', settings: { outcome: { minItems: 2 } } })
   const { job } = await runOn('scrapyd', 'poor')
   expect(job).toMatchObject({ status: 'failed', reason: 'items below 2', items: 1 })

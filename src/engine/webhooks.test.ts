@@ -94,7 +94,7 @@ afterEach(async () => {
 })
 
 describe('webhooks', () => {
-  it('are told of what they ask for, signed with the secret that was shown once', async () => {
+  it('receive the events that they subscribe to, signed with the secret that was shown once', async () => {
     await start()
     const { secret, webhook } = await client.webhooks.create({ ...SETTINGS, events: ['job.queued', 'job.ended'] })
     expect(webhook).toMatchObject({ enabled: true, waiting: 0, dead: 0, problem: null })
@@ -119,7 +119,7 @@ describe('webhooks', () => {
     ])
   })
 
-  it('sign with the old secret as well for a day after it was changed', async () => {
+  it('also sign with the old secret for a day after it was changed', async () => {
     await start()
     const { secret: old, webhook } = await client.webhooks.create(SETTINGS)
     const { secret: fresh } = await client.webhooks.rotate({ id: webhook.id })
@@ -137,7 +137,7 @@ describe('webhooks', () => {
     expect(later.sent).toBe(later.fresh)
   })
 
-  it('can be tested, and say what was answered; a test is not tried again', async () => {
+  it('can be tested, and show the response; a test is not repeated', async () => {
     await start()
     const { webhook } = await client.webhooks.create(SETTINGS)
     expect(await client.webhooks.test({ id: webhook.id })).toEqual({ ok: true, answer: '204' })
@@ -151,7 +151,7 @@ describe('webhooks', () => {
     expect((await client.webhooks.deliveries({ id: webhook.id })).deliveries).toEqual([])
   })
 
-  it('list what was given up, and tell it again when they are asked to', async () => {
+  it('list deliveries that were given up, and send them again on request', async () => {
     await start()
     const { webhook } = await client.webhooks.create(SETTINGS)
     answer = { kind: 'status', status: 410, retryAfterSeconds: null }
@@ -168,7 +168,7 @@ describe('webhooks', () => {
     expect(posted[1]!.headers['webhook-id']).toBe(posted[0]!.headers['webhook-id'])
   })
 
-  it('are told of nodes that go and come', async () => {
+  it('receive events of nodes that go down and up', async () => {
     await start()
     await client.webhooks.create({ ...SETTINGS, events: ['node.down', 'node.up'] })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })
@@ -185,7 +185,7 @@ describe('webhooks', () => {
     ])
   })
 
-  it('never go inside this network, and are not found under a wrong id', async () => {
+  it('never reach addresses inside this network, and are not found under a wrong id', async () => {
     await start()
     const code = (call: Promise<unknown>) => expect(call).rejects
     await code(client.webhooks.create({ ...SETTINGS, url: 'http://127.0.0.1:6800/' })).toMatchObject({
@@ -210,7 +210,7 @@ describe('webhooks', () => {
 })
 
 describe('a plugin of the engine', () => {
-  it('changes what is sent, sees no secret value, and is told of the job and of the deploy', async () => {
+  it('changes what is sent, sees no secret value, and receives the job and the deployment', async () => {
     await start(`{
       beforeDispatch: ({ job, node, version }) => ({
         args: { page: '7', seen: job.args.token, where: node.name + '@' + version },
@@ -243,7 +243,7 @@ describe('a plugin of the engine', () => {
     expect((await client.webhooks.list()).webhooks).toEqual([])
   })
 
-  it('is in the timeline with what it changed also where the node shows the run before it answers', async () => {
+  it('appears in the timeline with its changes even if the node shows the run before it responds', async () => {
     await start(`{ beforeDispatch: () => ({ args: { page: '7' } }) }`)
     await prepare()
     const changed = async (id: string) => {
@@ -268,7 +268,7 @@ describe('a plugin of the engine', () => {
     expect((await changed(unanswered))[0]).toBe('uncertain')
   })
 
-  it('is told when a spider starts and completes, as a plugin of a Scrapyd, and nothing of one that never started', async () => {
+  it('receives the start and end of a spider, like a plugin of a Scrapyd, and nothing of one that never started', async () => {
     await start(`{
       on_spider_start: (...all) => say('start ' + all.join(' ')),
       on_spider_complete: (...all) => say('complete ' + all.join(' ')),
@@ -286,7 +286,7 @@ describe('a plugin of the engine', () => {
     expect(await said()).toEqual([`start ${project} ${spider} ${id}`, `complete ${project} ${spider} ${id} true`])
   })
 
-  it('holds a job back until it agrees, and the job says why', async () => {
+  it('holds a job back until it agrees, and the job shows the reason', async () => {
     await start(
       `{ beforeDispatch: ({ attempt }) => attempt < 3 ? { veto: 'quota is used up', retryAfterSeconds: 30 } : undefined }`
     )
@@ -315,7 +315,7 @@ describe('a plugin of the engine', () => {
     expect(node.executed).toEqual([])
   })
 
-  it('that fails keeps no job from running', async () => {
+  it('that fails does not prevent a job from running', async () => {
     await start(`{ beforeDispatch() { process.exit(1) } }`)
     await prepare()
     const id = await run()
@@ -325,7 +325,7 @@ describe('a plugin of the engine', () => {
     })
   })
 
-  it('with the hook for alerts is told what rules send to a channel that names it, and is a problem without one', async () => {
+  it('with the hook for alerts receives what rules send to its channel, and is a problem without a channel', async () => {
     await start(`{ alert({ data }) { say(data.firing.length + ' fire, ' + data.resolved.length + ' ended') } }`)
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })
     const isUntold = async () => (await client.system.status()).problems.some(({ id }) => id === 'alert-plugin:ours')
@@ -343,7 +343,7 @@ describe('a plugin of the engine', () => {
     expect(await said()).toEqual(['1 fire, 0 ended', '0 fire, 1 ended'])
   })
 
-  it('that cannot be loaded keeps the engine from starting', async () => {
+  it('that cannot be loaded prevents the start of the engine', async () => {
     await expect(start('5')).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE' })
     await start()
   })

@@ -4,7 +4,7 @@ import { findAppFile, isAppUrl } from './app-url.ts'
 
 const DIRECTORY = '/opt/scrapdeck/out/renderer'
 
-describe('the address of one of our documents', () => {
+describe('the address of a document', () => {
   test.each(['scrapdeck-app://app/', 'scrapdeck-app://app/#/jobs', 'scrapdeck-app://app/index.html?x=1'])(
     'is %s',
     (url) => expect(isAppUrl(url)).toBe(true)
@@ -23,7 +23,7 @@ describe('the address of one of our documents', () => {
   ])('is not %s', (url) => expect(isAppUrl(url)).toBe(false))
 })
 
-describe('the file of an address', () => {
+describe('the file for an address', () => {
   test('is the named file', () => {
     expect(findAppFile(DIRECTORY, 'scrapdeck-app://app/assets/index-1a2b.js?v=2#x')).toBe(
       `${DIRECTORY}/assets/index-1a2b.js`
@@ -42,7 +42,7 @@ describe('the file of an address', () => {
     'scrapdeck-app://app/index.html%00.js',
     'scrapdeck-app://app/%ff.js',
     'https://app/index.html'
-  ])('is none for %s', (url) => expect(findAppFile(DIRECTORY, url)).toBeNull())
+  ])('does not exist for %s', (url) => expect(findAppFile(DIRECTORY, url)).toBeNull())
 
   test('is never outside the directory', () => {
     const piece = fc.constantFrom('..', '.', '%2e%2e', '%2f', '/', '\\', '%5c', 'a', 'index.js', '%00', '%', '?', '#')

@@ -117,7 +117,7 @@ test('jobs from a page or the tray are recorded as queued from the app, those of
   })
 })
 
-test('the window logs out the browsers', async () => {
+test('logging out in the window ends the sessions of browsers', async () => {
   const { host, address } = await startHost()
   const { port1, port2 } = new MessageChannel()
   onTestFinished(() => port1.close())

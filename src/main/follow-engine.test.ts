@@ -25,7 +25,7 @@ async function open() {
   return { t, seen, stopping, follow, test: () => t.client.alertChannels.test({ id: channel.id }), channel }
 }
 
-test('what was told before is not shown, and what is told from then on is shown once', async () => {
+test('notices from before the start are not shown, and later ones are shown once', async () => {
   const { t, seen, stopping, follow, test: tell } = await open()
   await tell()
   const following = follow()
@@ -41,7 +41,7 @@ test('what was told before is not shown, and what is told from then on is shown 
   await following
 })
 
-test('alerts that nobody has taken are counted, as they fire and are acknowledged', async () => {
+test('open alerts are counted as they fire and are acknowledged', async () => {
   const { t, seen, follow, channel } = await open()
   void follow()
   await t.client.alertRules.create({
@@ -56,7 +56,7 @@ test('alerts that nobody has taken are counted, as they fire and are acknowledge
   await t.until(async () => seen.alerts.at(-1) === 0)
 })
 
-test('a connection that breaks is opened again, and what was told meanwhile is shown then', async () => {
+test('a broken connection is opened again, and notices of the meantime are shown then', async () => {
   const { t, seen, follow, test: tell } = await open()
   let isDown = false
   const cut = new Set<AbortController>()
@@ -86,7 +86,7 @@ test('a connection that breaks is opened again, and what was told meanwhile is s
   expect(seen.notices).toHaveLength(1)
 })
 
-test('an engine that always has more to tell is read in bounded rounds, and stops nothing else', async () => {
+test('an engine that always has more notices is read in limited rounds, and blocks nothing else', async () => {
   const { t, seen, follow } = await open()
   let asked = 0
   const notice = {
@@ -116,7 +116,7 @@ test('an engine that always has more to tell is read in bounded rounds, and stop
   expect(seen.broken).toBe(0)
 })
 
-test('what is told after many messages that may not be seen is shown without waiting for another change', async () => {
+test('a notice after many hidden messages is shown without waiting for another change', async () => {
   const { t, seen, follow } = await open()
   const pages = [
     { notices: [], after: '0' },

@@ -43,7 +43,7 @@ test('an address that other machines reach needs consent: the app has no certifi
   expect(read({ ...bind, SCRAPDECK_ALLOW_PLAIN_HTTP: 'on' }).options.bindAddress).toBe('0.0.0.0')
 })
 
-test("the user's configuration file and all variables apply as to the service, under scrapdeck.conf", async () => {
+test("the user's configuration file and all variables apply as in the service, below scrapdeck.conf", async () => {
   await using userData = await makeTemporaryDirectory()
   await using home = await makeTemporaryDirectory()
   const shared = '[scrapyd]\nhttp_port = 7003\nmax_proc = 9\nnode_name = shared\n[scrapdeck]\ncancel_waits = 5 2 1\n'

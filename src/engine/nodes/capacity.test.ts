@@ -12,7 +12,7 @@ const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
   planCapacity({ setSlots: null, belief: learn(looks, before), nowMs: looks.at(-1)?.atMs ?? 0 })
 
 describe('the slots of a node', () => {
-  test('is one while nothing has run there, and no other is tried', () => {
+  test('are one while nothing has run there, and no other is tried', () => {
     const idle = { atMs: 0, running: 0, pending: 0, finished: 0 }
     const one = { slots: 1, isTrying: false, source: 'default', text: expect.stringMatching(/^not known/) }
     expect(slotsAfter([])).toEqual(one)
@@ -23,11 +23,11 @@ describe('the slots of a node', () => {
     [1, [{ ...full(0, 1), pending: 0 }], 'learned: one job ran; trying another'],
     [1, [{ ...full(0, 0), pending: 0 }], 'learned: one job ran; trying another'],
     [2, [{ ...full(0, 2), pending: 0 }, full(1_000, 1)], 'learned: 2 ran at once; trying another']
-  ])('are %i, as many as ran at once, and one more is tried as soon as they were seen', (slots, looks, text) => {
+  ])('are %i, as many as ran at once, and one more is tried as soon as those were seen', (slots, looks, text) => {
     expect(slotsAfter(looks)).toEqual({ slots, isTrying: true, source: 'learned', text })
   })
 
-  test('are what the operator set, whatever was observed', () => {
+  test('are what the operator set, whatever is observed', () => {
     const belief = learn([full(0), full(6000), full(12_000)])
     expect(planCapacity({ setSlots: 9, belief, nowMs: 12_000 })).toEqual({
       slots: 9,
@@ -37,7 +37,7 @@ describe('the slots of a node', () => {
     })
   })
 
-  test('are learned when nothing changes although jobs wait, and say how', () => {
+  test('are learned when nothing changes although jobs wait, with the evidence', () => {
     expect(slotsAfter([full(0), full(6000), full(12_001)])).toEqual({
       slots: 2,
       isTrying: false,
@@ -97,7 +97,7 @@ describe('a node that always gets as many jobs as its believed slots', () => {
     )
   })
 
-  test('is full as soon as it has shown each of its slots: one poll each', () => {
+  test('is full as soon as each of its slots was seen, one per poll', () => {
     for (const capacity of [1, 4, 16]) expect(fill(capacity, capacity * 1_000, fresh).ours).toBe(capacity)
   })
 

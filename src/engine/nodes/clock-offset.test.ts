@@ -56,7 +56,7 @@ const quickPolls = Array.from({ length: 40 }, (_, index) => ({
 }))
 
 describe('the offset of a clock', () => {
-  test('is always within the believed range, whatever the delays', () => {
+  test('is always within the estimated range, whatever the delays', () => {
     fc.assert(
       fc.property(offsetMs, polls, (offset, seen) => {
         const { estimate } = watch(UNKNOWN_CLOCK, START_MS, offset, seen)
@@ -66,7 +66,7 @@ describe('the offset of a clock', () => {
     )
   })
 
-  test('is known to a tenth of a second after forty polls, though Date has whole seconds', () => {
+  test('is known to a tenth of a second after forty polls, although Date has whole seconds', () => {
     fc.assert(
       fc.property(offsetMs, (offset) => {
         const { estimate } = watch(UNKNOWN_CLOCK, START_MS, offset, quickPolls)
@@ -109,12 +109,12 @@ describe('the offset of a clock', () => {
 })
 
 describe('times that a node wrote', () => {
-  test('of runs on this machine are true, though no start has been seen', () => {
+  test('of runs on this machine are exact, even if no start was seen', () => {
     const at = new Date(2026, 10, 22, 21, 9, 30, 250)
     expect(trueTime('2026-11-22 21:09:30.250000', ownClock(at.getTime()))).toBe(at.getTime())
   })
 
-  test('are true to a tenth of a second once a start was seen between two looks, in every zone', () => {
+  test('are exact to a tenth of a second, in every zone, once a start was seen between two polls', () => {
     const lookMs = fc.integer({ min: 0, max: 700_000 })
     fc.assert(
       fc.property(
@@ -150,7 +150,7 @@ describe('times that a node wrote', () => {
   })
 
   test.each(['', 'yesterday', '2026-13-01 00:00:00', '2026-01-01', '1e9', '2026-01-01 00:00:00+02:00'])(
-    'that are none are no times: %s',
+    'are ignored if they are not times: %s',
     (text) => {
       const { estimate, nowMs } = watch(UNKNOWN_CLOCK, START_MS, 0, quickPolls)
       const known = refineByStart(estimate, { nodeText: nodeText(nowMs, 0, 0), afterMs: nowMs, beforeMs: nowMs })

@@ -24,7 +24,7 @@ function openFleet(clock: FakeClock, ask: (name: string, answer: DaemonStatus) =
   })
 }
 
-test('of nodes that accept connections but never answer, some hundred are polled at once; others are not delayed', async () => {
+test('among nodes that accept connections but never respond, some hundred are polled at once; others are not delayed', async () => {
   const clock = createFakeClock()
   let [asked, answered] = [0, 0]
   const fleet = openFleet(clock, (name, answer) => {
@@ -75,7 +75,7 @@ async function startFleet(names: string[], isSilent: (name: string) => boolean) 
   return Object.assign(room, { clock, fleet, [Symbol.asyncDispose]: stop })
 }
 
-test('a node that fails one poll is polled again at once, however many others do not answer', async () => {
+test('a node that fails one poll is polled again at once, however many others do not respond', async () => {
   let isGoodSilent = false
   const dead = Array.from({ length: 1_500 }, (_, index) => `dead-${index}`)
   await using t = await startFleet(['good', ...dead], (name) => (name === 'good' ? isGoodSilent : true))
@@ -138,7 +138,7 @@ test('nodes behind an SSH host are polled as soon as it is connected, and its st
   await fleet.stop()
 })
 
-test('a Scrapyd that has restarted, perhaps with another max_proc, is learned afresh; one that was away is not', async () => {
+test('a Scrapyd that has restarted, perhaps with another max_proc, is learned again; one that was unreachable is not', async () => {
   const clock = createFakeClock()
   let isAway = false
   let counters = { running: 3, pending: 0, finished: 5 }

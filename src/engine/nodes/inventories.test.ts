@@ -53,21 +53,21 @@ test('a normal inventory is recorded whole', async () => {
   expect(told).toEqual([null])
 })
 
-test('of a node that lists without end, a bounded part is asked for and recorded, and that is told', async () => {
+test('of a node with an endless inventory, a limited part is requested and recorded, and the log says so', async () => {
   const { recorded, told } = await readInventory(names(5_000), names(9_000), names(30_000))
   expect(recorded).toMatchObject({ versions: 20_000, spiders: 50_000, asked: 3 })
   expect(recorded.projects).toHaveLength(3)
   expect(told).toEqual(['more than 2,000 projects and more than 50,000 spiders and more than 20,000 versions'])
 })
 
-test('names that cannot be used are left out and told', async () => {
+test('invalid names are left out, and the log says so', async () => {
   const spiders = ['y'.repeat(2_000), 'abc\u202egpj', 'quotes']
   const { recorded, told } = await readInventory(['a/b', 'sh\u200bop', 'shop'], ['1', 'x'.repeat(201)], spiders)
   expect(recorded).toEqual({ projects: ['shop'], versions: 1, spiders: 1, asked: 1 })
   expect(told).toEqual(['5 names that cannot be used'])
 })
 
-test('readings of one node follow each other, at most one waits, and it reads by the connection of then', async () => {
+test('inventories of one node are read one after another; at most one waits, and it uses the connection that is current then', async () => {
   const asked: string[] = []
   const answers: (() => void)[] = []
   const nodeAt = (address: string) =>

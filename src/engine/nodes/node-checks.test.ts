@@ -13,7 +13,7 @@ test.each([
   [{ jobid: '' }, expect.stringContaining('is empty')],
   [{ version: aVersionName('') }, '"" is not a valid version name.'],
   [{ env: { TOKEN: LONG } }, 'The variable "TOKEN" is too large to pass to a process.']
-])('no node of any kind starts %j', (over, problem) => {
+])('no node of any kind can start %j', (over, problem) => {
   for (const traits of [null, LOCAL_TRAITS, SCRAPYD_TRAITS]) {
     expect(problemOfRun({ ...RUN, ...over }, traits)).toEqual(problem)
   }
@@ -28,13 +28,13 @@ test.each([
   [{ args: { a: 'x\0y' } }, /cannot be passed/],
   [{ args: { 'a=b': '' } }, /cannot be passed/],
   [{ args: { _job: '1' } }, /Rename the argument/]
-])('only a node that hands over arguments in a file starts %#', (over, words) => {
+])('only a node that passes arguments in a file can start %#', (over, words) => {
   expect(problemOfRun({ ...RUN, ...over }, SCRAPYD_TRAITS)).toMatch(words)
   expect(problemOfRun({ ...RUN, ...over }, LOCAL_TRAITS)).toBe(null)
 })
 
 test.each(['1.0', 'r5-feature/x', 'a\\b', '.', '..', 'магазин'])(
-  'every node stores version %j, sanitised',
+  'every node stores version %j under a sanitized name',
   (version) => {
     expect(problemOfRun({ ...RUN, version: aVersionName(version) }, SCRAPYD_TRAITS)).toBe(null)
   }

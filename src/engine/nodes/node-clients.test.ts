@@ -43,7 +43,7 @@ async function openCluster(caFile: (root: string) => string) {
 it.each([
   ['absent', (root: string) => join(root, 'allowed/ca.crt'), 'Put the file back'],
   ['not allowed', (root: string) => join(root, 'elsewhere.pem'), 'cluster_credential_directories']
-])('a cluster whose CA file is %s gets nothing, and its problem says what to do', async (_what, caFile, advice) => {
+])('a cluster whose CA file is %s is not contacted, and its problem says what to do', async (_what, caFile, advice) => {
   const { client, cluster, path } = await openCluster(caFile)
   const asked = [
     () => client.daemonStatus(),
@@ -62,7 +62,7 @@ it.each([
   expect([client.whyPending?.('a'), cluster.requests]).toEqual([null, []])
 })
 
-it('a cluster whose CA file can be read again works from then on', async () => {
+it('a cluster works again once its CA file can be read', async () => {
   const { client, cluster, path } = await openCluster((root) => join(root, 'allowed/ca.crt'))
   await expect(client.listJobs()).rejects.toThrow('cannot be read (ENOENT)')
   await writeFile(path, 'a CA')

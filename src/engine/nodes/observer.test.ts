@@ -130,7 +130,7 @@ describe('watching a node', () => {
     await stopped
   })
 
-  it('waits for its turn until the node has answered, again after a failure, and stops without it', async () => {
+  it('waits for its turn until the node has responded, again after a failure, and stops without it', async () => {
     await observer.stop()
     const waiting: (() => void)[] = []
     observer = new Observer({

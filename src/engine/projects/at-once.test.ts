@@ -70,7 +70,7 @@ async function openRoom() {
   return Object.assign(room, { distribution, spread, untilSent })
 }
 
-test('on demand, nothing is sent before a job needs it', async () => {
+test('on demand, no egg is sent before a job needs it', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1 })
   t.spread.scanSoon()
@@ -137,7 +137,7 @@ test('never more than eight uploads at a time, however many nodes want one', asy
   expect(t.most).toBe(8)
 })
 
-test('after its stop nothing is sent, and no timer is left', async () => {
+test('after its stop no egg is sent, and no timer is left', async () => {
   await using t = await openRoom()
   await t.setAtOnce()
   await t.projects.upload(await anEgg(), { version: V1 })

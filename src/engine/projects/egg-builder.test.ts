@@ -64,7 +64,7 @@ test('the same files give the same bytes, in whatever order they come', async ()
   expect(Buffer.from(await buildEgg(filesOf(FILES).reverse())).equals(Buffer.from(one))).toBe(true)
 })
 
-test.each(['', 'my-project/'])('a zip with scrapy.cfg under %j becomes an egg', async (top) => {
+test.each(['', 'my-project/'])('a zip with scrapy.cfg in %j becomes an egg', async (top) => {
   const all = { ...FILES, ...NEVER }
   const zip = await anArchive([
     ...Object.entries(all).map(([path, content]) => ({ name: top + path, content })),
@@ -74,7 +74,7 @@ test.each(['', 'my-project/'])('a zip with scrapy.cfg under %j becomes an egg', 
   expect(await namesIn(egg)).toEqual(PACKED)
 })
 
-test('a zip without scrapy.cfg, or with it two folders deep, is no project', async () => {
+test('a zip without scrapy.cfg, or with it two folders deep, is not a project', async () => {
   const zip = await anArchive([{ name: 'a/b/scrapy.cfg', content: CONFIGURATION }])
   expect(await buildEggFromArchive(await openZipArchive(zip))).toBeNull()
 })
@@ -85,6 +85,6 @@ test('missing settings are reported with the name of the missing file', async ()
   await expect(buildEgg(filesOf({ 'scrapy.cfg': '[deploy]\n' }))).rejects.toThrow('[settings]')
 })
 
-test('a project name that is no name is refused', async () => {
+test('an invalid project name is refused', async () => {
   await expect(buildEgg(filesOf(FILES), { project: aProjectName('../up') })).rejects.toThrow('contains a slash')
 })

@@ -11,7 +11,7 @@ function refusal(code: ErrorCode, words: RegExp) {
   return expect.objectContaining({ code, message: expect.stringMatching(words) })
 }
 
-test('an egg tells its name, version and settings module', async () => {
+test('an egg contains its name, version and settings module', async () => {
   expect(await inspectEgg(await anEgg())).toEqual({ name: 'shop', version: '2.0', settingsModule: 'shop.settings' })
 })
 
@@ -55,7 +55,7 @@ test.each([
   [`${ENTRY_POINTS}[scrapy]\n`, false],
   [`[scrapy]\nsettings =\n  shop.settings\n`, false],
   [`[scrapy]\nsettings = a${' '.repeat(900_000)}!\n`, false]
-])('entry points %j: Scrapyd reads them: %s', async (content, isTaken) => {
+])('the entry points %j are accepted, as in Scrapyd: %s', async (content, isTaken) => {
   const egg = anArchive([
     { name: 'EGG-INFO/PKG-INFO', content: METADATA },
     { name: 'EGG-INFO/entry_points.txt', content }
@@ -80,29 +80,32 @@ test.each([
   }
 })
 
-test('what lies more than 64 KiB before the end is no archive, as for Scrapyd', async () => {
+test('an end record more than 64 KiB before the end is ignored, as in Scrapyd', async () => {
   const egg = Buffer.concat([await anEgg(), Buffer.alloc(70_000)])
   await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_NOT_A_ZIP', /cannot be read as a zip/))
 })
 
-test('the directory that Python would read decides, wherever the end record says that it is', async () => {
+test('the directory that Python would read counts, wherever the end record points', async () => {
   const hidden = Buffer.from(await anEgg([{ name: '../evil.py' }]))
   // An end record that points to the first archive for whoever ignores what lies before it.
   const egg = Buffer.concat([Buffer.from(await anEgg()), hidden])
   await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_UNSAFE', /points outside/))
 })
 
-test.each(['EGG-INFO/PKG-INFO', 'EGG-INFO/entry_points.txt'])('a wrong checksum of %s is damage', async (name) => {
-  const egg = Buffer.from(await anEgg())
-  for (const [mark, at] of [
-    ['PK\x03\x04', 14],
-    ['PK\x01\x02', 16]
-  ] as const) {
-    const header = egg.lastIndexOf(mark, egg.indexOf(name, mark === 'PK\x01\x02' ? egg.indexOf(mark) : 0), 'latin1')
-    egg[header + at]! ^= 1
+test.each(['EGG-INFO/PKG-INFO', 'EGG-INFO/entry_points.txt'])(
+  'a wrong checksum of %s counts as damage',
+  async (name) => {
+    const egg = Buffer.from(await anEgg())
+    for (const [mark, at] of [
+      ['PK\x03\x04', 14],
+      ['PK\x01\x02', 16]
+    ] as const) {
+      const header = egg.lastIndexOf(mark, egg.indexOf(name, mark === 'PK\x01\x02' ? egg.indexOf(mark) : 0), 'latin1')
+      egg[header + at]! ^= 1
+    }
+    await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_NOT_A_ZIP', /damaged: its checksum is wrong/))
   }
-  await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_NOT_A_ZIP', /damaged: its checksum is wrong/))
-})
+)
 
 test('text, nothing, and half an archive are not zips', async () => {
   const egg = await anEgg()
@@ -111,12 +114,12 @@ test('text, nothing, and half an archive are not zips', async () => {
   }
 })
 
-test('a zip without EGG-INFO is no egg, and the message says how to make one', async () => {
+test('a zip without EGG-INFO is not an egg, and the message says how to make one', async () => {
   const zip = await anArchive([{ name: 'readme.txt' }])
   await expect(inspectEgg(zip)).rejects.toEqual(refusal('EGG_NO_METADATA', /scrapyd-deploy --build-egg/))
 })
 
-test.each(['', 'os.system("x")', '1a.b', 'a..b'])('settings %j are no settings', async (settings) => {
+test.each(['', 'os.system("x")', '1a.b', 'a..b'])('settings %j are invalid', async (settings) => {
   await expect(inspectEgg(await anEgg([], { settings }))).rejects.toEqual(refusal('EGG_NO_SETTINGS', /entry point/))
 })
 
@@ -149,12 +152,12 @@ test('each limit is named when it is exceeded', async () => {
   await expect(open({ totalBytes: 1000 })).rejects.toEqual(refusal('EGG_TOO_LARGE', /unpacks to more than/))
 })
 
-test('a file of 200 MB and one byte is refused before it is looked into', async () => {
+test('a file of 200 MB and one byte is refused before it is opened', async () => {
   const bytes = new Uint8Array(200 * 1024 * 1024 + 1)
   await expect(inspectEgg(bytes)).rejects.toEqual(refusal('EGG_TOO_LARGE', /the limit is 200 MB/))
 })
 
-test('an entry that unpacks to more than it says is damaged, however small it claims to be', async () => {
+test('an entry that unpacks to more than it declares is damaged, however small it claims to be', async () => {
   const egg = Buffer.from(await anArchive([{ name: 'EGG-INFO/PKG-INFO', content: 'a'.repeat(5000) }]))
   const central = egg.indexOf('PK\x01\x02', 0, 'latin1')
   egg.writeUInt32LE(10, central + 24)

@@ -25,12 +25,12 @@ async function open(archive: Uint8Array, limits?: { memoryMb: number; timeoutMs:
   return { ...folder, opening, upload: path, built }
 }
 
-test('an egg stays the file that it is', async () => {
+test('an uploaded egg stays unchanged', async () => {
   await using t = await open(await anEgg())
   expect(await t.opening).toMatchObject({ path: t.upload, facts: { name: 'shop', settingsModule: 'shop.settings' } })
 })
 
-test("the zip of a project becomes an egg beside it, with the project's files", async () => {
+test('the zip of a project becomes an egg beside it, with the files of the project', async () => {
   await using t = await open(await anArchive(PROJECT))
   const { path, sizeBytes, facts } = await t.opening
   expect([path, sizeBytes, facts.name]).toEqual([t.built, (await readFile(t.built)).length, 'shop'])

@@ -84,13 +84,13 @@ test('eggs that were copied in by hand are imported in Scrapyd’s order; other 
   expect(await t.list()).toEqual(before)
 })
 
-test('a directory that cannot be made stops the start, named', async () => {
+test('a directory that cannot be created prevents the start, and the error names it', async () => {
   await using t = await openRoom()
   await writeFile(join(t.directory, 'file'), '')
   await expect(EggTree.open(join(t.directory, 'file', 'eggs'), silentLogger)).rejects.toThrow('Correct eggs_dir')
 })
 
-test.skipIf(process.platform === 'win32')('a pipe among the eggs holds up no start', async () => {
+test.skipIf(process.platform === 'win32')('a pipe among the eggs does not block the start', async () => {
   await using t = await openRoom()
   await mkdir(join(t.directory, 'shop'), { recursive: true })
   execFileSync('mkfifo', [join(t.directory, 'shop', '1.egg')])

@@ -10,7 +10,7 @@ const hostileText = fc.oneof(
     .map((parts) => parts.join(''))
 )
 
-test('a name that passes as one part of a path never leaves its folder nor names the folder itself', () => {
+test('a valid part of a path never leaves its folder and never is the folder itself', () => {
   fc.assert(
     fc.property(hostileText, (name) => {
       fc.pre(problemOfPathPart(name) === null)
@@ -20,17 +20,17 @@ test('a name that passes as one part of a path never leaves its folder nor names
 })
 
 test.each(['a:b', 'a?', 'shop.', 'shop ', 'con', 'NUL.egg', 'Com1', 'LPT¹.x', 'aux .log'])(
-  '%j is no name on Windows',
+  '%j is an invalid name on Windows',
   (name) => {
     expect(problemOfWindowsName(name)).not.toBeNull()
   }
 )
 
-test.each(['shop', '.shop', 'a b', 'console', 'com10', 'a.con'])('%j is a name on Windows, too', (name) => {
+test.each(['shop', '.shop', 'a b', 'console', 'com10', 'a.con'])('%j is a valid name on Windows, too', (name) => {
   expect(problemOfWindowsName(name)).toBeNull()
 })
 
-test('an entry name that passes stays below the folder it would be unpacked in', () => {
+test('a valid entry name stays below the folder it would be unpacked into', () => {
   fc.assert(
     fc.property(hostileText, (name) => {
       fc.pre(problemOfEntryName(name) === null)
@@ -55,6 +55,6 @@ test.each([
   expect(problemOfPathPart(name)).toBe(problem)
 })
 
-test('names that Scrapyd takes for projects are taken: spaces, percent signs, other scripts', () => {
+test('names that Scrapyd accepts for projects are accepted: spaces, percent signs, other scripts', () => {
   expect(['my project', '100%', 'магазин', 'a.b-c_d', '..a'].map(problemOfPathPart)).toEqual(Array(5).fill(null))
 })

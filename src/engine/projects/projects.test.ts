@@ -50,7 +50,7 @@ async function openRoom(over: { listSpiders?: ((path: string) => Promise<string[
   return { ...room, room, projects: await room.open(), [Symbol.asyncDispose]: temporary.remove }
 }
 
-test('an upload is named by the egg and the time, listed, kept, and known again after a restart', async () => {
+test('an upload is named after the egg and the time, listed, kept, and still known after a restart', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
   const stored = await t.projects.upload(egg, {})
@@ -61,7 +61,7 @@ test('an upload is named by the egg and the time, listed, kept, and known again 
   expect(await buffer(await again.eggToSend(SHOP, stored.version).open())).toEqual(Buffer.from(egg))
 })
 
-test('the file that Python imports is named as an egg of the project, and is made again from the blob', async () => {
+test('the file that Python imports is named like an egg of the project, and is restored from the blob', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
   await t.projects.upload(egg, { project: aProjectName('my shop'), version: aVersionName('1.0-a') })
@@ -104,7 +104,7 @@ test.each([
   ['a\\b', 'a\\b'],
   ['..', '__'],
   ['.', '_']
-])('the version %j is kept as %j, and found as Scrapyd lists it', async (version, kept) => {
+])('the version %j is stored as %j, and found as Scrapyd lists it', async (version, kept) => {
   await using t = await openRoom()
   const stored = await t.projects.upload(await anEgg(), { project: SHOP, version: aVersionName(version) })
   expect(stored.version).toBe(kept)
@@ -123,7 +123,7 @@ test.each(['../up', 'a/b', '..', ''])('the project name %j is refused', async (p
   expect(t.listed).toEqual([])
 })
 
-test('an egg that does not import is refused and nothing is kept of it', async () => {
+test('an egg that cannot be imported is refused and nothing of it is kept', async () => {
   await using t = await openRoom({
     async listSpiders() {
       throw new ScrapdeckError('EGG_IMPORT_FAILED', 'ModuleNotFoundError: numpy')
@@ -134,7 +134,7 @@ test('an egg that does not import is refused and nothing is kept of it', async (
   expect(await t.blobs.list('eggs/')).toEqual([])
 })
 
-test('without Python an egg is kept, any spider name is accepted, and the spiders are listed once there is Python', async () => {
+test('without Python an egg is stored, any spider name is accepted, and the spiders are listed once there is Python', async () => {
   await using t = await openRoom({
     async listSpiders() {
       throw new ScrapdeckError('PYTHON_MISSING', 'none')
@@ -163,7 +163,7 @@ test('a replaced version stays on nodes as the old egg, which is deleted here', 
   expect((await t.blobs.list('eggs/')).map(({ name }) => name)).toEqual([`eggs/${second.sha256}`])
 })
 
-test('a version that jobs need is not replaced', async () => {
+test('a version that jobs need cannot be replaced', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), { version: V1 })
   await t.store.enqueueJobs([aNewJob({ project: 'shop', version: '1' })])
@@ -174,7 +174,7 @@ test('a version that jobs need is not replaced', async () => {
   expect(await t.projects.upload(other, { version: aVersionName('2') })).toMatchObject({ version: '2' })
 })
 
-test('as Scrapyd does, a version in use is replaced and deleted where that is allowed; a running spider keeps its egg', async () => {
+test('as in Scrapyd, a version in use can be replaced and deleted if that is allowed; a running spider keeps its egg', async () => {
   await using t = await openRoom()
   const first = await t.projects.upload(await anEgg(), { version: V1 })
   const job = aNewJob({ project: 'shop', version: '1' })
@@ -210,7 +210,7 @@ test('as Scrapyd does, a version in use is replaced and deleted where that is al
   expect(await eggs()).toEqual([])
 })
 
-test('two versions can be one egg: it goes with the last of them', async () => {
+test('two versions can share one egg, which is deleted with the last of them', async () => {
   await using t = await openRoom()
   const egg = await anEgg()
   await t.projects.upload(egg, { version: aVersionName('1') })
@@ -224,7 +224,7 @@ test('two versions can be one egg: it goes with the last of them', async () => {
   expect(await t.blobs.list('eggs/')).toEqual([])
 })
 
-test('the latest is the newest upload; two uploads in one second get two versions', async () => {
+test('the newest upload is the latest version; two uploads in one second get two versions', async () => {
   await using t = await openRoom()
   await t.projects.upload(await anEgg(), {})
   await t.projects.upload(await anEgg([{ name: 'shop/new.py' }]), {})
@@ -254,7 +254,7 @@ test('an unknown name is reported with similar ones', async () => {
   expect(t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1_0'), 'prices').version).toBe('1.0')
 })
 
-test("versions seen on nodes are known in the node's order, run as its latest, and vanish with the last node", async () => {
+test('versions seen on nodes are known in the order of the node, run as its latest, and disappear with the last node', async () => {
   await using t = await openRoom()
   await t.projects.recordSeenOnNode(
     aNodeId('n1'),

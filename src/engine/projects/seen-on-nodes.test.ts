@@ -49,7 +49,7 @@ function openSeen({ write = async () => {} }: { write?: () => Promise<void> } = 
 
 const names = (count: number, prefix = 'v') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
-test('of a node that lists versions without end, the newest are taken in, and none is taken for gone', async () => {
+test('of a node that lists endless versions, the newest are recorded, and none counts as gone', async () => {
   const t = openSeen()
   const versions = names(10_002)
   await t.look(['v0', 'v1'])
@@ -61,7 +61,7 @@ test('of a node that lists versions without end, the newest are taken in, and no
   expect(t.written.flat().flatMap((one) => (one.kind === 'delete' ? [one.version] : []))).toEqual(['w'])
 })
 
-test('a long listing is few transactions, and an upload runs between them', async () => {
+test('a long listing takes a few transactions, and an upload runs between them', async () => {
   const t = openSeen()
   const listing = t.look(names(5_000))
   const knownAtUpload = t.exclusively(async () => t.known().length)
@@ -77,7 +77,7 @@ test('a long listing is few transactions, and an upload runs between them', asyn
   expect(t.written.length).toBeLessThanOrEqual(10)
 })
 
-test('what a node does not list any more goes, even if it was recorded after that was asked', async () => {
+test('what a node no longer lists is removed, even if it was recorded after the request', async () => {
   const t = openSeen()
   await t.look(names(3, 'a'))
   await t.look(names(3, 'b'), { askedAtMs: 0 })
@@ -86,7 +86,7 @@ test('what a node does not list any more goes, even if it was recorded after tha
   expect(t.known()).toEqual([])
 })
 
-test('what is kept of one node is bounded, whatever it lists in which order; the newest are kept', async () => {
+test('the number of versions kept for one node is limited, whatever it lists in whatever order; the newest are kept', async () => {
   const t = openSeen()
   for (let round = 0; round < 4; round += 1) {
     // It lists all its projects each time, and fails after the first, which is another one each time.
@@ -100,7 +100,7 @@ test('what is kept of one node is bounded, whatever it lists in which order; the
   expect(await t.look(['1'], { nodeId: 'n2', project: 'p3' })).toEqual([])
 })
 
-test('the spiders kept of one node are bounded too', async () => {
+test('the number of spiders kept for one node is limited, too', async () => {
   const t = openSeen()
   const versions = ['1', '2', '3']
   const exceeded = []
@@ -111,7 +111,7 @@ test('the spiders kept of one node are bounded too', async () => {
   expect(t.catalog.all().map(({ spiders }) => spiders?.length ?? 0)).toEqual([20_000, 20_000, 0])
 })
 
-test('spiders that a node lists are those of our egg only if that was sent to it before it was asked', async () => {
+test('spiders that a node lists belong to our egg only if that was sent to it before the request', async () => {
   const t = openSeen()
   const [shop, version] = [aProjectName('shop'), aVersionName('1')]
   const ours = aVersion({ project: shop, version, sha256: 'new', spiders: null, deployments: [] })
@@ -154,7 +154,7 @@ test('a version that is uploaded while its node is forgotten stays', async () =>
   expect(t.catalog.all()[0]!.deployments).toEqual([])
 })
 
-test('what could not be written is not known', async () => {
+test('what could not be written counts as unknown', async () => {
   let isFull = false
   const t = openSeen({ write: async () => (isFull ? Promise.reject(new Error('disk full')) : undefined) })
   await t.look(['1'])

@@ -56,7 +56,7 @@ test('a project of [settings] is listed without versions, and its spiders run he
   expect(t.distribution.stateOf(aNodeId('another'), aProjectName('shop'), WITHOUT_EGG)).toBe('never')
 })
 
-test('any version asked of it is not found, and there is nothing to delete', async () => {
+test('no version of it is found, and there is nothing to delete', async () => {
   await using t = await openRoom()
   expect(() => t.projects.catalog.resolve(aProjectName('shop'), aVersionName('1'), 'prices')).toThrow('no version "1"')
   await expect(t.projects.deleteVersion(aProjectName('shop'), aVersionName('1'))).rejects.toMatchObject({
@@ -68,7 +68,7 @@ test('any version asked of it is not found, and there is nothing to delete', asy
   await expect(t.projects.deleteProject(aProjectName('shop'))).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
 })
 
-test('with an egg, the egg is on the path and the configured settings hold, until it is deleted', async () => {
+test('with an egg, the egg is on the path and the configured settings apply, until it is deleted', async () => {
   await using t = await openRoom()
   const { version } = await t.projects.upload(await anEgg(), {
     project: aProjectName('shop'),
@@ -85,7 +85,7 @@ test('with an egg, the egg is on the path and the configured settings hold, unti
   expect(t.projects.catalog.versionToRun(aProjectName('shop'), null)).toBe(WITHOUT_EGG)
 })
 
-test('a name or module that cannot be is refused at the start', async () => {
+test('an impossible name or module is refused at the start', async () => {
   await expect(openRoom({ '..': SHOP })).rejects.toThrow('[settings]: the project ".." is a folder reference')
   await expect(openRoom({ shop: { ...SHOP, settingsModule: 'no module' } })).rejects.toThrow(
     'not the name of a Python module'

@@ -19,7 +19,7 @@ it.each([
     'Scrapyd 1.2 and 1.3 cannot order these versions and fail, 1.4 and later would treat r9 as the latest.'
   ],
   [['1', '1rc1'], '1', '1.2 and 1.3 would treat 1rc1 as the latest, 1.4 and later would treat 1 as the latest.']
-])('of %j nodes take different ones for the latest, and it is said which', (versions, latest, words) => {
+])('nodes choose different latest versions of %j, and the warning says which', (versions, latest, words) => {
   const warnings = orderWarnings(versions, latest)
   expect([...warnings.values()][0]).toContain(words)
   expect([...warnings.values()][0]).toContain(`Scrapdeck always names the version (jobs without one get ${latest})`)
@@ -32,11 +32,11 @@ it.each([
   [['1.8', '1.9'], '1.9'],
   [['1.10'], '1.10'],
   [[], null]
-])('of %j all take the same', (versions, latest) => {
+])('all nodes choose the same latest version of %j', (versions, latest) => {
   expect(orderWarnings(versions, latest)).toEqual(new Map())
 })
 
-it('the warning stands at the versions it is about, and at no other', () => {
+it('the warning is shown at the versions it is about, and at no other', () => {
   expect([...orderWarnings(['1.8', '1.9', '1.10'], '1.10').keys()].sort()).toEqual(['1.10', '1.9'])
 })
 

@@ -26,13 +26,13 @@ describe('versions by name', () => {
   })
 
   it.each([[['1', 'abc']], [['r10-master']], [['1', '']], [['2018-09-05T03_13_50']]])(
-    '%j tell no order by name',
+    '%j have no order by name',
     (versions) => {
       expect(versionOrder(versions)).toBeNull()
     }
   )
 
-  it('any names are either ordered or not, at once', () => {
+  it('any names are either ordered or not, quickly', () => {
     const piece = fc.constantFrom('1', '0', '9', '.', '_', '-', 'a', 'rc', 'post', 'dev', 'v', '!', 'x')
     const name = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(''))
     fc.assert(

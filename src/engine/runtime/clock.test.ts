@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { Alarm, sleep, systemClock, unlessAborted, within } from './clock.ts'
 
-test('a sleep ends when its time has come', async () => {
+test('a sleep ends at its time', async () => {
   const clock = createFakeClock()
   let woke = false
   void sleep(clock, 100).then(() => {
@@ -109,7 +109,7 @@ test('the real clock calls a timer once, unless it was cancelled', async () => {
   expect(called).toEqual(['kept'])
 })
 
-test('the real clock waits for months where it is told to', () => {
+test('the real clock can wait for months', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const dayMs = 86_400_000

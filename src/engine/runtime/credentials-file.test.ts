@@ -6,7 +6,7 @@ import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { readCredentials, readOrCreateCredentials } from './credentials-file.ts'
 import { systemRandom } from './random.ts'
 
-it('credentials are made once, kept, and readable by their user only', async () => {
+it('credentials are created once, kept, and readable by their user only', async () => {
   await using directory = await makeTemporaryDirectory()
   expect(readCredentials(directory.path)).toBeNull()
   const made = readOrCreateCredentials(directory.path, systemRandom)
@@ -15,7 +15,7 @@ it('credentials are made once, kept, and readable by their user only', async () 
   expect(statSync(join(directory.path, 'credentials.json')).mode & 0o777).toBe(0o600)
 })
 
-it('given credentials replace the kept ones, so that the file tells the truth', async () => {
+it('given credentials replace the stored ones, so that the file is always right', async () => {
   await using directory = await makeTemporaryDirectory()
   readOrCreateCredentials(directory.path, systemRandom)
   const given = { username: 'ann', password: 'a:b' }
@@ -27,7 +27,7 @@ it.each([
   { username: 'a:b', password: 'x' },
   { username: '', password: 'x' },
   { username: 'a', password: '' }
-])('%o cannot be used, and the kept ones stay', async (given) => {
+])('%o cannot be used, and the stored ones stay', async (given) => {
   await using directory = await makeTemporaryDirectory()
   const kept = readOrCreateCredentials(directory.path, systemRandom)
   expect(() => readOrCreateCredentials(directory.path, systemRandom, given)).toThrow(
@@ -36,7 +36,7 @@ it.each([
   expect(readCredentials(directory.path)).toEqual(kept)
 })
 
-it('a damaged file is named, and is left as it is', async () => {
+it('a damaged file is reported by name, and left unchanged', async () => {
   await using directory = await makeTemporaryDirectory()
   const file = join(directory.path, 'credentials.json')
   writeFileSync(file, '{"username":')

@@ -26,7 +26,7 @@ describe('keys of stored files', () => {
     expect(keys.lostIds).toEqual(['0123456789abcdef'])
   })
 
-  test('any other line is refused by its number, without what it has', () => {
+  test('refuse any other line by its number, without its content', () => {
     const line = fc.string({ unit: 'grapheme-ascii' }).filter((text) => !/^\s*(#|$|lost )/.test(text))
     fc.assert(
       fc.property(line, (text) => {
@@ -75,7 +75,7 @@ describe('keys of stored files', () => {
   )
 })
 
-test('the store knows which keys it needs, until everything is sealed with the newest', () => {
+test('are known to the store as long as it needs them, until everything is encrypted with the newest', () => {
   const [one, other] = [key().toString('hex'), key().toString('hex')]
   const [first, both] = [parseEncryptionKeys(one, 'x'), parseEncryptionKeys(`${other}\n${one}`, 'x')]
   const [oneId, otherId] = [first.newest!.id, both.newest!.id]

@@ -17,7 +17,7 @@ describe('the secret box with a key file', () => {
     keyPath = join(directory, 'data', 'secret.key')
   })
 
-  test('what was sealed is opened again, by this box and by the next with the same key', async () => {
+  test('decrypts what it encrypted, also as another box with the same key', async () => {
     const box = await openFileSecretBox(keyPath)
     const again = await openFileSecretBox(keyPath)
     await fc.assert(
@@ -27,7 +27,7 @@ describe('the secret box with a key file', () => {
     )
   })
 
-  test('a key file that is named may be readable by others, as mounted secrets are, but is never created', async () => {
+  test('accepts a named key file that others can read, as mounted secrets are, but never creates it', async () => {
     const box = await openFileSecretBox(keyPath)
     await chmod(keyPath, 0o444)
     await expect(openFileSecretBox(keyPath)).rejects.toThrow('can be read by other users')
@@ -40,7 +40,7 @@ describe('the secret box with a key file', () => {
     await expect(openNamedSecretBox(missing)).rejects.toThrow('openssl rand -hex 32')
   })
 
-  test('sealed text does not tell the secret, nor that two secrets are the same', async () => {
+  test('encrypts the same secret differently each time, without revealing it', async () => {
     const box = await openFileSecretBox(keyPath)
     const [first, second] = [await box.seal('swordfish'), await box.seal('swordfish')]
     expect(first).not.toBe(second)
@@ -48,7 +48,7 @@ describe('the secret box with a key file', () => {
   })
 
   test.skipIf(process.platform === 'win32')(
-    'the key file is for its owner alone, and nothing lies beside it',
+    'creates the key file for its owner only, with no other file beside it',
     async () => {
       await openFileSecretBox(keyPath)
       expect((await stat(keyPath)).mode & 0o777).toBe(0o600)
@@ -56,7 +56,7 @@ describe('the secret box with a key file', () => {
     }
   )
 
-  test('sealed text that was changed anywhere, or sealed with another key, is refused', async () => {
+  test('refuses encrypted text that was changed anywhere, or has another key', async () => {
     const box = await openFileSecretBox(keyPath)
     const other = await openFileSecretBox(join(directory, 'other.key'))
     const sealed = await box.seal('swordfish')
@@ -72,7 +72,7 @@ describe('the secret box with a key file', () => {
     await expect(other.open(sealed)).rejects.toThrow('Enter it again')
   })
 
-  test('several openers at once agree on one key', async () => {
+  test('gets the same key in several concurrent openers', async () => {
     const boxes = await Promise.all(Array.from({ length: 8 }, () => openFileSecretBox(keyPath)))
     const sealed = await Promise.all(boxes.map((box) => box.seal('swordfish')))
     for (const box of boxes) {
@@ -80,20 +80,20 @@ describe('the secret box with a key file', () => {
     }
   })
 
-  test('a damaged key file is refused and never written over', async () => {
+  test('refuses a damaged key file and never overwrites it', async () => {
     await openFileSecretBox(keyPath)
     await writeFile(keyPath, 'short')
     await expect(openFileSecretBox(keyPath)).rejects.toMatchObject({ code: 'DATA_DIRECTORY_UNUSABLE' })
     expect(await readFile(keyPath, 'utf8')).toBe('short')
   })
 
-  test.skipIf(process.platform === 'win32')('a key file that others can read is refused', async () => {
+  test.skipIf(process.platform === 'win32')('refuses a key file that others can read', async () => {
     await openFileSecretBox(keyPath)
     await chmod(keyPath, 0o644)
     await expect(openFileSecretBox(keyPath)).rejects.toThrow('chmod 600')
   })
 
-  test('a key file that cannot be made is told in words', async () => {
+  test('explains why a key file cannot be created', async () => {
     await writeFile(join(directory, 'data'), 'a file where the directory should be')
     await expect(openFileSecretBox(keyPath)).rejects.toMatchObject({ code: 'DATA_DIRECTORY_UNUSABLE' })
   })

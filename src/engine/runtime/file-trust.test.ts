@@ -31,7 +31,7 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
     expect(findDistrust(join(place.folder, 'missing'))).toBeNull()
   })
 
-  it('not if everybody may write it or a directory above it', async () => {
+  it('not if everyone can write to it or to a directory above it', async () => {
     await using place = await aFolder()
     chmodSync(place.file, 0o666)
     expect(findDistrust(place.file)).toEqual({
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === 'win32')('a file is trusted', () => {
   })
 
   it.runIf(isRoot)(
-    'not if a shared group may write it; a group of only this user and root is like the user',
+    'not if a shared group can write to it; a group of only this user and root counts as the user',
     async () => {
       await using place = await aFolder()
       chmodSync(place.file, 0o664)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { freeBuffer } from './byte-window.ts'
 
-test('a large buffer is gone at once, one that shares its memory with others stays', () => {
+test('a large buffer is freed at once, one that shares its memory with others stays', () => {
   const large = Buffer.allocUnsafe(Buffer.poolSize + 1)
   freeBuffer(large)
   expect(large.length).toBe(0)

@@ -22,7 +22,7 @@ async function withGroups(files: Record<string, string>): Promise<ReturnType<typ
 }
 
 test.runIf(process.platform === 'linux')(
-  'free memory is that of the narrowest limit; cached files can go',
+  'free memory is that of the tightest limit, and cached files count as free',
   async () => {
     const files = {
       'sys/fs/cgroup/a/b/memory.max': 'max\n',
@@ -37,7 +37,7 @@ test.runIf(process.platform === 'linux')(
   }
 )
 
-test('without a limit it is that of the machine', async () => {
+test('without a limit, free memory is that of the machine', async () => {
   const { freeBytes, totalBytes } = await withGroups({})
   expect(totalBytes).toBe(totalmem())
   expect(freeBytes).toBeGreaterThan(0)

@@ -6,7 +6,7 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { createJobIds } from './ids.ts'
 
-test('ids have their form and ascend, however the clock jumps', () => {
+test('ids are well-formed and ascending, however the clock jumps', () => {
   const jumps = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: -5000, max: 5000 })), { maxLength: 200 })
   fc.assert(
     fc.property(jumps, fc.nat(), (deltas, seed) => {
@@ -22,12 +22,12 @@ test('ids have their form and ascend, however the clock jumps', () => {
   )
 })
 
-test('an id tells the time it was made', () => {
+test('an id contains the time at which it was created', () => {
   const clock = createFakeClock()
   expect(timeOfJobId(createJobIds(clock, createSeededRandom(1))())).toBe(clock.nowMs())
 })
 
-test('ids that two processes make in one millisecond differ', () => {
+test('ids of two processes in the same millisecond differ', () => {
   const clock = createFakeClock()
   const [first, second] = [1, 2].map((seed) => createJobIds(clock, createSeededRandom(seed))())
   expect(first).not.toBe(second)

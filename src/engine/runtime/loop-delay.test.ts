@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { watchLoopDelay } from './loop-delay.ts'
 
-test('a blocked event loop shows in the sample of its time and not in the next', { retry: 2 }, async () => {
+test('a blocked event loop is visible in the sample of its time and not in the next', { retry: 2 }, async () => {
   const loopDelay = watchLoopDelay()
   await wait(50)
   const endMs = performance.now() + 300

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { openOwnFile } from './regular-file.ts'
 
-it('opens files of a folder, and nothing that a link in it leads to', async () => {
+it('files of a folder can be opened, but nothing that a link in it leads to', async () => {
   const directory = await makeTemporaryDirectory()
   onTestFinished(() => directory.remove())
   const at = (...names: string[]) => join(directory.path, ...names)

@@ -11,7 +11,7 @@ describe('the address of a database', () => {
     })
   })
 
-  test('takes the password of a file instead of its own, whatever is in it', () => {
+  test('uses the password of a file instead of its own, whatever it contains', () => {
     const { url, name } = parsePostgresAddress('postgresql://ann@db.example/crawls', 'p@ss/w:rd')
     expect(decodeURIComponent(new URL(url).password)).toBe('p@ss/w:rd')
     expect(name).toBe('db.example/crawls')
@@ -23,7 +23,7 @@ describe('the address of a database', () => {
     ['postgres://db.example', 'names no database'],
     ['postgres://db.example/crawls?namespace=Bad-Name', 'namespace'],
     ['postgres://db.example/crawls?namespace=a"b', 'namespace']
-  ])('%s is refused in words', (text, words) => {
+  ])('%s is refused with an explanation', (text, words) => {
     expect(() => parsePostgresAddress(text)).toThrow(words)
   })
 })

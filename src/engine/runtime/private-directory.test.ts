@@ -7,13 +7,13 @@ import { makePrivateDirectory, openDataDirectory } from './private-directory.ts'
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
 describe.skipIf(process.platform === 'win32')('a data directory', () => {
-  it('is created for its user only, with what is missing above it', async () => {
+  it('is created for its user only, with missing parent directories', async () => {
     await using place = await makeTemporaryDirectory()
     openDataDirectory(join(place.path, 'a', 'b'))
     expect([modeOf(join(place.path, 'a')), modeOf(join(place.path, 'a', 'b'))]).toEqual(['700', '700'])
   })
 
-  it('of an older Scrapdeck is closed to other users, and so is what is in it', async () => {
+  it('of an older Scrapdeck is closed to other users, with its contents', async () => {
     await using place = await makeTemporaryDirectory()
     chmodSync(place.path, 0o755)
     mkdirSync(join(place.path, 'local'), 0o755)
@@ -23,7 +23,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     expect(modes).toEqual(['700', '700', '600'])
   })
 
-  it('that also holds other things keeps its mode, and so do they', async () => {
+  it('that also holds other files keeps its mode, and so do they', async () => {
     await using place = await makeTemporaryDirectory()
     chmodSync(place.path, 0o755)
     mkdirSync(join(place.path, 'home'), 0o755)
@@ -32,7 +32,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     expect([place.path, join(place.path, 'home'), join(place.path, 'local')].map(modeOf)).toEqual(['755', '755', '700'])
   })
 
-  it('that others could reach is refused if they could write what decides over access and code', async () => {
+  it('that others can reach is refused if they can write to what decides about access and code', async () => {
     for (const name of [
       'credentials.json',
       'credentials.json.new',
@@ -59,7 +59,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     }
   })
 
-  it('that only its user could reach is taken with any modes in it, and they are closed', async () => {
+  it('that only its user can reach is accepted with any modes in it, which are then closed', async () => {
     await using place = await makeTemporaryDirectory()
     mkdirSync(join(place.path, 'local', 'runs'), { recursive: true })
     writeFileSync(join(place.path, 'secret.key'), '')
@@ -70,7 +70,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     ])
   })
 
-  it('that others may write and that holds other things is refused', async () => {
+  it('that others can write to and that holds other files is refused', async () => {
     await using place = await makeTemporaryDirectory()
     writeFileSync(join(place.path, 'notes.txt'), '')
     chmodSync(place.path, 0o777)
@@ -79,7 +79,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
     )
   })
 
-  it('may keep a part elsewhere by a link, which is closed too, but not where others may write', async () => {
+  it('can have a part elsewhere behind a link, which is closed too, but not where others can write', async () => {
     await using place = await makeTemporaryDirectory()
     await using disk = await makeTemporaryDirectory()
     mkdirSync(join(disk.path, 'runs'))
@@ -94,7 +94,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
   })
 
   it.runIf(process.getuid?.() === 0)(
-    'in which another user put something of ours is refused, named with what to do',
+    'in which another user put one of our files is refused, with its name and what to do',
     async () => {
       const isFolder = (name: string) => !/\.|lock/.test(name)
       for (const name of [
@@ -127,7 +127,7 @@ describe.skipIf(process.platform === 'win32')('a data directory', () => {
   )
 
   // Only root can give files away.
-  it.runIf(process.getuid?.() === 0)('of another user is refused with the reason, and stays as it is', async () => {
+  it.runIf(process.getuid?.() === 0)('of another user is refused with the reason, and left unchanged', async () => {
     await using place = await makeTemporaryDirectory()
     chmodSync(place.path, 0o755)
     chownSync(place.path, 54_321, 54_321)

@@ -37,7 +37,7 @@ describe('the address of blobs on S3', () => {
     expect(() => parseS3Address(text)).toThrow(why)
   })
 
-  test('encryption by the server is asked for with headers', () => {
+  test('requests encryption by the server with headers', () => {
     const headers = (query: string) => encryptionHeaders(parseS3Address(`s3://crawls${query}`))
     expect(headers('')).toEqual({})
     expect(headers('?sse=AES256')).toEqual({ 'x-amz-server-side-encryption': 'AES256' })

@@ -13,7 +13,7 @@ test('calls during a run share its result, and the next call after it runs again
   expect(await flight.run(work)).toBe(2)
 })
 
-test('a run that fails rejects all of its callers and does not stand in the way of the next', async () => {
+test('a run that fails rejects all of its callers and does not block the next one', async () => {
   const flight = new SingleFlight()
   const failing = () => Promise.reject(new Error('no'))
   const results = await Promise.allSettled([flight.run(failing), flight.run(failing)])

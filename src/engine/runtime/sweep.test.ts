@@ -19,7 +19,7 @@ function sweepOf(list: () => Promise<number[]>, work: (item: number) => Promise<
   return { clock, sweep, run, warnings }
 }
 
-test('a sweep works on what there is to do, and goes on after what failed', async () => {
+test('a sweep handles all items, and continues after a failure', async () => {
   const worked: number[] = []
   const { run, warnings } = sweepOf(
     async () => [1, 2, 3, 4],
@@ -44,7 +44,7 @@ test('a list that cannot be read is tried again by the next sweep', async () => 
   expect([await run(), warnings.length, await run()]).toEqual([0, 1, 1])
 })
 
-test('there is one sweep at a time, and none after it was stopped', async () => {
+test('only one sweep runs at a time, and none after the stop', async () => {
   const { clock, sweep } = sweepOf(
     async () => [1, 2, 3],
     async () => true

@@ -19,7 +19,7 @@ function open(options: { threads?: number; idleMs?: number } = {}): ThreadPool {
   return pool
 }
 
-test('tasks run in a few threads, and each caller gets its own answer', async () => {
+test('tasks run in a few threads, and each caller gets its own result', async () => {
   open()
   const answers = await Promise.all(
     [1, 2, 3, 4, 5].map((number) => pool.run<{ double: number; thread: number }>({ task: 'double', input: number }))
@@ -28,21 +28,21 @@ test('tasks run in a few threads, and each caller gets its own answer', async ()
   expect(new Set(answers.map(({ thread }) => thread)).size).toBeLessThanOrEqual(2)
 })
 
-test('parts arrive before the answer', async () => {
+test('parts arrive before the result', async () => {
   const parts: number[] = []
   const all = await open().run<string>({ task: 'count', input: 3, onPart: (part: number) => parts.push(part) })
   expect(parts).toEqual([1, 2, 3])
   expect(all).toBe('counted')
 })
 
-test('what a task throws is what its caller gets, and the thread goes on', async () => {
+test('an error of a task reaches its caller, and the thread continues', async () => {
   open({ threads: 1 })
   await expect(pool.run({ task: 'fail', input: 'BAD_INPUT' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await expect(pool.run({ task: 'fail', input: null })).rejects.toThrow('something else')
   expect(await pool.run({ task: 'double', input: 1 })).toMatchObject({ double: 2 })
 })
 
-test('an aborted task ends at once for its caller, and its thread is free again, even if it never looks up', async () => {
+test('an aborted task ends at once for its caller, and its thread is free again even if it never checks for the abort', async () => {
   open({ threads: 1 })
   for (const task of ['waitUntilStopped', 'neverEnds']) {
     const stopping = new AbortController()
@@ -54,7 +54,7 @@ test('an aborted task ends at once for its caller, and its thread is free again,
   }
 })
 
-test('a task that takes too long is ended', async () => {
+test('a task that takes too long is stopped', async () => {
   open({ threads: 1 })
   await expect(pool.run({ task: 'neverEnds', input: null, timeoutMs: 50 })).rejects.toThrow('longer than 0.05 s')
   expect(await pool.run({ task: 'double', input: 1 })).toMatchObject({ double: 2 })
@@ -68,7 +68,7 @@ test('a thread that dies takes only its own task with it', async () => {
   expect(await next).toMatchObject({ double: 2 })
 })
 
-test('closing rejects what runs and what waits', async () => {
+test('closing rejects running and waiting tasks', async () => {
   open({ threads: 1 })
   const answers = Promise.allSettled([
     pool.run({ task: 'neverEnds', input: null }),
@@ -82,7 +82,7 @@ test('closing rejects what runs and what waits', async () => {
   await expect(pool.run({ task: 'double', input: 1 })).rejects.toMatchObject({ code: 'STOPPING' })
 })
 
-test.each(['close', 'idle'])('an idle thread ends in order, not by force: %s', async (why) => {
+test.each(['close', 'idle'])('an idle thread exits cleanly and is not terminated: %s', async (why) => {
   open({ idleMs: why === 'idle' ? 20 : 10_000 })
   const ended = new Int32Array(new SharedArrayBuffer(4))
   await pool.run({ task: 'noteEnd', input: ended })

@@ -15,12 +15,12 @@ const begin = (code: string) =>
   })
 const WITH_PORT = `import { parentPort, workerData } from 'node:worker_threads';`
 
-test('a task gets a copy of its input and answers with a copy', async () => {
+test('a task gets a copy of its input and returns a copy of its result', async () => {
   const code = `${WITH_PORT} parentPort.postMessage({ value: [workerData.text, Object.keys(process.env).length] })`
   expect(await begin(code)).toEqual(['abc', 0])
 })
 
-test('a task that never ends is ended after its time', async () => {
+test('an endless task is stopped after its time limit', async () => {
   const result = begin('for (;;) {}')
   await Promise.all([
     expect(result).rejects.toMatchObject({ code: 'BAD_INPUT', message: 'The text takes longer than 10 s' }),

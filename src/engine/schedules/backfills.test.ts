@@ -18,7 +18,7 @@ const liveTimes = async (world: ScheduleWorld, id: string) =>
   )
 
 describe('a backfill', () => {
-  it('is planned without anything being made', async ({ world }) => {
+  it('is planned without creating anything', async ({ world }) => {
     const id = await addHourly(world)
     const plan = await world.scheduler.planBackfill(aScheduleId(id), DAY)
     expect(plan).toMatchObject({ count: 6, jobs: 6, alreadyRun: 0 })
@@ -28,7 +28,7 @@ describe('a backfill', () => {
     expect(world.scheduler.backfillOf(aScheduleId(id))).toBe(null)
   })
 
-  it('fires so many at a time, in its order, and tells how far it is', async ({ world }) => {
+  it('fires a limited number at a time, in order, and reports its progress', async ({ world }) => {
     const id = await addHourly(world)
     const begun = await world.scheduler.backfill(aScheduleId(id), ORDER)
     expect(begun).toMatchObject({ state: 'running', total: 6, fired: 2, ended: 0, failed: 0 })
@@ -85,7 +85,7 @@ describe('a backfill', () => {
     expect(world.scheduler.backfillOf(aScheduleId(id))).toMatchObject({ fired: 2, ended: 1 })
   })
 
-  it('is told of when it is done: its last end was told before it was counted', async ({ world }) => {
+  it('reports that it is done only after its last end is counted', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.backfill(aScheduleId(id), { ...ORDER, concurrency: 6 })
     const told: unknown[] = []
@@ -98,13 +98,13 @@ describe('a backfill', () => {
     expect(told.at(-1)).toBe('done')
   })
 
-  it('goes from the newest on where that is asked', async ({ world }) => {
+  it('runs from newest to oldest on request', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.backfill(aScheduleId(id), { ...ORDER, order: 'newest_first' })
     expect(await liveTimes(world, id)).toEqual(['17:00', '16:00'])
   })
 
-  it('goes on after a crash where it was, and repeats nothing', async ({ world }) => {
+  it('continues after a crash where it was, and repeats nothing', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.backfill(aScheduleId(id), ORDER)
     await world.restartAfter(60_000)
@@ -122,7 +122,7 @@ describe('a backfill', () => {
     [true, 7],
     [false, 0]
   ] as const)(
-    'may go before other jobs: %s, also what is made long after it was asked for',
+    'may run before other jobs: %s, even jobs that it creates long after the request',
     async ([mayGoFirst, priority], { world }) => {
       const jobs = [{ ...aStoredSchedule().settings.jobs[0]!, priority: 7 }]
       const id = await world.add({ rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 0 }], jobs })
@@ -137,7 +137,7 @@ describe('a backfill', () => {
     }
   )
 
-  it('leaves out what has run by the clock, and what is still to come', async ({ world }) => {
+  it('leaves out past times that already ran, and future times', async ({ world }) => {
     const id = await addHourly(world)
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.endAll(id)
@@ -149,7 +149,7 @@ describe('a backfill', () => {
     expect(plan).toMatchObject({ count: 3, alreadyRun: 1 })
   })
 
-  it('leaves out, and says so, what may have run: of which the history was pruned', async ({ world }) => {
+  it('leaves out times that may have run and whose history was pruned, and says so', async ({ world }) => {
     const id = await addHourly(world)
     for (let hour = 0; hour < 5; hour += 1) {
       await world.clock.advanceBy(HOUR_MS)
@@ -172,7 +172,7 @@ describe('a backfill', () => {
     })
   })
 
-  it('tells how far it came after its rows were pruned, and an engine started anew', async ({ world }) => {
+  it('reports its progress even after its history was pruned and the engine restarted', async ({ world }) => {
     const id = await addHourly(world)
     const begun = await world.scheduler.backfill(aScheduleId(id), { ...ORDER, concurrency: 6 })
     expect(await listBackfilled(world.store)).toEqual([id])
@@ -191,7 +191,7 @@ describe('a backfill', () => {
     })
   })
 
-  it('is cancelled, with its jobs where that is asked', async ({ world }) => {
+  it('can be cancelled, with its jobs on request', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.backfill(aScheduleId(id), ORDER)
     const live = (await world.store.listLiveJobsOf(aScheduleId(id))).map((job) => job.id)
@@ -204,7 +204,7 @@ describe('a backfill', () => {
     await expect(world.scheduler.cancelBackfill(aScheduleId(id), false)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
-  it('has a row for each moment that can make no job, and comes to its end', async ({ world }) => {
+  it('records each time for which no job can be created, and still finishes', async ({ world }) => {
     const id = await addHourly(world)
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider prices')
     await world.scheduler.backfill(aScheduleId(id), { ...ORDER, fromMs: START_MS - 200 * HOUR_MS, concurrency: 1 })
@@ -219,7 +219,7 @@ describe('a backfill', () => {
     }, 10_000)
   })
 
-  it('goes on a second later where the disk refused it', async ({ world }) => {
+  it('continues a second later if the disk refused a write', async ({ world }) => {
     const id = await addHourly(world)
     await world.scheduler.stop()
     let isBroken = true

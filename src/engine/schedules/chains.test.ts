@@ -90,7 +90,7 @@ const comeToRest = async () => {
 }
 
 describe('the runner of chains', () => {
-  test('makes the jobs that follow an end, knows its stats, and tells in them what they come from', async () => {
+  test('creates the jobs that follow an end, uses its stats, and records their origin', async () => {
     const runner = await startRunner()
     await putChain()
     await runner.refresh()
@@ -106,7 +106,7 @@ describe('the runner of chains', () => {
     })
   })
 
-  test('handles ends from the time without an engine at its start, once, even with concurrent runs', async () => {
+  test('handles ends from a time without an engine at its start, once, even with concurrent runs', async () => {
     await putChain()
     await endJob()
     await endJob()
@@ -139,7 +139,7 @@ describe('the runner of chains', () => {
     expect(await store.listChains()).toMatchObject([{ firedCount: 1, problem: null }])
   })
 
-  test("a failure that is not the chain's own leaves the end due, and it is answered later", async () => {
+  test('handles an end later if it failed for a reason outside the chain', async () => {
     await putChain()
     let isBroken = true
     await startRunner({
@@ -158,7 +158,7 @@ describe('the runner of chains', () => {
     expect(await chained()).toHaveLength(2)
   })
 
-  test('an end that arrives during its last empty query is handled as well', async () => {
+  test('handles an end that arrives during its last empty query', async () => {
     await putChain()
     const listDueChains = store.listDueChains.bind(store)
     let isLate = true
@@ -177,7 +177,7 @@ describe('the runner of chains', () => {
     expect(await chained()).toHaveLength(2)
   })
 
-  test('without chains, or once stopped, it does not query the store', async () => {
+  test('does not query the store without chains, or once it is stopped', async () => {
     const runner = await startRunner()
     let asked = 0
     const listDueChains = store.listDueChains.bind(store)

@@ -28,8 +28,10 @@ function commandsOf(world: ScheduleWorld, over: Partial<SchedulerControl> = {}):
   })
 }
 
-describe('a disk that is full', () => {
-  it('leaves a schedule paused whose pause cannot be told yet, and none of it is lost', async ({ world }) => {
+describe('a full disk', () => {
+  it('leaves a schedule paused if its resumption cannot be recorded, and loses none of its times', async ({
+    world
+  }) => {
     const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
     const commands = commandsOf(world)
     await commands.setPaused([aScheduleId(id)], true, null)
@@ -46,7 +48,7 @@ describe('a disk that is full', () => {
 })
 
 describe('an engine that dies', () => {
-  it('in the moment in which a schedule is resumed has told what was paused, and none of it is missed or caught up', async ({
+  it('while a schedule is resumed has recorded the pause, and misses or catches up nothing of it', async ({
     world
   }) => {
     const id = await world.add({ rules: every(600), overlap: 'allow', catchUp: 'all', catchUpWindowSeconds: 86_400 })
@@ -66,9 +68,7 @@ describe('an engine that dies', () => {
     expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
   })
 
-  it('in the moment in which a paused schedule gets another rule has told what was paused by the old one', async ({
-    world
-  }) => {
+  it('while a paused schedule gets another rule has recorded the pause under the old one', async ({ world }) => {
     const id = await world.add({ rules: every(600) })
     await commandsOf(world).setPaused([aScheduleId(id)], true, null)
     await world.clock.advanceBy(45 * MINUTE_MS)
@@ -86,9 +86,7 @@ describe('an engine that dies', () => {
     expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4'])
   })
 
-  it('before it could cancel the run that a newer one takes the place of leaves that to the next engine', async ({
-    world
-  }) => {
+  it('before it could cancel the run that a newer one replaces leaves that to the next engine', async ({ world }) => {
     await world.scheduler.stop()
     world.scheduler = world.another({ cancel: async () => undefined })
     await world.scheduler.start()

@@ -25,8 +25,8 @@ const settings = fc.record({
 })
 const at = { nowMs: NOW_MS, offsetMs: 0, cause: 'stopped' as const }
 
-describe('the fates of moments', () => {
-  it('are one for each, in their order, and those that fire stand alone', () => {
+describe('the decisions about due times', () => {
+  it('are one for each time, in order, and each that fires stands alone', () => {
     fc.assert(
       fc.property(moments, settings, fc.boolean(), (due, policy, hasMore) => {
         for (const fates of [judgeMoments(due, policy, { ...at, hasMore }), pausedFates(due)]) {
@@ -37,7 +37,7 @@ describe('the fates of moments', () => {
     )
   })
 
-  it('fire everything that is on time, and of what is late what the policy says', () => {
+  it('fire every time that is on time, and late ones as the policy says', () => {
     fc.assert(
       fc.property(moments, settings, (due, policy) => {
         const fates = judgeMoments(due, policy, { ...at, hasMore: false })
@@ -55,7 +55,7 @@ describe('the fates of moments', () => {
 })
 
 describe('overlap', () => {
-  it('never lets two moments of a schedule run at once, but where it is allowed', () => {
+  it('never lets two firings of a schedule run at once, unless that is allowed', () => {
     const live = [
       { nominalMs: NOW_MS - 2_000, jobIds: [aJobId('a')] },
       { nominalMs: NOW_MS - 1_000, jobIds: [aJobId('b'), aJobId('c')] }
@@ -81,7 +81,7 @@ describe('overlap', () => {
 })
 
 describe('a template', () => {
-  it('makes as many jobs, with as many bytes of texts, as it says', async () => {
+  it('creates as many jobs, with as many bytes of text, as it predicts', async () => {
     const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}$/), { minLength: 1, maxLength: 3 })
     const template = fc
       .record({
@@ -101,7 +101,7 @@ describe('a template', () => {
     )
   })
 
-  it('that makes too many is refused with a number', async () => {
+  it('that creates too many is refused with the number', async () => {
     const many = Array.from({ length: 100 }, (_, number) => String(number))
     const jobs = [RunTemplate.parse({ project: 'shop', spiders: ['prices'], matrix: { a: many, b: many, c: many } })]
     const placeholders = { nominalMs: NOW_MS, previousMs: null, nowMs: NOW_MS, zone: 'UTC', schedule: 'nightly' }
@@ -122,7 +122,7 @@ describe('a template whose texts multiply', () => {
   const refusedWith = (jobs: RunTemplate[], code: string) =>
     expect(expandTemplates({ name: 'nightly', jobs }, placeholders, clock)).rejects.toMatchObject({ code })
 
-  it('is refused by its shape, before a job is made', async () => {
+  it('is refused by its size before any job is created', async () => {
     const long = `${'x'.repeat(100_000)}{nominal:yyyy}`
     const matrix = { x: many, y: many }
     expect(await timeOf(refusedWith(aTemplate({ args: { a: long }, matrix }), 'REQUEST_TOO_LARGE'))).toBeLessThan(500)
@@ -153,7 +153,7 @@ describe('a template whose texts multiply', () => {
   })
 })
 
-it('jitter is the same for ever and spread over the whole of its span', () => {
+it('jitter never changes for a schedule, and is spread over the whole span', () => {
   const ids = Array.from({ length: 1_000 }, (_, number) => number.toString(16).padStart(32, '0'))
   const offsets = ids.map((id) => jitterOf(aScheduleId(id), 100))
   expect(offsets).toEqual(ids.map((id) => jitterOf(aScheduleId(id), 100)))

@@ -2,7 +2,9 @@ import { expect } from 'vitest'
 import { every, it, START_MS } from './testing/schedule-fixtures.ts'
 import { ScheduleWatchdog } from './watchdog.ts'
 
-it('a schedule whose firings cannot be written is late after five minutes, until they can', async ({ world }) => {
+it('a schedule whose firings cannot be written is reported as late after five minutes, until they can', async ({
+  world
+}) => {
   let isBroken = false
   await world.scheduler.stop()
   world.scheduler = world.another({

@@ -7,8 +7,8 @@ const HOUR_MS = 3_600_000
 const SHORTLY_MS = 100
 const refusal = () => new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of shop has no spider prices')
 
-describe('a firing that is made ahead of its time', () => {
-  it('is written at its time and bears it, its jobs too', async ({ world }) => {
+describe('a firing that is prepared ahead of its time', () => {
+  it('is written at its time, and so are its jobs', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     expect(await world.rows(id)).toEqual([])
@@ -21,7 +21,7 @@ describe('a firing that is made ahead of its time', () => {
     expect(job).toMatchObject({ nominalMs: START_MS + HOUR_MS, queuedAtMs: START_MS + HOUR_MS })
   })
 
-  it('is made again where the schedule was changed meanwhile', async ({ world }) => {
+  it('is prepared again if the schedule was changed meanwhile', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.change(id, (before) => {
@@ -33,7 +33,7 @@ describe('a firing that is made ahead of its time', () => {
     expect((await world.store.getJobs(row!.jobIds)).map(({ args }) => args)).toEqual([{ page: '2' }])
   })
 
-  it('does not fire where the schedule was paused or removed meanwhile', async ({ world }) => {
+  it('does not fire if the schedule was paused or removed meanwhile', async ({ world }) => {
     const paused = await world.add({ rules: every(3_600) })
     const removed = await world.add({ rules: every(3_600) })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
@@ -46,7 +46,7 @@ describe('a firing that is made ahead of its time', () => {
     expect(await world.store.listLiveJobsOf(aScheduleId(removed))).toEqual([])
   })
 
-  it('heeds a run that began meanwhile', async ({ world }) => {
+  it('considers a run that started meanwhile', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.scheduler.runNow(aScheduleId(id))
@@ -54,7 +54,7 @@ describe('a firing that is made ahead of its time', () => {
     expect((await world.lines(id)).at(-1)).toBe('13:00 skipped overlap')
   })
 
-  it('is tried again at its time where it could not be made', async ({ world }) => {
+  it('is tried again at its time if it could not be prepared', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     world.refusal = refusal()
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
@@ -63,7 +63,7 @@ describe('a firing that is made ahead of its time', () => {
     expect(await world.lines(id)).toEqual(['13:00 fired on_time'])
   })
 
-  it('is gone over anew where its time was slept through', async ({ world }) => {
+  it('is decided again if the machine slept through its time', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), catchUp: 'none' })
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     world.clock.jumpWallBy(3 * HOUR_MS)

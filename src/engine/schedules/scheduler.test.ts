@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000
 const bound = (target: object, value: unknown): unknown => (typeof value === 'function' ? value.bind(target) : value)
 
 describe('a schedule whose time comes', () => {
-  it('fires at its moment, with the nominal time in its job, and again at the next', async ({ world }) => {
+  it('fires at its time, with the nominal time in its job, and again at the next', async ({ world }) => {
     const id = await world.add({ rules: [{ kind: 'cron', expression: '5 * * * *' }], overlap: 'allow' })
     expect(world.scheduler.nextOf(aScheduleId(id))).toEqual({
       nextAtMs: START_MS + 5 * MINUTE_MS,
@@ -44,7 +44,7 @@ describe('a schedule whose time comes', () => {
     expect(delayMs).toBeLessThanOrEqual(600_000)
   })
 
-  it('makes a job for each spider, set and combination, with what the placeholders stand for', async ({ world }) => {
+  it('creates a job for each spider, set and combination, with expanded placeholders', async ({ world }) => {
     const id = await world.add({
       name: 'nightly',
       rules: every(3_600),
@@ -113,7 +113,7 @@ describe('a schedule whose time comes', () => {
     expect(job!.args['since']).toBe(String(START_MS / 1_000 - 10 * 24 * 3_600))
   })
 
-  it('that cannot create a job has a row that says why, and continues', async ({ world }) => {
+  it('that cannot create a job records the reason, and continues', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'Version 2 of shop has no spider prices')
     await world.clock.advanceBy(HOUR_MS)
@@ -137,7 +137,7 @@ describe('a schedule whose time comes', () => {
     expect(await world.lines(id)).toEqual(['13:00 failed refused'])
   })
 
-  it('writes 16 MB of jobs at a time, however many moments are due or in a backfill', async ({ world }) => {
+  it('writes 16 MB of jobs at a time, however many times are due or in a backfill', async ({ world }) => {
     await world.scheduler.stop()
     const written: number[] = []
     const fire: typeof world.store.fire = (firings) => {
@@ -166,7 +166,7 @@ describe('a schedule whose time comes', () => {
     expect(written).toEqual([4, 4, 4])
   })
 
-  it('waits just after the start of the engine for the lists of nodes', async ({ world }) => {
+  it('waits for the lists of nodes right after the start of the engine', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), catchUp: 'last' })
     world.refusal = new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
     await world.restartAfter(1.5 * HOUR_MS)
@@ -204,7 +204,7 @@ describe('a schedule whose time comes', () => {
     expect((await world.rows(id))[0]!.text).toMatch(/^1[01] s late/)
   })
 
-  it('fires each moment once, however many engines there are', async ({ world }) => {
+  it('fires once for each time, however many engines there are', async ({ world }) => {
     const second = world.another()
     await second.start()
     const id = await world.add({ rules: every(60), overlap: 'allow' })
@@ -216,8 +216,8 @@ describe('a schedule whose time comes', () => {
   })
 })
 
-describe('what was missed', () => {
-  it('by a stopped engine is caught up as the schedule says, and recorded in the history', async ({ world }) => {
+describe('a missed time', () => {
+  it('of a stopped engine is caught up as the schedule says, and recorded in the history', async ({ world }) => {
     const rules = every(1_800)
     const add = (catchUp: 'none' | 'last' | 'all') =>
       world.add({ rules, catchUp, catchUpWindowSeconds: 2 * 3_600, overlap: 'allow' })
@@ -238,7 +238,7 @@ describe('what was missed', () => {
     expect(await world.lines(last)).toHaveLength(3)
   })
 
-  it('a moment noticed within a minute is on time, and takes the place of older ones', async ({ world }) => {
+  it('that is noticed within a minute counts as on time, and supersedes older ones', async ({ world }) => {
     const id = await world.add({ rules: every(1_800), catchUp: 'last', overlap: 'allow' })
     await world.restartAfter(HOUR_MS + 40_000)
     expect(await world.lines(id)).toEqual(['12:30 missed superseded', '13:00 fired on_time'])
@@ -253,7 +253,7 @@ describe('what was missed', () => {
     expect((await world.rows(id))[0]!.text).toMatch(/the machine slept or its clock was set ahead$/)
   })
 
-  it('is not repeated by a clock that is set back', async ({ world }) => {
+  it('does not fire again when a clock is set back', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'allow' })
     await world.clock.advanceBy(2 * HOUR_MS)
     world.clock.jumpWallBy(-1.5 * HOUR_MS)
@@ -261,7 +261,7 @@ describe('what was missed', () => {
     expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time', '15:00 fired on_time'])
   })
 
-  it('during years of a wrong clock blocks nothing once the clock is right', async ({ world }) => {
+  it('from years of a wrong clock blocks nothing once the clock is right', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), catchUp: 'none', overlap: 'allow' })
     world.clock.jumpWallBy(400 * 24 * HOUR_MS)
     await world.clock.advanceBy(MINUTE_MS)
@@ -273,7 +273,7 @@ describe('what was missed', () => {
     expect((await world.lines(id)).at(-1)).toBe('15:00 fired on_time')
   })
 
-  it('is counted up to a limit: a year of seconds is a few rows', async ({ world }) => {
+  it('is counted up to a limit: a year of seconds is a few entries', async ({ world }) => {
     const id = await world.add({ rules: every(1), catchUp: 'last', overlap: 'allow' })
     await world.restartAfter(365 * 24 * HOUR_MS)
     const rows = await world.rows(id)
@@ -284,8 +284,8 @@ describe('what was missed', () => {
   })
 })
 
-describe('a moment that comes while an earlier run is live', () => {
-  it('is skipped, with a row', async ({ world }) => {
+describe('a time that comes while an earlier run is live', () => {
+  it('is skipped and recorded', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.endAll(id)
@@ -294,7 +294,7 @@ describe('a moment that comes while an earlier run is live', () => {
     expect((await world.rows(id))[1]!.text).toBe('The run of 2026-11-21 13:00 UTC had not ended')
   })
 
-  it('waits, one of them, until the run is over; later ones are skipped', async ({ world }) => {
+  it('waits until the run is over, but only one of them; later ones are skipped', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'queue_one' })
     await world.clock.advanceBy(3 * HOUR_MS)
     expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired buffered', '15:00 skipped overlap'])
@@ -306,7 +306,7 @@ describe('a moment that comes while an earlier run is live', () => {
     expect((await world.lines(id)).at(-1)).toBe('16:00 fired buffered')
   })
 
-  it('waits in line behind all others, over a restart', async ({ world }) => {
+  it('waits behind all others, even over a restart', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'queue_all' })
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.restartAfter(0)
@@ -329,7 +329,7 @@ describe('a moment that comes while an earlier run is live', () => {
     expect(live.map(({ nominalMs, hold }) => [nominalMs, hold])).toEqual([[START_MS + 2 * HOUR_MS, null]])
   })
 
-  it('counts no run of a backfill', async ({ world }) => {
+  it('ignores runs of a backfill', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
     await world.scheduler.backfill(aScheduleId(id), {
       ...{ fromMs: START_MS, untilMs: START_MS, order: 'oldest_first', concurrency: 1 }
@@ -351,21 +351,21 @@ describe('a schedule that ends', () => {
     expect(world.scheduler.nextOf(aScheduleId(id))).toBe(null)
   })
 
-  it('catches up no more than the runs it has left', async ({ world }) => {
+  it('catches up no more runs than it has left', async ({ world }) => {
     const id = await world.add({ rules: every(600), maxRuns: 2, catchUp: 'all', overlap: 'allow' })
     await world.restartAfter(35 * MINUTE_MS)
     expect(await world.lines(id)).toEqual(['12:10 fired caught_up', '12:20 fired caught_up', '12:30 skipped max_runs'])
     expect(world.paused.map(({ pausedBy }) => pausedBy)).toEqual(['max_runs'])
   })
 
-  it('is over when no moment is to come', async ({ world }) => {
+  it('is over when it has no future times', async ({ world }) => {
     const id = await world.add({ rules: [{ kind: 'once', atMs: START_MS + MINUTE_MS }] })
     await world.clock.advanceBy(2 * MINUTE_MS)
     expect(await world.lines(id)).toEqual(['12:01 fired on_time'])
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'end' })
   })
 
-  it('is paused when it failed so often in a row, and starts again when it is resumed', async ({ world }) => {
+  it('is paused after a number of failures in a row, and starts again when it is resumed', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
     const runs = async (...results: ('succeeded' | 'failed')[]) => {
       for (const result of results) {
@@ -387,7 +387,7 @@ describe('a schedule that ends', () => {
     expect(await stored()).toMatchObject({ paused: false, failuresInARow: 1 })
   })
 
-  it('is not paused once more for failures from before it was resumed, though its clock was set back behind them', async ({
+  it('is not paused again for failures from before it was resumed, even if its clock was set back before them', async ({
     world
   }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
@@ -407,7 +407,7 @@ describe('a schedule that ends', () => {
     expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
   })
 
-  it('paused for its failures says how many they were, whatever ends or starts after', async ({ world }) => {
+  it('that is paused for its failures says how many there were, whatever ends or starts later', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 1 })
     await world.clock.advanceBy(HOUR_MS)
     await world.endAll(id, 'failed')
@@ -420,7 +420,7 @@ describe('a schedule that ends', () => {
     expect(await stored()).toMatchObject({ paused: true, failuresInARow: 1 })
   })
 
-  it('is paused for a failure that ended while no engine was there', async ({ world }) => {
+  it('is paused for a failure that happened while no engine was running', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 1 })
     await world.clock.advanceBy(HOUR_MS)
     await world.scheduler.stop()
@@ -429,7 +429,7 @@ describe('a schedule that ends', () => {
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
   })
 
-  it('counts a moment that could make no job as failed', async ({ world }) => {
+  it('counts a time for which no job could be created as failed', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider prices')
     await world.clock.advanceBy(4 * HOUR_MS)
@@ -440,8 +440,8 @@ describe('a schedule that ends', () => {
   })
 })
 
-describe('a schedule that somebody touches', () => {
-  it('has rows for what passed while it was paused, and none of it is caught up', async ({ world }) => {
+describe('a schedule that a user changes', () => {
+  it('records the times that passed while it was paused, and catches up none of them', async ({ world }) => {
     const id = await world.add({ rules: every(1_200), catchUp: 'all', overlap: 'allow' })
     await world.change(id, (before) => ({ ...before, paused: true, pausedBy: 'operator' }))
     await world.clock.advanceBy(90 * MINUTE_MS)
@@ -452,7 +452,7 @@ describe('a schedule that somebody touches', () => {
     ])
   })
 
-  it('with another rule forgets the old one', async ({ world }) => {
+  it('forgets the old rule when it gets another one', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.change(id, (before) => ({
       ...before,
@@ -463,7 +463,7 @@ describe('a schedule that somebody touches', () => {
     expect(await world.lines(id)).toEqual(['13:30 fired on_time'])
   })
 
-  it('and removed fires no more', async ({ world }) => {
+  it('fires no more once it is removed', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) })
     await world.store.deleteSchedules([aScheduleId(id)])
     await world.scheduler.refresh(aScheduleId(id))
@@ -472,7 +472,7 @@ describe('a schedule that somebody touches', () => {
     await expect(world.scheduler.runNow(aScheduleId(id))).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
   })
 
-  it('runs now, also while it is paused or running, and keeps its times', async ({ world }) => {
+  it('can run now, even while it is paused or running, and keeps its times', async ({ world }) => {
     const id = await world.add({ rules: every(3_600) }, { paused: true, pausedBy: 'operator' })
     const firing = await world.scheduler.runNow(aScheduleId(id))
     expect(firing).toMatchObject({ origin: 'manual', state: 'fired', reason: 'run_now', nominalMs: START_MS })
@@ -489,7 +489,7 @@ describe('a schedule that somebody touches', () => {
     expect(world.clock.timerCount()).toBe(0)
   })
 
-  it('records a time of day that clocks leave out, where its rule skips it', async ({ world }) => {
+  it('records a time of day that the clocks skip if its rule skips it', async ({ world }) => {
     // 2026-03-29, 02:00 to 03:00 is not there in Berlin; the schedule is looked at in a spring of its own.
     world.clock.jumpWallBy(Date.parse('2027-03-27T12:00:00Z') - START_MS)
     await world.clock.advanceBy(MINUTE_MS)

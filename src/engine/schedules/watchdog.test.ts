@@ -17,7 +17,7 @@ beforeEach(() => {
   watchdog.start()
 })
 
-test('a schedule that stays due is late after five minutes, and not once it has fired', async () => {
+test('a schedule that stays due is late after five minutes, and no longer once it has fired', async () => {
   await clock.advanceBy(60_000)
   dueMs = clock.nowMs() - 1
   await clock.advanceBy(300_000)
@@ -31,7 +31,7 @@ test('a schedule that stays due is late after five minutes, and not once it has 
   expect(lateProblems(null)).toEqual([])
 })
 
-test('many that are due one after the other are not late, and neither is one from before a start', async () => {
+test('many schedules that are due one after another are not late, and neither is one from before a start', async () => {
   for (let minute = 0; minute < 20; minute += 1) {
     dueMs = clock.nowMs() + 59_000
     await clock.advanceBy(60_000)

@@ -13,7 +13,7 @@ import type {
 import type { StoredNode } from '../model/records.ts'
 import type { Store } from './store.ts'
 
-test('no id or name can stand where another is meant, and no plain text where one of them or a sealed one is', () => {
+test('no id or name can be used in place of another, and no plain text in place of either or of encrypted text', () => {
   expectTypeOf<JobId>().not.toExtend<NodeId>()
   expectTypeOf<ProjectName>().not.toExtend<VersionName>()
   expectTypeOf<string>().not.toExtend<JobId>()
@@ -25,7 +25,7 @@ test('no id or name can stand where another is meant, and no plain text where on
   expectTypeOf<Parameters<Store['deleteVersion']>>().toEqualTypeOf<[ProjectName, VersionName]>()
 })
 
-test('what the contract infers, and what the store gives, has the types of its ids', () => {
+test('the types of the contract and of the store have the types of their ids', () => {
   expectTypeOf<Job['id']>().toEqualTypeOf<JobId>()
   expectTypeOf<Job['project']>().toEqualTypeOf<ProjectName>()
   expectTypeOf<Attempt['nodeId']>().toEqualTypeOf<NodeId>()

@@ -10,7 +10,7 @@ const anyKey = fc.record({
   key: fc.oneof(fc.string(), fc.constantFrom('["news","own"]x', '","own"]x', 'own"]x'))
 })
 
-it('keys are equal only in the same project, chosen by the same, and are shown as they were given', () => {
+it('keys are equal only in the same project and from the same origin, and are shown as they were given', () => {
   fc.assert(
     fc.property(anyKey, anyKey, (one, other) => {
       const [stored, another] = [one, other].map(({ project, by, key }) => dedupeKeyOf(project, by, key))
@@ -21,7 +21,7 @@ it('keys are equal only in the same project, chosen by the same, and are shown a
   )
 })
 
-it('a key from before keys were of a project is shown whole', () => {
+it('a key from before keys had a project is shown whole', () => {
   expect(givenDedupeKey('shop' as ProjectName, 'crawl:ab')).toBe('crawl:ab')
   expect(givenDedupeKey('shop' as ProjectName, null)).toBeNull()
 })

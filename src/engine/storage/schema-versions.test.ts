@@ -3,7 +3,7 @@ import { type Migrations, missingSteps, newestVersion, requireNewestSchema } fro
 
 const MIGRATIONS: Migrations = { baseline: 7, steps: ['all tables', 'eight', 'nine'] }
 
-test('a new database gets every step, one from before only the later ones, the newest none', () => {
+test('a new database gets every step, an older one only the later ones, the newest none', () => {
   expect(newestVersion(MIGRATIONS)).toBe(9)
   const lacks = [0, 7, 8, 9].map((version) => missingSteps('It', version, MIGRATIONS))
   expect(lacks).toEqual([['all tables', 'eight', 'nine'], ['eight', 'nine'], ['nine'], []])
@@ -34,7 +34,7 @@ test('a newer version is refused', () => {
   )
 })
 
-test('a copy is made of the newest version alone', () => {
+test('only the newest version can be copied', () => {
   expect(() => requireNewestSchema('x', 9, MIGRATIONS)).not.toThrow()
   expect(() => requireNewestSchema('x', 8, MIGRATIONS)).toThrow(/schema version 8.*\(9\)\. Start this Scrapdeck/)
   expect(() => requireNewestSchema('x', 6, MIGRATIONS)).toThrow(expect.objectContaining({ code: 'DATA_TOO_OLD' }))

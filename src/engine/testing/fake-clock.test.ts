@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { sleep } from '../runtime/clock.ts'
 import { createFakeClock } from './fake-clock.ts'
 
-test('timers run in the order of their times, and of setting where times are equal', async () => {
+test('timers run in the order of their times, and in the order of setting if the times are equal', async () => {
   const clock = createFakeClock()
   const ran: [string, number][] = []
   const set = (name: string, delayMs: number) => clock.setTimer(delayMs, () => ran.push([name, clock.monotonicMs()]))
@@ -19,7 +19,7 @@ test('timers run in the order of their times, and of setting where times are equ
   expect([clock.monotonicMs(), clock.timerCount()]).toEqual([50, 1])
 })
 
-test('what a timer sets on the way runs in the same advance, when it is due', async () => {
+test('a timer that another timer sets runs in the same advance, if it is due', async () => {
   const clock = createFakeClock(1000)
   const ticks: number[] = []
   async function loop() {

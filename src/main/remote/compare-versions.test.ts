@@ -4,7 +4,7 @@ import { compareVersions } from './engine-file.ts'
 
 const version = fc.tuple(fc.nat(999), fc.nat(999), fc.nat(999))
 
-it('orders versions by their numbers, and the two directions agree', () => {
+it('orders versions by their numbers, in the same way in both directions', () => {
   fc.assert(
     fc.property(version, version, (one, other) => {
       const first = one.findIndex((part, index) => part !== other[index])
@@ -14,7 +14,7 @@ it('orders versions by their numbers, and the two directions agree', () => {
   )
 })
 
-it('builds of one release are the same, whatever follows the numbers', () => {
+it('builds of one release are equal, whatever follows the numbers', () => {
   expect(compareVersions('1.2.3-beta.1+7', 'v1.2.3')).toBe('same')
   expect(compareVersions('1.10.0', '1.9.9')).toBe('newer')
   expect(compareVersions('', '0.0.1')).toBe('older')

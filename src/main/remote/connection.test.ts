@@ -7,7 +7,7 @@ import { systemClock } from '../../engine/runtime/clock.ts'
 import { connectRemote } from './connection.ts'
 import { failureOf } from './testing/open-desktop.ts'
 
-it('gives up an answer without end, whether or not it is kept', async () => {
+it('gives up an endless response, whether or not it is stored', async () => {
   let open = 0
   const hostile = createServer((_, response) => {
     open += 1

@@ -13,7 +13,7 @@ it('keeps what a server sets, and forgets what it deletes', () => {
   expect(jar.isEmpty).toBe(true)
 })
 
-it('is bounded, and ignores what is malformed', () => {
+it('is limited in size, and ignores malformed cookies', () => {
   const jar = new CookieJar()
   for (let count = 0; count < 30; count += 1) jar.add(`name${count}=x`)
   expect(jar.toString().split('; ')).toHaveLength(20)

@@ -19,7 +19,7 @@ function open(directory = join(makeTestDirectory(), 'state')) {
 const writtenIn = (directory: string): Record<string, number> =>
   Object.fromEntries(readdirSync(directory).map((name) => [name, statSync(join(directory, name)).ino]))
 
-it('writes an answer when it has changed, and no other file than its own', async () => {
+it('writes a response when it has changed, and only its own file', async () => {
   const { directory, clock, kept, written } = open()
   kept.set('jobs.list {}', sent({ jobs: [1] }))
   kept.set('nodes.list {}', sent({ nodes: [1] }))
@@ -48,7 +48,7 @@ it('writes an answer when it has changed, and no other file than its own', async
   expect(await later.get('jobs.list {"limit":1}')).toBeUndefined()
 })
 
-it('neither encodes nor decodes what is large, except for whoever asks for it', async () => {
+it('neither encodes nor decodes a large response, except for a caller that needs it', async () => {
   const { directory, kept } = open()
   const large = sent('x'.repeat(900_000))
   const lengths: number[] = []
@@ -70,7 +70,7 @@ it('neither encodes nor decodes what is large, except for whoever asks for it', 
   expect(Math.max(...lengths)).toBeGreaterThan(900_000)
 })
 
-it('keeps the newest answers within its bounds, in memory and in files', async () => {
+it('keeps the newest responses within its limits, in memory and in files', async () => {
   const { directory, kept } = open()
   const large = sent('x'.repeat(900_000))
   for (let count = 0; count < 6; count += 1) kept.set(`large ${count}`, large)
@@ -86,7 +86,7 @@ it('keeps the newest answers within its bounds, in memory and in files', async (
   expect(await kept.get('large 5')).toBeUndefined()
 })
 
-it('what is damaged or gone is missing, and the rest is there', async () => {
+it('ignores damaged and missing files, and returns the rest', async () => {
   const { directory, kept, written } = open()
   kept.set('a', sent(1))
   await kept.stop()
@@ -105,7 +105,7 @@ it('what is damaged or gone is missing, and the rest is there', async () => {
   expect(readdirSync(directory)).toHaveLength(2)
 })
 
-it('after it was cleared, nothing is shown or left', async () => {
+it('shows and leaves nothing after it was cleared', async () => {
   const { directory, kept } = open()
   kept.set('a', sent(1))
   await kept.stop()

@@ -20,7 +20,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
   }, 60_000)
   afterAll(() => world.close())
 
-  it('is opened through it, and comes back by itself after the connection was lost', async () => {
+  it('is opened through it, and comes back without any action after the connection was lost', async () => {
     const { service } = await openTestService()
     const desktop = await openDesktop({ sshProgram: world.program })
     const url = `${host.url}/${service.address}`
@@ -35,7 +35,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     await desktop.untilState('live')
   }, 90_000)
 
-  it('signs in with the browser of this computer, at a port that is open until then', async () => {
+  it('is signed in to with the local browser, through a port that is open until then', async () => {
     const { engine, service } = await openTestService()
     const url = `${host.url}/${service.address}`
     const browsers: Promise<Browser>[] = []
@@ -74,7 +74,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     await expect(fetch(denied.opened[0]!)).rejects.toThrow('fetch failed')
   }, 90_000)
 
-  it('fails the sign-in when something else on this computer opens its address as well', async () => {
+  it('refuses the sign-in if another program on this computer opens its address as well', async () => {
     const { engine, service } = await openTestService()
     const answers: Promise<number>[] = []
     const open = async (page: string) => (await fetch(page, { redirect: 'manual' })).status
@@ -89,7 +89,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     expect(engine.access.listTokens(OWNER)).toEqual([])
   }, 90_000)
 
-  it('signs in with a code that somebody enters in another browser', async () => {
+  it('is signed in to with a code that is typed into another browser', async () => {
     const { service } = await openTestService()
     const desktop = await openDesktop({ sshProgram: world.program })
     const to = settings(`${host.url}/${service.address}`)
@@ -106,7 +106,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     expect(desktop.opened).toEqual([])
   }, 90_000)
 
-  it('says in clear words what is wrong with the host key, or with the address behind it', async () => {
+  it('explains what is wrong with the host key, or with the address behind it', async () => {
     const { service } = await openTestService()
     const desktop = await openDesktop({ sshProgram: world.program })
     const nowhere = await failureOf(

@@ -21,14 +21,14 @@ async function listen(address: string) {
   return { port, accept }
 }
 
-it('picks an address that nothing else has, where the system has more than one', () => {
+it('picks a free address if the system has more than one', () => {
   const picked = [pickLoopbackAddress('linux'), pickLoopbackAddress('win32')]
   for (const address of picked) expect(address).toMatch(/^127\.[1-9]\d*\.[1-9]\d*\.[1-9]\d*$/)
   expect(new Set(picked).size).toBe(2)
   expect(pickLoopbackAddress('darwin')).toBe('127.0.0.1')
 })
 
-it('finds whose a connection is in both tables of the kernel', () => {
+it('finds the owner of a connection in both tables of the kernel', () => {
   const from = '0100007F:9C40'
   const to = '09034D7F:1F90'
   const rest = '01 00000000:00000000 00:00000000 00000000  1000        0 484 1 00000000ad59b324 100 0 0 10 0'
@@ -40,7 +40,7 @@ it('finds whose a connection is in both tables of the kernel', () => {
   expect(findUser(`${head}${other}`, { from, to })).toBeNull()
 })
 
-it('knows a connection of this user, and none that is gone', async () => {
+it('recognizes a connection of this user, and no ended one', async () => {
   const address = pickLoopbackAddress()
   const { port, accept } = await listen(address)
   const accepted = accept()
@@ -52,7 +52,7 @@ it('knows a connection of this user, and none that is gone', async () => {
   if (isLinux) expect(await isOfThisUser(socket)).toBe(false)
 })
 
-it('knows a connection of this user that came over an IPv6 socket', { skip: !isLinux }, async () => {
+it('recognizes a connection of this user over an IPv6 socket', { skip: !isLinux }, async () => {
   const address = pickLoopbackAddress()
   const { port, accept } = await listen(address)
   const accepted = accept()

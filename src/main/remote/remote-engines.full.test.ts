@@ -21,7 +21,7 @@ async function openCertificate() {
   return { made, certificate }
 }
 
-it('forwards calls, files, streams and errors, and keeps the password sealed in a file of its user', async () => {
+it('forwards calls, files, streams and errors, and keeps the password encrypted in a file of its user', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const desktop = await openDesktop()
@@ -62,7 +62,7 @@ it('refuses a wrong password before anything is saved, and says which engine ref
   expect(await desktop.list()).toEqual([])
 })
 
-it('read-only refuses every change and lets reads through', async () => {
+it('refuses every change and allows reads if it is read-only', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const desktop = await openDesktop()
@@ -75,7 +75,7 @@ it('read-only refuses every change and lets reads through', async () => {
   expect(await client.system.setPaused({ paused: true })).toEqual({ paused: true })
 })
 
-it('does not send credentials to another address than the one they were given for', async () => {
+it('sends credentials only to the address that they were given for', async () => {
   const { service } = await openTestService()
   const received: unknown[] = []
   const thief = createServer((request, response) => {
@@ -92,7 +92,7 @@ it('does not send credentials to another address than the one they were given fo
   expect((await desktop.list())[0]!.url).toBe(service.address)
 })
 
-it('a program that is no Scrapdeck, and an address where nobody listens, are told apart', async () => {
+it('distinguishes a program that is not Scrapdeck from an address where nothing listens', async () => {
   const other = createServer((_, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1')
   await once(other, 'listening')
   const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
@@ -109,7 +109,7 @@ it('a program that is no Scrapdeck, and an address where nobody listens, are tol
   expect([second.code, second.message]).toEqual(['ENGINE_UNREACHABLE', expect.stringContaining('ECONNREFUSED')])
 })
 
-it('a self-made certificate is trusted once it was seen, and another one is refused until it is trusted too', async () => {
+it('trusts a self-made certificate on first use, and refuses another one until it is trusted too', async () => {
   const first = await openCertificate()
   const engine = createFakeEngine()
   const { service } = await openTestService({ certificate: first.certificate }, engine)
@@ -139,7 +139,7 @@ it('a self-made certificate is trusted once it was seen, and another one is refu
   expect((await client.jobs.list({})).jobs.length).toBeGreaterThan(0)
 })
 
-it('while it does not respond, reads are answered as they were last, and it comes back by itself', async () => {
+it('returns the last responses while an engine does not respond, and reconnects without any action', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const desktop = await openDesktop()
@@ -157,7 +157,7 @@ it('while it does not respond, reads are answered as they were last, and it come
   expect(await client.system.setPaused({ paused: true })).toEqual({ paused: true })
 })
 
-it('an older engine is asked what it has; what it lacks is refused with the reason', async () => {
+it('calls an older engine for what it supports, and refuses the rest with the reason', async () => {
   const { service } = await openTestService()
   const { origin } = new URL(service.address)
   // A service of an earlier release: the same, without webhooks.
@@ -204,7 +204,7 @@ it('opens the UI of an engine in the browser, and forgets an engine with its cre
   expect(JSON.parse(readFileSync(join(desktop.directory, 'engines.json'), 'utf8'))).toEqual({ engines: [] })
 })
 
-it('a damaged list is moved aside, not written over', async () => {
+it('moves a damaged list aside and does not overwrite it', async () => {
   const directory = makeTestDirectory()
   const path = join(directory, 'engines.json')
   writeFileSync(path, '{"engines": [')
@@ -212,7 +212,7 @@ it('a damaged list is moved aside, not written over', async () => {
   expect(readFileSync(`${path}.unreadable`, 'utf8')).toBe('{"engines": [')
 })
 
-it('signs in with the browser: the token stays in the app, is good for that address, and is revoked with the engine', async () => {
+it('signs in with the browser: the token stays in the app, works for that address, and is revoked with the engine', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const desktop = await openDesktop({ onBrowser: (page) => void allowInBrowser(page) })
@@ -234,7 +234,7 @@ it('signs in with the browser: the token stays in the app, is good for that addr
   expect(tokens()).toHaveLength(1)
 })
 
-it('a sign-in that is denied or given up, or that the service does not know, gives nothing', async () => {
+it('gets nothing from a sign-in that is denied, cancelled, or unknown to the service', async () => {
   const { service } = await openTestService()
   const denied = await openDesktop({ onBrowser: (page) => void allowInBrowser(page, { isAllowed: false }) })
   expect(await failureOf(denied.engines.signIn(settings(service.address)))).toMatchObject({ code: 'SIGN_IN_FAILED' })
@@ -249,7 +249,7 @@ it('a sign-in that is denied or given up, or that the service does not know, giv
   expect(given.opened).toHaveLength(1)
 })
 
-it('shows the last state after a restart of the app too, from a file of its user that goes with the engine', async () => {
+it('shows the last state after a restart of the app, too, from a file of its user that is deleted with the engine', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const desktop = await openDesktop()
@@ -279,7 +279,7 @@ it('shows the last state after a restart of the app too, from a file of its user
   expect(existsSync(path)).toBe(false)
 })
 
-it('other credentials do not show what the earlier ones saw', async () => {
+it('does not show what earlier credentials saw', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
   const { secret } = await engine.access.createToken(OWNER, { name: 'x', expiresInDays: 1 })

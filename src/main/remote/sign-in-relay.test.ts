@@ -42,7 +42,7 @@ const statusOf = async (url: string, headers: Record<string, string> = {}) => {
   return statusCode
 }
 
-it('leads the browser that opened it to the login, under the address of the engine', async () => {
+it('sends the browser that opened it to the login, under the address of the engine', async () => {
   const { service } = await openTestService()
   const { entrance, origin } = await openRelay(service.address)
   const browser = new Browser()
@@ -58,7 +58,7 @@ it('leads the browser that opened it to the login, under the address of the engi
   expect([...browser.cookiesOf(origin).keys()]).toEqual([`scrapdeck_relay_${new URL(origin).port}`])
 })
 
-it('lets nobody else through: no second browser, no other name, no page of another origin', async () => {
+it('accepts nothing else: no second browser, no other name, no page of another origin', async () => {
   const { service } = await openTestService()
   const { entrance, origin } = await openRelay(service.address)
   expect(await statusOf(`${origin}/ui/login`)).toBe(404)
@@ -85,7 +85,7 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
 
 // Only root can start a program of somebody else.
 const isLinuxRoot = process.platform === 'linux' && process.getuid!() === 0
-it('answers no program of another user, whatever it knows', { skip: !isLinuxRoot }, async () => {
+it('does not respond to programs of other users, whatever they know', { skip: !isLinuxRoot }, async () => {
   const { service } = await openTestService()
   const { entrance, host } = await openRelay(service.address)
   const { hostname, port, pathname } = new URL(entrance)
@@ -102,7 +102,7 @@ it('answers no program of another user, whatever it knows', { skip: !isLinuxRoot
   expect(await askAs(0)).toContain('303 See Other')
 })
 
-it('sends the engine no cookie and no credentials of other programs on this computer', async () => {
+it('sends the engine no cookies or credentials of other programs on this computer', async () => {
   const seen: unknown[] = []
   const address = await serve(({ headers: { cookie, authorization, host, origin } }, response) => {
     seen.push({ cookie, authorization, host, origin })
@@ -123,7 +123,7 @@ it('sends the engine no cookie and no credentials of other programs on this comp
   ])
 })
 
-it('lets the browser keep nothing of an engine that is hostile, and its pages reach nothing else', async () => {
+it('lets the browser store nothing of a hostile engine, whose pages can reach nothing else', async () => {
   const page = 'text/html; charset=utf-8'
   const address = await serve(({ url, headers: { host } }, response) => {
     if (url === '/leads') return void response.writeHead(302, { location: `http://${host}//evil.example/x#y` }).end()
@@ -153,7 +153,7 @@ it('lets the browser keep nothing of an engine that is hostile, and its pages re
   expect(await statusOf(`${origin}//evil.example/x`, { cookie })).toBe(200)
 })
 
-it('ends when its address is opened twice, because the first may have been somebody else', async () => {
+it('ends if its address is opened twice, because the first request may have come from another program', async () => {
   const { service } = await openTestService()
   const { relay, entrance, origin } = await openRelay(service.address)
   const first = new Browser()
@@ -170,7 +170,7 @@ it('ends when its address is opened twice, because the first may have been someb
   expect((await first.go(`${origin}/ui/login`)).status).toBe(404)
 })
 
-it('says what to do where an identity provider would send the browser past it', async () => {
+it('says what to do if an identity provider would send the browser past it', async () => {
   const deck = 'https://deck.example.org'
   const provider = await openIdentityProvider({ people: [], redirectUris: [`${deck}/ui/login/oidc/callback`] })
   onTestFinished(provider.stop)
@@ -192,7 +192,7 @@ it('says what to do where an identity provider would send the browser past it', 
   expect(page.body).toContain(`href="${origin}${PAGE}"`)
 })
 
-it('holds few connections, of which new ones replace idle ones, and is gone with its session when it ends', async () => {
+it('keeps few connections, replaces idle ones by new ones, and ends with its session', async () => {
   const { service } = await openTestService()
   const { relay, entrance, origin } = await openRelay(service.address)
   const { hostname, port } = new URL(origin)
@@ -213,7 +213,7 @@ it('holds few connections, of which new ones replace idle ones, and is gone with
   await expect(fetch(`${origin}/ui/login`)).rejects.toThrow('fetch failed')
 })
 
-it('says in the browser that the engine does not respond any more', async () => {
+it('says in the browser that the engine no longer responds', async () => {
   const { service } = await openTestService()
   const { entrance, origin } = await openRelay(service.address)
   const browser = new Browser()

@@ -296,11 +296,7 @@ it('a node that enforces limits gets the limits of the job, which replace those 
   ])
 })
 
-it('a node that does not enforce limits gets none, and the timeline says which are not enforced', async ({
-  store,
-  node,
-  engine
-}) => {
+it('a node that does not enforce limits gets none, and the timeline names them', async ({ store, node, engine }) => {
   await engine.start({ n1: node })
   const id = await engine.enqueue({ limits: { wallSeconds: 60, memoryMegabytes: 200 } })
   expect(node.running.map(({ limits }) => limits)).toEqual([null])

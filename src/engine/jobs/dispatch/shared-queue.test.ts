@@ -22,7 +22,7 @@ const REQUEST = {
 }
 
 describe('of two nodes with a shared queue, the one that a job was not sent to', () => {
-  it('has the job after the response of the other was lost: the job does not run a second time', async ({
+  it('has the job after the response of the other node was lost: the job does not run a second time', async ({
     clock,
     engine
   }) => {

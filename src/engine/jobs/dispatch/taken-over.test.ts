@@ -17,7 +17,7 @@ describe('state that an engine takes over', () => {
     expect(node.running[0]!.signals).toEqual(['INT', 'KILL'])
   })
 
-  it('a job being sent is looked for long enough, because the request of a dead engine may arrive late', async ({
+  it('the engine looks long enough for a job that was being sent, because the request of a dead engine may arrive late', async ({
     clock,
     node,
     engine

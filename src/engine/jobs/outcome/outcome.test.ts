@@ -102,7 +102,7 @@ describe('logs of real Scrapy', () => {
     })
   })
 
-  test.each([...QUIET, 'killed'])('that do not say why the spider closed give way to its process: %s', (name) => {
+  test.each([...QUIET, 'killed'])('that do not say why the spider closed are overruled by its process: %s', (name) => {
     const judge = (finishReason: string, exitCode = 0) => {
       const exit = { ...code(exitCode)!, finishReason }
       const { outcome, reason, counts } = judgeOutcome({ tail: sample(name), exit, cancelAsked: false })
@@ -235,7 +235,7 @@ describe('nothing is claimed about unread parts of a log', () => {
 test.each([
   ['KeyboardInterrupt', 'KeyboardInterrupt'],
   ['asyncio.exceptions.CancelledError', 'Task failed: asyncio.exceptions.CancelledError']
-])('the last error of a run that we stopped is not our interruption: %s', (type, line) => {
+])('the last error of a run that we stopped is not the interruption itself: %s', (type, line) => {
   const real = '2026-11-21 01:00:00 [shop] ERROR: The price is missing\n'
   const heading = 'Traceback (most recent call last):\n  File "a.py", line 1, in a\n'
   const record = '2026-11-21 01:00:00 [asyncio] ERROR: Task failed\n'

@@ -19,7 +19,7 @@ function aTimer(dueInMs: number[]) {
   return { clock, timer, releaseDue, releasedAtMs, add: (inMs: number) => dueMs.push(startMs + inMs) }
 }
 
-it('queries when the next item is due, not earlier', async () => {
+it('reads the queue when the next item is due, not earlier', async () => {
   const { clock, timer, releaseDue, releasedAtMs } = aTimer([5_000, 20_000])
   timer.scan()
   await clock.advanceBy(60_000)

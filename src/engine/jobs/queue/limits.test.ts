@@ -63,7 +63,7 @@ describe('limits on live jobs', () => {
     )
   })
 
-  it('incremental counts equal recomputed ones', () => {
+  it('incremental counts equal counts from scratch', () => {
     const attempts = fc.array(
       fc.record({
         project: fc.constantFrom(...['shop', 'news'].map(aProjectName)),

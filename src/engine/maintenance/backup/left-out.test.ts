@@ -26,7 +26,7 @@ async function digIn(folder: string): Promise<void> {
 }
 
 test.skipIf(process.platform === 'win32')(
-  'what a spider wrote to be in the way is left out of a backup, which is made and restored',
+  'a backup leaves out whatever a spider wrote to obstruct it, and can be made and restored',
   async () => {
     await using directory = await makeTemporaryDirectory()
     const at = (...names: string[]) => join(directory.path, ...names)

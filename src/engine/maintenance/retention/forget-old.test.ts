@@ -58,7 +58,7 @@ it('keeps the rows of a schedule while a backfill of it is under way', async () 
   expect(await count()).toBe(0)
 })
 
-it('begins no other step once it is stopped', async () => {
+it('starts no further step once it is stopped', async () => {
   await using world = await openWorld()
   const { clock, fire, count, forgetting } = world
   await fire(START_MS - 401 * DAY_MS, 1_200)
@@ -69,7 +69,7 @@ it('begins no other step once it is stopped', async () => {
   expect(await count()).toBe(950)
 })
 
-it('happens every ten minutes, by the clock alone', async () => {
+it('runs every ten minutes, on the clock alone', async () => {
   await using world = await openWorld()
   const { clock, store, fire, count } = world
   const house = new Housekeeping({

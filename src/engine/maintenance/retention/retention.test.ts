@@ -255,7 +255,7 @@ test('a disk that fills up is forecast after half an hour of data, and a stable 
   expect(forecastDisk([sample(0, 9e9), sample(60, 9e9 - 1)])?.fullAtMs).toBeNull()
 })
 
-test('one build that fills a part of the disk is no trend', () => {
+test('a single build that fills a part of the disk is not a trend', () => {
   const free = [900, 899, 899, 700, 700, 700, 699]
   const samples = free.map((freeBytes, at) => ({ atMs: at * 600_000, totalBytes: 1_000, freeBytes }))
   expect(forecastDisk(samples)?.fullAtMs).toBeNull()

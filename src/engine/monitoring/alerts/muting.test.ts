@@ -81,7 +81,7 @@ describe('quiet hours', () => {
     expect(endOf(hours('22:00', '07:00'), '2026-03-28T23:00Z')).toBe('2026-03-29T05:00')
   })
 
-  test('are those that a clock on the wall shows', () => {
+  test('follow the wall clock', () => {
     const time = fc
       .nat(95)
       .map((quarter) => `${String(quarter >> 2).padStart(2, '0')}:${String((quarter % 4) * 15).padStart(2, '0')}`)

@@ -58,7 +58,7 @@ const USUAL = [620, 615, 630, 622, 618, 640]
 const wordsOf = (watch: ExpectationWatch) =>
   watch.current().flatMap(({ findings }) => findings.map(({ words }) => words))
 
-it('what is unusual about the newest run is there until the next is as expected', async ({ store, clock }) => {
+it('a finding about the newest run stays until the next run is as expected', async ({ store, clock }) => {
   const { watch, changes } = watchOver(store, clock)
   await watch.start()
   const id = await ranWith(store, clock, ...USUAL, 125)
@@ -81,7 +81,7 @@ it('what is unusual about the newest run is there until the next is as expected'
   watch.stop()
 })
 
-it('survives restarts, and so do runs that no engine had judged', async ({ store, clock }) => {
+it('survives restarts, and so do runs that were not judged yet', async ({ store, clock }) => {
   await ranWith(store, clock, ...USUAL, 125)
   const { watch } = watchOver(store, clock)
   await watch.start()
@@ -111,7 +111,7 @@ it('is hidden once it is dismissed, until another run is unusual', async ({ stor
   watch.stop()
 })
 
-it('says of each job how it compares, and of a young spider that it still learns', async ({ store, clock }) => {
+it('says how each job compares, or how many runs of a young spider are missing', async ({ store, clock }) => {
   const { watch } = watchOver(store, clock)
   const young = aJobId(await ranWith(store, clock, 620, 0))
   expect(await watch.ofJob(young)).toMatchObject({ state: 'learning', neededRuns: 4, findings: [] })
@@ -122,7 +122,7 @@ it('says of each job how it compares, and of a young spider that it still learns
   watch.stop()
 })
 
-it('leaves a project alone that does not want it', async ({ store, clock }) => {
+it('does not judge runs of a project that turned it off', async ({ store, clock }) => {
   const { watch } = watchOver(store, clock, { isOn: () => false })
   const id = aJobId(await ranWith(store, clock, ...USUAL, 125))
   await watch.start()

@@ -18,7 +18,7 @@ const wordsOf = (one: JudgedRun, past: JudgedRun[]) =>
 /** 610 to 640 items. */
 const usual = history(30, (day) => ({ items: 610 + ((day * 7) % 31) }))
 
-describe('a run beside the earlier ones of its spider', () => {
+describe('a run compared with the earlier ones of its spider', () => {
   test.each<[string, Partial<JudgedRun>, string[]]>([
     ['like them', {}, []],
     ['with a few items less', { items: 500 }, []],
@@ -38,14 +38,14 @@ describe('a run beside the earlier ones of its spider', () => {
     expect(wordsOf(run(over), usual)).toEqual(words)
   })
 
-  test('is not judged before there are five of them', () => {
+  test('is not judged before there are five earlier runs', () => {
     const few = usual.slice(0, 3)
     expect(expectationsOf(few, 1)).toMatchObject({ neededRuns: 2, of: {} })
     expect(wordsOf(run({ items: 0, pages: 0 }), few)).toEqual([])
     expect(wordsOf(run({ items: 0 }), usual.slice(0, 5))).toHaveLength(1)
   })
 
-  test('is compared with those of its weekday, if the spider has a weekly rhythm', () => {
+  test('is compared with those of the same weekday, if the spider has a weekly rhythm', () => {
     const sundays = history(30, (day) => ({ items: weekdayOf(run({}, day)) === 0 ? 90 : 620 }))
     const sunday = run({ items: 95 }, -6)
     expect(weekdayOf(sunday)).toBe(0)
@@ -54,13 +54,13 @@ describe('a run beside the earlier ones of its spider', () => {
     expect(wordsOf(run({ items: 95 }), sundays)).toEqual(['Items fell by 85 %: 95, usually 620'])
   })
 
-  test('is as usual if one in five was like it', () => {
+  test('is normal if one run in five was like it', () => {
     const mixed = (every: number) => history(30, (day) => ({ items: day % every === 0 ? 0 : 620, startedAtMs: null }))
     expect(wordsOf(run({ items: 0 }), mixed(4))).toEqual([])
     expect(wordsOf(run({ items: 0 }), mixed(10))).toHaveLength(1)
   })
 
-  test('of small numbers is not worth an alarm', () => {
+  test('with small numbers raises no alarm', () => {
     expect(
       wordsOf(
         run({ items: 0, pages: 1 }),
@@ -84,7 +84,7 @@ const filledIn = (fields: Record<string, number>, items = 100, hasMoreFields = f
 describe('the fields of the items of a run', () => {
   const past = history(10, () => filledIn({ price: 99, title: 100, note: 30 }))
 
-  test('are unusual if one is empty far more often', () => {
+  test('are unusual if one is empty far more often than before', () => {
     expect(wordsOf(run(filledIn({ price: 60, title: 97, note: 10 })), past)).toEqual([
       'price is empty in 40 % of the items (usually 1 %)',
       'note is empty in 90 % of the items (usually 70 %)'
@@ -92,18 +92,18 @@ describe('the fields of the items of a run', () => {
     expect(wordsOf(run(filledIn({ price: 100, title: 100, note: 100, extra: 1 })), past)).toEqual([])
   })
 
-  test('are unusual if one is gone, unless not all were counted', () => {
+  test('are unusual if one is missing, unless some items were not counted', () => {
     const gone = { title: 100, note: 30 }
     expect(wordsOf(run(filledIn(gone)), past)).toEqual(['price is empty in 100 % of the items (usually 1 %)'])
     expect(wordsOf(run(filledIn(gone, 100, true)), past)).toEqual([])
   })
 
-  test('are as usual once others of them were like that, also one that was gone', () => {
+  test('are normal once other runs were like that, even if a field is missing', () => {
     const mixed = history(10, (day) => filledIn(day % 3 === 0 ? { title: 100 } : { title: 100, price: 99 }))
     expect(wordsOf(run(filledIn({ title: 100 })), mixed)).toEqual([])
   })
 
-  test('are not judged by few items, nor before five runs were counted, nor if they were not', () => {
+  test('are not judged by few items, before five runs were counted, or if they were not counted', () => {
     expect(wordsOf(run(filledIn({ price: 2 }, 19)), past)).toEqual([])
     expect(wordsOf(run(filledIn({ price: 2 })), past.slice(0, 4).concat(history(20)))).toEqual([])
     expect(expectationsOf(past.slice(0, 4).concat(history(20)), 1).fields).toMatchObject({
@@ -112,7 +112,7 @@ describe('the fields of the items of a run', () => {
     expect(wordsOf(run(), past)).toEqual([])
   })
 
-  test('are one problem if all of them are gone, and the five worst are named', () => {
+  test('are one problem if all of them are missing, and the five worst are named', () => {
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field ${at}`, 60 + at]))
     const words = wordsOf(
       run(filledIn({})),
@@ -123,7 +123,7 @@ describe('the fields of the items of a run', () => {
     expect(words[4]).toBe('field 25 is empty in 100 % of the items (usually 15 %), and 25 more fields like it')
   })
 
-  test('have names that a spider chose: nothing in them is invisible, and a long one is cut', () => {
+  test('have names that a spider chose: invisible characters are shown, and a long name is cut', () => {
     const names = { 'a\u202eb': 100, [`x${'y'.repeat(99)}`]: 100 }
     expect(
       wordsOf(
@@ -159,7 +159,7 @@ const anyRun: fc.Arbitrary<JudgedRun> = fc.record({
 })
 const anyHistory = fc.array(anyRun, { maxLength: 40 })
 
-test('a cold start never alarms', () => {
+test('too few earlier runs never raise an alarm', () => {
   fc.assert(
     fc.property(fc.array(anyRun, { maxLength: 4 }), anyRun, (past, one) => {
       expect(wordsOf(one, past)).toEqual([])
@@ -168,7 +168,7 @@ test('a cold start never alarms', () => {
   )
 })
 
-test('the order of the earlier runs says nothing', () => {
+test('the order of the earlier runs does not matter', () => {
   fc.assert(
     fc.property(anyHistory, anyRun, (past, one) => {
       expect(wordsOf(one, past.toReversed())).toEqual(wordsOf(one, past))
@@ -176,7 +176,7 @@ test('the order of the earlier runs says nothing', () => {
   )
 })
 
-test('a run that repeats what most others did is never unusual', () => {
+test('a run that equals most others is never unusual', () => {
   fc.assert(
     fc.property(anyRun, fc.integer({ min: 5, max: 30 }), fc.array(anyRun, { maxLength: 1 }), (one, copies, odd) => {
       expect(wordsOf(one, [...Array.from({ length: copies }, () => one), ...odd])).toEqual([])
@@ -203,7 +203,7 @@ test('a field that is filled more often is never more unusual', () => {
   )
 })
 
-test('what was counted of items changes nothing about the rest', () => {
+test('counted fields do not affect the other figures', () => {
   fc.assert(
     fc.property(anyHistory, anyRun, (past, one) => {
       const without = (runs: JudgedRun[]) => runs.map((each) => ({ ...each, filledFields: null }))

@@ -35,7 +35,7 @@ function open({ isAlone = true }: { isAlone?: boolean } = {}) {
   return { clock, world, watch, titles, answer: () => hanging.resolve(null) }
 }
 
-test('a storage that cannot be used is a problem within seconds, without anybody asking, until it can be used again', async () => {
+test('a storage that fails is reported as a problem within seconds without a request, until it works again', async () => {
   const { clock, world, watch, titles } = open()
   await clock.advanceBy(60_000)
   expect([titles(), world.told]).toEqual([[], 0])
@@ -57,7 +57,7 @@ test('a storage that cannot be used is a problem within seconds, without anybody
   expect([titles(), world.told]).toEqual([[], 2])
 })
 
-test('one that hangs is a problem, too, and is asked once until it answers', async () => {
+test('a storage that hangs is a problem, too, and is called once until it responds', async () => {
   const { clock, world, titles, answer } = open()
   await clock.advanceBy(0)
   world.isHanging = true
@@ -70,7 +70,7 @@ test('one that hangs is a problem, too, and is asked once until it answers', asy
   expect(titles()).toEqual([])
 })
 
-test('it runs full, and engines that keep theirs elsewhere are named', async () => {
+test('a storage that is running full is a problem, and so are engines with another one', async () => {
   const { clock, world, watch, titles } = open({ isAlone: false })
   world.state = { problem: null, disk: { totalBytes: 100 * GB, freeBytes: 9 * GB } }
   await clock.advanceBy(5_000)
@@ -87,7 +87,7 @@ test('it runs full, and engines that keep theirs elsewhere are named', async () 
   expect(found[1]!.text).toContain('north: /share; south: s3://crawls/deck.')
 })
 
-test('files in the data directory of an engine alone need no look', async () => {
+test('a single engine with its files in the data directory needs no checks', async () => {
   const clock = createFakeClock()
   const watch = new BlobWatch({ blobs: null, engines: null, clock, logger: silentLogger })
   watch.start()

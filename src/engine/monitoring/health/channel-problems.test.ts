@@ -21,7 +21,7 @@ test('a channel is in trouble once its oldest message has waited for 10 minutes'
   expect(stateOf({ ...failing, enabled: false }, ago(60), null, NOW_MS)).toBeNull()
 })
 
-test('a message that was given up is a problem at once, until another arrives', () => {
+test('a message that was given up is a problem at once, until another one is delivered', () => {
   const dead = { madeAtMs: ago(2), endedAtMs: ago(1) }
   expect(stateOf(failing, null, dead, NOW_MS)).toEqual({ state: 'given_up', sinceMs: ago(2) })
   expect(stateOf({ ...failing, lastDeliveredAtMs: NOW_MS }, null, dead, NOW_MS)).toBeNull()
@@ -29,7 +29,7 @@ test('a message that was given up is a problem at once, until another arrives', 
   expect(stateOf(gone, null, dead, NOW_MS)).toEqual({ state: 'gone', sinceMs: ago(1) })
 })
 
-test('the problem says what to do, and whether anybody is told of it otherwise', () => {
+test('the problem says what to do, and whether it is reported elsewhere', () => {
   const trouble: ChannelTrouble = {
     ...{ id: 'c1' as WebhookId, name: 'Ops', answer: 'nothing listens on mail:25', sinceMs: ago(12), state: 'failing' },
     isReportedElsewhere: true
@@ -42,7 +42,7 @@ test('the problem says what to do, and whether anybody is told of it otherwise',
   expect(alone!.text).toMatch(/No other channel reports this: add a rule that watches the service itself/)
 })
 
-test('a plugin that no channel names is a problem, because nobody hears anything through it', () => {
+test('a plugin that no channel uses is a problem, because it sends nothing to anyone', () => {
   const channel = (plugin: string, enabled: boolean) => ({
     enabled,
     channel: { target: { kind: 'plugin' as const, plugin }, quiet: null }

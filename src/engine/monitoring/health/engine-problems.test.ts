@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { namesakeEngineProblems, plainHttpProblems, unreadyEngineProblems } from './engine-problems.ts'
 
-test('engines of one name are a problem that says where they are', () => {
+test('engines with the same name are a problem that says where they are', () => {
   expect(namesakeEngineProblems([])).toEqual([])
   const addresses = ['http://10.0.0.1:6800', 'http://10.0.0.2:6800']
   const [problem] = namesakeEngineProblems([{ name: 'north', addresses, sinceMs: 5 }])
@@ -10,7 +10,7 @@ test('engines of one name are a problem that says where they are', () => {
   expect(problem!.text).toContain('http://10.0.0.1:6800, http://10.0.0.2:6800')
 })
 
-test('plain HTTP that other machines reach is a problem that says where and what to do', () => {
+test('plain HTTP that other machines can reach is a problem that says where and what to do', () => {
   expect(plainHttpProblems(null)).toEqual([])
   expect(plainHttpProblems('0.0.0.0')).toMatchObject([
     { id: 'plain-http', severity: 'warning', text: expect.stringMatching(/0\.0\.0\.0 .*tls_certificate.*behind_proxy/) }

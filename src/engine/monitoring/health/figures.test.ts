@@ -22,11 +22,11 @@ const slotsOf = (wishes: Wish[]) =>
     { usedOn: ({ used }) => used, isStuck: ({ isStuck }) => isStuck }
   )
 
-it('slots count where jobs can go, or are: nodes that do not answer have none', () => {
+it('slots count if jobs can use them or are in them; nodes that do not respond have none', () => {
   expect(slotsOf([{ used: 1 }, {}, { health: 'down', used: 3 }])).toEqual({ slotsTotal: 8, slotsUsed: 1 })
 })
 
-it('nodes that take nothing more count with what runs there: nothing is free that no job can have', () => {
+it('nodes that take no more jobs count only the slots in use, so that no slot looks free that no job can have', () => {
   expect(slotsOf([{ used: 4 }, { mode: 'cordoned', used: 2 }, { mode: 'draining' }])).toEqual({
     slotsTotal: 6,
     slotsUsed: 6
@@ -77,7 +77,7 @@ it('a hundred callers with the same projects cause one count for each sample', a
   expect(countsOf('a b')).toHaveLength(6)
 })
 
-it('of very many jobs that ended, the hour is counted every 15 seconds only', async () => {
+it('the jobs that ended in the last hour are counted only every 15 seconds if they are very many', async () => {
   const { clock, of, countsOf } = await openSampler({ ended: 10_001 })
   for (let second = 0; second < 16; second += 1) {
     expect(await of('a')).toMatchObject({ finishedLastHour: 10_001 })
@@ -87,7 +87,7 @@ it('of very many jobs that ended, the hour is counted every 15 seconds only', as
   expect(countsOf('a').filter((one) => one.startsWith('minute'))).toHaveLength(16)
 })
 
-it('the counts of at most 200 sets of projects are kept, and none that failed', async () => {
+it('counts are kept for at most 200 sets of projects, and not after a failure', async () => {
   const { of, countsOf, setGone } = await openSampler()
   for (let at = 0; at <= 200; at += 1) await of(`p${at}`)
   await of('p200')

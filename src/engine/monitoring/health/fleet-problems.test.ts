@@ -21,7 +21,7 @@ it('a source without trouble is no problem', () => {
   expect(discoveryProblems([source])).toEqual([])
 })
 
-it('a source that fails, and what it names no longer, lead to the sources', () => {
+it('a source that fails, and nodes that it no longer names, link to the sources', () => {
   const vanishedNodes = [
     { nodeId: aNodeId('n1'), sinceMs: 20, isCordonedForIt: true },
     { nodeId: aNodeId('n2'), sinceMs: 10, isCordonedForIt: true },
@@ -33,7 +33,7 @@ it('a source that fails, and what it names no longer, lead to the sources', () =
   ])
 })
 
-it('versions that nodes order differently lead to their project', () => {
+it('versions that nodes order differently link to their project', () => {
   expect(versionOrderProblems([{ project: aProjectName('shop'), text: 'why' }])).toMatchObject([
     { id: 'version-order:shop', severity: 'warning', text: 'why', project: 'shop', mend: 'open_project' }
   ])

@@ -32,13 +32,13 @@ const open = (write?: (path: string) => Promise<void>, checkBlobs?: () => Promis
   })
 
 describe('health', () => {
-  it('is good if the disk accepts a write, and leaves no file behind', async () => {
+  it('is good if the disk accepts a write, which leaves no file behind', async () => {
     const health = open()
     expect([health.now(), await health.check()]).toEqual([WELL, WELL])
     expect(await readdir(directory.path)).toEqual([])
   })
 
-  it('names blobs that cannot be used, or that do not answer, and stays ready', async () => {
+  it('reports blobs that cannot be used or do not respond, and stays ready', async () => {
     let answer: Promise<string | null> = Promise.resolve('The blobs refuse')
     const health = open(
       async () => {},
@@ -68,7 +68,7 @@ describe('health', () => {
     ['EROFS', 'cannot be written: give the user'],
     ['EACCES', 'cannot be written: give the user'],
     ['EIO', 'cannot be written (EIO): check its disk']
-  ])('a disk that says %s is told in words, without its path, and known to who does not wait', async (code, words) => {
+  ])('describes a disk that says %s without its path, also to callers that do not wait', async (code, words) => {
     const health = open(() => Promise.reject(Object.assign(new Error(`${code}: ${directory.path}`), { code })))
     const told = await health.check()
     expect(told).toEqual({ live: true, ready: false, reasons: [expect.stringContaining(words)] })
@@ -76,19 +76,16 @@ describe('health', () => {
     expect(health.now()).toEqual(told)
   })
 
-  it.runIf(existsSync('/dev/full'))(
-    'a disk that is really full is noticed, and noticed when it is not any more',
-    async () => {
-      const health = open()
-      // The write goes to a device that has no space, whatever is written.
-      await symlink('/dev/full', join(directory.path, 'health-probe'))
-      expect((await health.check()).reasons).toEqual([expect.stringContaining('is full')])
-      await clock.advanceBy(5_000)
-      expect(await health.check()).toEqual(WELL)
-    }
-  )
+  it.runIf(existsSync('/dev/full'))('notices that a real disk is full, and that it has space again', async () => {
+    const health = open()
+    // The write goes to a device that has no space, whatever is written.
+    await symlink('/dev/full', join(directory.path, 'health-probe'))
+    expect((await health.check()).reasons).toEqual([expect.stringContaining('is full')])
+    await clock.advanceBy(5_000)
+    expect(await health.check()).toEqual(WELL)
+  })
 
-  it('a data directory that is gone is noticed', async () => {
+  it('notices that the data directory is gone', async () => {
     const health = open()
     await rm(directory.path, { recursive: true })
     expect((await health.check()).reasons).toEqual(['The data directory no longer exists'])

@@ -34,7 +34,7 @@ beforeEach(() => {
   })
 })
 
-test('it is sent at once and then at its interval, until it is stopped', async () => {
+test('the heartbeat is sent at once and then at its interval, until it is stopped', async () => {
   signal.start()
   await clock.advanceBy(150_000)
   expect(sent).toEqual([0, 60, 120])
@@ -43,7 +43,7 @@ test('it is sent at once and then at its interval, until it is stopped', async (
   expect(sent).toHaveLength(3)
 })
 
-test('it is not sent while the store does not answer', async () => {
+test('the heartbeat is not sent while the store does not respond', async () => {
   isStoreDead = true
   signal.start()
   await clock.advanceBy(150_000)
@@ -53,7 +53,7 @@ test('it is not sent while the store does not answer', async () => {
   expect(sent).toEqual([180])
 })
 
-test('a failure is a problem after five minutes, and none once it arrives', async () => {
+test('a failed heartbeat is a problem after five minutes, until one arrives', async () => {
   signal.start()
   await clock.advanceBy(10_000)
   answer = { kind: 'status', status: 404, retryAfterSeconds: null }

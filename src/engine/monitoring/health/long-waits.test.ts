@@ -8,7 +8,7 @@ import { findLongWaits, longWaitProblems } from './long-waits.ts'
 const MISSING: Waiting = { code: 'version_missing', text: 'shop has no version 7' }
 const HOUR_MS = 3_600_000
 
-it('jobs that wait an hour for something that needs an operator are one problem per project and reason', async () => {
+it('jobs that wait an hour for an operator are one problem per project and reason', async () => {
   await using temporary = await openTemporaryStore({ inMemory: true })
   const { store } = temporary
   const jobs = [aNewJob({ spider: 'prices' }), aNewJob({ spider: 'stock' }), aNewJob({ project: 'news' })]

@@ -70,19 +70,19 @@ const failed = {
   endedAtMs: NOW_MS - 5_000
 } as StoredJob
 
-describe('what an operator should act on', () => {
-  it('schedules that share a name', () => {
+describe('the list of problems', () => {
+  it('has schedules that share a name', () => {
     const named = (name: string) => ({ id: name, settings: { name, jobs: [] } }) as unknown as StoredSchedule
     expect(problemsOf({ namesakes: [named('nightly'), named('nightly')] })).toMatchObject([
       { id: 'schedule-name:nightly', severity: 'warning', title: '2 schedules are called nightly' }
     ])
   })
 
-  it('nothing, when all is well', () => {
+  it('is empty if all is well', () => {
     expect(problemsOf({ nodes: [aFleetNode({})] })).toEqual([])
   })
 
-  it('a node that is down is named with its cause, since when, and what is unknown because of it', () => {
+  it('has a node that is down, with the cause, the time, and what is unknown because of it', () => {
     const [problem] = problemsOf({
       nodes: [aFleetNode({ health: 'down', problem: 'connection refused.' })],
       live: [accepted]
@@ -98,7 +98,7 @@ describe('what an operator should act on', () => {
     })
   })
 
-  it('jobs on a node that does not answer can be run elsewhere; on one that wants a password they go on', () => {
+  it('offers to run the jobs of an unresponsive node elsewhere, but not those of a node that needs a password', () => {
     const mendOf = (status: Partial<NodeStatus>, id = 'n1') =>
       problemsOf({ nodes: [aFleetNode(status, { id })], live: [{ ...accepted, nodeId: aNodeId(id) }] })[0]?.mend
     expect([mendOf({ health: 'down' }), mendOf({ health: 'invalid' })]).toEqual(['run_elsewhere', 'run_elsewhere'])
@@ -112,14 +112,14 @@ describe('what an operator should act on', () => {
     )
   })
 
-  it('a node that accepts jobs but starts none is reported as stuck', () => {
+  it('has a node that accepts jobs but starts none, as stuck', () => {
     const stuckSinceMs = () => NOW_MS - 60_000
     const [problem] = problemsOf({ nodes: [aFleetNode({})], stuckSinceMs })
     expect(problem).toMatchObject({ title: 'eu-1 is stuck', mend: 'cordon_node', sinceMs: NOW_MS - 60_000 })
     expect(problemsOf({ nodes: [aFleetNode({ health: 'down' })], stuckSinceMs })[0]?.title).toBe('eu-1 is down')
   })
 
-  it('a node that lists more than is read or shown is told, with what is left out', () => {
+  it('has a node that lists more than is read or shown, with what is left out', () => {
     const running = Array.from({ length: 1_001 }, () => ({}) as never)
     const node = aFleetNode({ excess: 'more than 2,000 projects', external: { running, pending: [] } })
     expect(problemsOf({ nodes: [node] })).toMatchObject([
@@ -132,7 +132,7 @@ describe('what an operator should act on', () => {
     ])
   })
 
-  it('a spider that failed several times is one problem, with the line that killed it last', () => {
+  it('has a spider that failed several times once, with its last fatal line', () => {
     const problems = problemsOf({ recentFailures: [failed, failed, failed] })
     expect(problems.map(({ title, text }) => [title, text])).toEqual([
       ['shop/prices failed', "3 times in the last 24 hours; last error: KeyError: 'price'"]
@@ -140,7 +140,7 @@ describe('what an operator should act on', () => {
     expect(problems[0]).toMatchObject({ mend: 'open_jobs', spider: 'prices', status: 'failed' })
   })
 
-  it('a pause is a problem only while jobs wait for it to end', () => {
+  it('has a pause only while jobs wait for its end', () => {
     expect(problemsOf({ isPaused: true })).toEqual([])
     expect(problemsOf({ isPaused: true, queued: 3 })[0]).toMatchObject({
       title: 'The queue is paused',
@@ -148,7 +148,7 @@ describe('what an operator should act on', () => {
     })
   })
 
-  it('errors come before warnings', () => {
+  it('has errors before warnings', () => {
     const problems = problemsOf({
       nodes: [aFleetNode({ health: 'down' })],
       recentFailures: [failed],
@@ -158,7 +158,7 @@ describe('what an operator should act on', () => {
     expect(problems.map(({ severity }) => severity)).toEqual(['error', 'warning', 'warning'])
   })
 
-  it('a Python environment that could not be made is told for each project that has it', () => {
+  it('has a Python environment that could not be created, for each project that uses it', () => {
     const failed = {
       id: '0123456789ab',
       kind: 'requirements',

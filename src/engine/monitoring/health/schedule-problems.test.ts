@@ -29,7 +29,7 @@ async function problems() {
   return found.map(({ severity, title, text }) => `${severity}: ${title}: ${text}`)
 }
 
-it('what was missed in the last day is one problem a schedule, which counts all moments of its rows', async () => {
+it('the missed times of a schedule in the last day are one problem, which counts all of them', async () => {
   const nightly = await put({ settings: { name: 'nightly' } })
   const missed = { state: 'missed', reason: 'out_of_window' } as const
   await fire(nightly, { ...missed, atMs: NOW_MS - 90_000_000, message: plain('long ago') })
@@ -42,7 +42,7 @@ it('what was missed in the last day is one problem a schedule, which counts all 
   ])
 })
 
-it('what could not create jobs is a problem until it can again, or is paused', async () => {
+it('a schedule that could not create jobs is a problem until it can again, or is paused', async () => {
   const nightly = await put({ settings: { name: 'nightly' } })
   await fire(nightly, { state: 'failed', reason: 'refused', message: plain('shop has no spider "prizes".') })
   expect(await problems()).toEqual(['error: nightly could not create jobs: shop has no spider "prizes"; 1 min ago'])
@@ -50,7 +50,7 @@ it('what could not create jobs is a problem until it can again, or is paused', a
   expect(await problems()).toEqual([])
 })
 
-it('what the ticker paused because it fails is a problem; what is over, or was paused by somebody, is none', async () => {
+it('a schedule that the ticker paused after failures is a problem; one that is over, or that a user paused, is not', async () => {
   const paused = (pausedBy: StoredSchedule['pausedBy'], name: string) =>
     put({ paused: true, pausedBy, failuresInARow: 3, settings: { name } })
   await paused('failures', 'a')
@@ -64,14 +64,14 @@ it('what the ticker paused because it fails is a problem; what is over, or was p
   ])
 })
 
-it('alerts hear of each schedule that missed its time, of which the overview shows twenty', async () => {
+it('alerts include each schedule that missed its time, and the overview shows twenty', async () => {
   for (let at = 0; at < 30; at += 1) await fire(await put(), { state: 'missed', reason: 'out_of_window' })
   const found = await readScheduleTroubles(temporary.store, NOW_MS)
   expect(scheduleProblems(found, NOW_MS)).toHaveLength(20)
   expect(allScheduleProblems(found)).toHaveLength(30)
 })
 
-it('a schedule that fails each minute does not hide that those of others were missed or failed', async () => {
+it('a schedule that fails each minute does not hide missed or failed firings of others', async () => {
   const [missed, failed, noisy] = [await put(), await put(), await put()]
   await fire(missed, { state: 'missed', reason: 'out_of_window' })
   await fire(failed, { state: 'failed', reason: 'refused' })
@@ -86,7 +86,7 @@ it('a schedule that fails each minute does not hide that those of others were mi
   )
 })
 
-it('what a schedule did before its jobs moved, and what a chain of two projects did, is of no project', async () => {
+it('firings from before the jobs of a schedule moved, and chains of two projects, belong to no project', async () => {
   const late = { state: 'missed', reason: 'out_of_window' } as const
   const moved = await put({ movedAtMs: NOW_MS - 50_000 })
   await fire(moved, { ...late, message: plain('of the former project') })
@@ -117,7 +117,7 @@ it('what a schedule did before its jobs moved, and what a chain of two projects 
   )
 })
 
-it('schedules of one name in two projects are a problem of neither', async () => {
+it('schedules with one name in two projects are a problem of neither', async () => {
   const settings = aStoredSchedule().settings
   const inNews = { ...settings, jobs: [{ ...settings.jobs[0]!, project: 'news' }] }
   const same = [aStoredSchedule({ settings }), aStoredSchedule({ settings: inNews })]

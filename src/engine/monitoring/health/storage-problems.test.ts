@@ -22,7 +22,7 @@ test('a disk is reported before it is full: when little is free, or when it fill
   expect(wordsOf({ disk: { ...disk, totalBytes: 4_000 * GB, freeBytes: 50 * GB } })).toEqual([])
 })
 
-test('when the disk will be full is said as roughly as it is known', () => {
+test('the time at which the disk is full is given as roughly as it is known', () => {
   const fullAtMs = 8 * HOUR_MS + 46 * 60_000 + 15_432
   const [problem] = storageProblems({ ...state, disk: { ...disk, freeBytes: 61 * GB, fullAtMs } }, 0)
   expect(problem?.text).toMatch(/^61 GB are free; at the current rate the disk is full in about 8 h\. /)
@@ -37,7 +37,7 @@ test('a budget is reported before it is used up', () => {
   expect(wordsOf({ budgetBytes: 10 * GB, totalBytes: 11 * GB })[0]?.[0]).toBe('error')
 })
 
-test('having no policy is reported only once there is much to delete', () => {
+test('a missing policy is reported only once there is much to delete', () => {
   expect(wordsOf({ isPolicySet: false, totalBytes: GB })).toEqual([])
   expect(wordsOf({ isPolicySet: false, totalBytes: 6 * GB })).toEqual([
     ['warning', 'No retention policy is set', 'open_storage']

@@ -33,7 +33,7 @@ it.each<[string, SourceSettings['source'], string]>([
   )
 })
 
-it('accepts what could name nodes', () => {
+it('accepts a source that can name nodes', () => {
   checkSource(settings(dns({})))
   checkSource(settings(dns({ hostname: 'scrapyd.svc.' })))
 })

@@ -95,7 +95,7 @@ const file = (path: string): SourceSettings => ({
   node: {}
 })
 
-test('the addresses of a name are added, cordoned when they disappear, and activated when they return', async () => {
+test('the addresses of a DNS name are added, cordoned when they disappear, and activated when they return', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   t.addresses = async () => ['10.0.0.1', '10.0.0.2']
@@ -119,7 +119,7 @@ test.each([
   ['fails', () => Promise.reject(Object.assign(new Error(), { code: 'ESERVFAIL' })), 'SERVFAIL'],
   ['takes too long', () => Promise.reject(Object.assign(new Error(), { code: 'ETIMEOUT' })), 'in time'],
   ['stands for nothing', async () => [], 'It lists no nodes']
-])('a name that %s has nothing cordoned: it is a problem of the source', async (_what, answer, words) => {
+])('a DNS name that %s leaves all nodes as they are, and is a problem of the source', async (_what, answer, words) => {
   await using t = await openRoom()
   const discovery = await t.start()
   t.addresses = async () => ['10.0.0.1']
@@ -133,7 +133,7 @@ test.each([
   expect(await discovery.refresh(K8S)).toMatchObject({ problem: null })
 })
 
-test('the reason for a cordon survives the engine; a node that the operator cordoned stays cordoned', async () => {
+test('the reason for a cordon survives a restart; a node that the operator cordoned stays cordoned', async () => {
   await using t = await openRoom()
   const first = await t.start()
   t.addresses = async () => ['10.0.0.1', '10.0.0.2', '10.0.0.3']
@@ -179,7 +179,7 @@ test('a file is read when it is replaced or changed, and changes nothing when it
   expect(t.nodes()).toEqual([...before, 'eu-4 active inventory'])
 })
 
-test('a source is queried again after its interval, give or take a tenth, and never after its removal', async () => {
+test('a source is queried again after its interval plus or minus a tenth, and never after its removal', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   let asked = 0
@@ -200,7 +200,7 @@ test('a source is queried again after its interval, give or take a tenth, and ne
   await expect(discovery.refresh(K8S)).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
-test('a password is sealed, kept as long as the source is the same, and goes to the nodes with the user name', async () => {
+test('a password is encrypted, kept as long as the source is the same, and set on the nodes with the user name', async () => {
   await using t = await openRoom()
   const discovery = await t.start()
   t.addresses = async () => ['10.0.0.1']
@@ -215,7 +215,7 @@ test('a password is sealed, kept as long as the source is the same, and goes to 
   expect(await discovery.put(dns({ source: elsewhere }), undefined)).toMatchObject({ hasPassword: false })
 })
 
-test('sources of the configuration are used, and changed only there; what it names no longer belongs to nobody', async () => {
+test('sources in the configuration are used, and changed only there; nodes that it no longer names belong to no source', async () => {
   await using t = await openRoom([{ ...dns({ id: FIXED }), source: { kind: 'list', nodes: 'eu-1\neu-2 slots=3' } }])
   const discovery = await t.start()
   await vi.waitFor(() => expect(t.nodes()).toEqual(['eu-1 active fixed', 'eu-2 active fixed']))

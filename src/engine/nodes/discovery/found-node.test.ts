@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readNodeLines } from './found-node.ts'
 
-it('reads addresses as operators write them, with what stands behind them', () => {
+it('reads addresses as operators write them, and the options after them', () => {
   const text = [
     '\uFEFF# our fleet',
     'eu-1',
@@ -50,14 +50,14 @@ it.each([
   ['MIIEowIBAAKCAQEA1234+/hush', 'not a host name'],
   ['-----BEGIN', 'not a host name'],
   ['x'.repeat(64), 'not a host name']
-])('the line %j is named by its number, with what is wrong, and the others are read', (line, words) => {
+])('reports the line %j with its number and what is wrong, and reads the others', (line, words) => {
   const { nodes, problems } = readNodeLines(`eu-8\n${line}\neu-9`)
   expect(nodes.map(({ url }) => url)).toEqual(['http://eu-8:6800/', 'http://eu-9:6800/'])
   expect(problems).toEqual([expect.stringContaining(words)])
   expect(problems[0]).toMatch(/^line 2: /)
 })
 
-it('never quotes unreadable lines: the path may lead to another file than was meant', () => {
+it('never quotes unreadable lines, because the path may lead to the wrong file', () => {
   const lines = [
     'root:$6$secret:19000:0:99999:7:::',
     'secret words here',
@@ -71,7 +71,7 @@ it('never quotes unreadable lines: the path may lead to another file than was me
   expect(problems.join()).not.toMatch(/secret/i)
 })
 
-it('a list that is kept with the sources takes no passwords', () => {
+it('refuses passwords in a list that is stored with the sources', () => {
   expect(readNodeLines('http://u:p@eu-1', { passwords: false })).toMatchObject({
     nodes: [],
     problems: [expect.stringContaining('line 1: it contains a password')]
@@ -89,7 +89,7 @@ it('stops after too many unreadable lines', () => {
   expect([nodes, problems.length, problems.at(-1)]).toEqual([[], 101, 'line 101 and those after it were not read'])
 })
 
-it('accepts any text without failing', () => {
+it('accepts any text without an exception', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const { nodes, problems } = readNodeLines(text)

@@ -88,7 +88,7 @@ test('distinguishes an invalid name, one without records and a server that fails
   await expect(resolver.addresses('broken.svc', 'A')).rejects.toMatchObject({ code: 'ESERVFAIL' })
 })
 
-test('gives up a silent server in time, while another query continues', async () => {
+test('gives up a name server that does not respond in time, while another query continues', async () => {
   const server = await startNameServer({
     'silent.svc': null,
     'scrapyd.svc': { records: [{ type: 'A', data: Buffer.of(10, 0, 0, 5) }] }

@@ -19,12 +19,12 @@ async function write(path: string, content: string | Uint8Array) {
   await utimes(path, then, then)
 }
 
-test('a file at rest is read whole', async () => {
+test('a finished file is read whole', async () => {
   await using t = await aFile('eu-1\n')
   expect(await readNodeFile(t.path, systemClock)).toBe('eu-1\n')
 })
 
-test('a file that is being written is not read half', async () => {
+test('a file that is still being written is not read halfway', async () => {
   await using t = await aFile('eu-1\n')
   await writeFile(t.path, 'eu-1\neu-')
   const reading = readNodeFile(t.path, systemClock)
@@ -44,13 +44,13 @@ test.each([
   ],
   ['that is no text', async (path: string) => write(path, Buffer.from([0xff, 0xfe, 0x00])), 'it is not UTF-8 text'],
   ['of a giant', async (path: string) => write(path, Buffer.alloc(5_000_000, 32)), 'it is larger than 4 MB']
-])('a file %s is refused in words that name it', async (_what, spoil, words) => {
+])('a file %s is refused with a message that names it', async (_what, spoil, words) => {
   await using t = await aFile('eu-1\n')
   await spoil(t.path)
   await expect(readNodeFile(t.path, systemClock)).rejects.toThrow(`${t.path}: ${words}`)
 })
 
-test('a change of the file, its loss and its replacement by another are noticed', async () => {
+test('the watch notices when the file changes, disappears or is replaced', async () => {
   await using t = await aFile('eu-1\n')
   const onChange = vi.fn()
   const watcher = watchNodeFile(t.path, onChange)!
@@ -69,6 +69,6 @@ test('a change of the file, its loss and its replacement by another are noticed'
   watcher.close()
 })
 
-test('where there is nothing to watch, nothing is watched', () => {
+test('a missing directory is not watched', () => {
   expect(watchNodeFile('/nowhere/at/all/nodes.txt', () => {})).toBeNull()
 })

@@ -28,11 +28,11 @@ describe('a source', () => {
     ])
   })
 
-  it('takes over neither a node that was added by hand nor one of another source', () => {
+  it('takes over neither nodes that were added by hand nor those of another source', () => {
     expect(plan([answer('a', ['u1', 'u2'])], [known('n1', 'u1', null), known('n2', 'u2', 'b')])).toEqual(nothing)
   })
 
-  it('adds as many as one source and the whole fleet may have, and says how many it leaves out', () => {
+  it('adds no more nodes than the limits of a source and of the fleet allow, and says how many it leaves out', () => {
     const urls = (from: string, count: number) => Array.from({ length: count }, (_, index) => `${from}${index}`)
     const many = plan([answer('a', urls('u', 30_000)), answer('b', urls('u', 10))], [known('n1', 'gone', 'a')])
     expect(many.add).toHaveLength(NODES_MAX.ofSource - 1)
@@ -51,7 +51,7 @@ describe('a source', () => {
     })
   })
 
-  it('leaves a node alone that already takes no jobs, and later restores its state', () => {
+  it('does not touch a node that already takes no jobs, and later restores its state', () => {
     const drained = known('n1', 'u1', 'a', 'draining')
     expect(plan([answer('a', ['u2'])], [drained, known('n2', 'u2')]).vanish).toEqual([{ nodeId: 'n1', cordon: false }])
     const left: [string, Vanished] = ['n1', { sinceMs: 1, state: 'left' }]
@@ -60,19 +60,19 @@ describe('a source', () => {
     ])
   })
 
-  it('reactivates a node that was cordoned for that reason alone', () => {
+  it('activates a node again that was cordoned for that reason only', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
     expect(plan([answer('a', ['u1'])], [known('n1', 'u1', 'a', 'cordoned')], [missed]).comeBack).toEqual([
       { nodeId: 'n1', activate: true }
     ])
   })
 
-  it('does not cordon a node again that an operator has activated meanwhile', () => {
+  it('does not cordon a node again that an operator has activated', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoned' }]
     expect(plan([answer('a', ['u2'])], [known('n1', 'u1'), known('n2', 'u2')], [missed])).toEqual(nothing)
   })
 
-  it('completes decisions of an engine that ended before carrying them out', () => {
+  it('completes the decisions of an engine that stopped before it carried them out', () => {
     const missed: [string, Vanished] = ['n1', { sinceMs: 1, state: 'cordoning' }]
     expect(plan([answer('a', null)], [known('n1', 'u1')], [missed]).vanish).toEqual([{ nodeId: 'n1', cordon: true }])
   })
@@ -81,12 +81,12 @@ describe('a source', () => {
     ['has not answered', answer('a', null)],
     ['named none', answer('a', [])],
     ['was understood in part', answer('a', ['u2'], true)]
-  ])('that %s has nothing cordoned', (_what, said) => {
+  ])('that %s leaves all nodes as they are', (_what, said) => {
     expect(plan([said], [known('n1', 'u1'), known('n2', 'u2')])).toEqual(nothing)
   })
 })
 
-it('whatever sources say: no address twice, no node by hand touched, none that is named vanishes', () => {
+it('whatever sources say, no address is added twice, no manual node changes, and no named node disappears', () => {
   const url = fc.constantFrom('u1', 'u2', 'u3', 'u4')
   const source = fc.constantFrom(...['a', 'b', 'c'].map(aSourceId))
   const answers = fc.uniqueArray(

@@ -19,7 +19,7 @@ const resolver = (values: Partial<NameResolver>): NameResolver => ({
 const failing = (code: string) =>
   resolver({ addresses: () => Promise.reject(Object.assign(new Error(`query ${code}`), { code })) })
 
-it('every address of a name is a node, named by both', async () => {
+it('every address of a name is one node, named after both', async () => {
   expect(await readDns(A, resolver({ addresses: async () => ['10.0.0.5', '10.0.0.6', '10.0.0.5'] }))).toEqual({
     nodes: [
       { url: 'http://10.0.0.5:6800/', name: 'scrapyd-10-0-0-5' },
@@ -29,14 +29,14 @@ it('every address of a name is a node, named by both', async () => {
   })
 })
 
-it('addresses of six stand in brackets, with the scheme, port and base path of the source', async () => {
+it('IPv6 addresses are in brackets, with the scheme, port and base path of the source', async () => {
   const source = { ...A, record: 'AAAA', scheme: 'https', port: 8443, basePath: 'scrapyd' } as const
   expect(await readDns(source, resolver({ addresses: async () => ['fd00::5'] }))).toMatchObject({
     nodes: [{ url: 'https://[fd00::5]:8443/scrapyd/', name: 'scrapyd-fd00-5' }]
   })
 })
 
-it('a service names hosts with their own ports, and pods by their names', async () => {
+it('a service record names hosts with their own ports, and pods by their names', async () => {
   const services = async () => [
     { name: 'scrapyd-0.scrapyd.crawl.svc.cluster.local.', port: 6801 },
     { name: 'scrapyd-1.scrapyd.crawl.svc.cluster.local', port: 6800 }
@@ -47,7 +47,7 @@ it('a service names hosts with their own ports, and pods by their names', async 
   ])
 })
 
-it('an answer cannot lead to addresses where no Scrapyd can be', async () => {
+it('a response cannot lead to addresses where no Scrapyd can be', async () => {
   const answer = await readDns(A, resolver({ addresses: async () => ['169.254.169.254', '10.0.0.5'] }))
   expect(answer.nodes.map(({ url }) => url)).toEqual(['http://10.0.0.5:6800/'])
   expect(answer.problems).toEqual([
@@ -61,11 +61,11 @@ it.each([
   ['ESERVFAIL', 'the name server failed (SERVFAIL)'],
   ['ETIMEOUT', 'did not answer in time'],
   ['ESOMETHING', 'the lookup failed (ESOMETHING)']
-])('%s is said in words', async (code, words) => {
+])('%s is reported with an explanation', async (code, words) => {
   await expect(readDns(A, failing(code))).rejects.toThrow(words)
 })
 
-it('a record that names no host is a problem, and neither a node nor quoted', async () => {
+it('a record without a host name is a problem; it becomes no node and is not quoted', async () => {
   const services = async () =>
     ['evil\nname.svc', 'deck:pw@evil', 'evil/../x', '', 'scrapyd-0.svc'].map((name) => ({ name, port: 6800 }))
   const { nodes, problems } = await readDns({ ...A, record: 'SRV' }, resolver({ services }))

@@ -4,7 +4,7 @@ import { NodeError } from '../node-client.ts'
 import type { Connection } from '../scrapyd/connection.ts'
 import { KubernetesApi } from './api.ts'
 
-it('a list whose pages never end is given up, though they are empty', async () => {
+it('reading a list stops if its pages never end, even if they are empty', async () => {
   let asked = 0
   const connection = {
     label: 'Node k',

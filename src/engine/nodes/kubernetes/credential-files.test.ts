@@ -43,7 +43,7 @@ describe('a file of credentials that an address names', () => {
     ['allowed/token', 'projected'],
     ['allowed/../linked/token', 'projected'],
     ['linked/most', 'x'.repeat(65_536)]
-  ])('is read in a directory that the operator named, through links inside it: %s', async (path, text) => {
+  ])('is read from a directory that the operator named, through links inside it: %s', async (path, text) => {
     await files.check(at(path))
     expect(await files.read(at(path))).toBe(text)
   })
@@ -66,12 +66,12 @@ describe('a file of credentials that an address names', () => {
     await expect(files.read(at(path))).rejects.toMatchObject(REFUSED)
   })
 
-  it('is not looked for where it may not be, so nobody learns what there is', async () => {
+  it('is not looked for outside the allowed directories, so that no one learns what exists there', async () => {
     const messageOf = (path: string) => files.check(at(path)).catch((error: Error) => error.message.replace(path, ''))
     expect(await messageOf('other/none')).toBe(await messageOf('other/secret'))
   })
 
-  it('may be put there later; until then, and while it is empty, it cannot be read', async () => {
+  it('may be created later; until then, and while it is empty, it cannot be read', async () => {
     await files.check(at('linked/later'))
     await files.check(at('absent/token'))
     for (const name of ['linked/later', 'absent/token']) {
@@ -80,7 +80,7 @@ describe('a file of credentials that an address names', () => {
     await expect(files.read(at('linked/empty'))).rejects.toThrow('empty')
   })
 
-  it('is refused when the address is set: given beside it, in a kubeconfig, as a CA, or for the service account', async () => {
+  it('is refused when the address is set: beside it, in a kubeconfig, as a CA, or for the service account', async () => {
     const address = { url: 'https://k8s.example.org/api/v1/namespaces/crawl', kubernetes: { ...SETTINGS } }
     const resolve = (changes: object, serviceAccount?: string) =>
       resolveClusterAddress({ ...address, ...changes }, files, serviceAccount)

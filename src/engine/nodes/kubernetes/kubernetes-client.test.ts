@@ -58,7 +58,7 @@ describe('the client of a cluster', () => {
   const posts = () => cluster.requests.filter((one) => one.startsWith('POST') && one.endsWith('/jobs')).length
   const jobs = () => [...cluster.objects.keys()].filter((key) => key.startsWith('jobs/'))
 
-  it('sends the token of a file that may be named, and nothing of any other', async () => {
+  it('sends the token from an allowed file, and reads no other file', async () => {
     mkdirSync(join(directory, 'tokens'))
     writeFileSync(join(directory, 'tokens', 'a'), 'a token\n')
     writeFileSync(join(directory, 'secret.key'), 'hush')
@@ -97,7 +97,7 @@ describe('the client of a cluster', () => {
     ['the connection breaks', { answer: 'close' as const }],
     ['the server is unavailable', { answer: 503 }],
     ['the server is busy', { answer: 429 }]
-  ])('repeats a request until its outcome is known: %s', async (_name, fault) => {
+  ])('repeats a request until the result is known: %s', async (_name, fault) => {
     cluster.faults.push({ on: /^POST .*\/jobs/, ...fault })
     await expect(client.schedule(REQUEST)).resolves.toEqual({ jobid: '01JOB' })
     expect([posts(), jobs()]).toEqual([2, [`jobs/${NAME}`]])
@@ -106,12 +106,12 @@ describe('the client of a cluster', () => {
   it.each([
     ['its argument', { args: { urls: 'x'.repeat(140_000) } }],
     ['its arguments together', { args: { one: 'x'.repeat(70_000), two: 'x'.repeat(70_000) } }]
-  ])('refuses at once, and finally, a run of which no process takes %s', async (_what, over) => {
+  ])('refuses a run at once and permanently if no process can take %s', async (_what, over) => {
     await expect(client.schedule({ ...REQUEST, ...over })).rejects.toMatchObject({ refusal: 'unrunnable' })
     expect(posts()).toBe(0)
   })
 
-  it('refuses a Job of that name that is not of this run', async () => {
+  it('refuses a Job with that name that does not belong to this run', async () => {
     await client.schedule(REQUEST)
     cluster.objects.get(`jobs/${NAME}`)!.metadata.annotations = {}
     await expect(client.schedule(REQUEST)).rejects.toMatchObject({ kind: 'refused', delivered: 'no' })
@@ -159,7 +159,7 @@ describe('the client of a cluster', () => {
     expect(finished).toMatchObject([{ ...RUN, startTime: '2026-01-01 00:00:05', exit }])
   })
 
-  it('lists two started pods of a Job twice, and a replaced pod that never started once', async () => {
+  it('lists a Job with two started pods twice, and a replaced pod that never started once', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-0', { phase: 'Pending' })
     cluster.addPod(NAME, 'pod-1', { phase: 'Running' })
@@ -169,7 +169,7 @@ describe('the client of a cluster', () => {
     expect((await client.listJobs()).running).toHaveLength(2)
   })
 
-  it('tells why a pod is pending', async () => {
+  it('says why a pod is pending', async () => {
     await client.schedule(REQUEST)
     const condition = {
       type: 'PodScheduled',
@@ -202,7 +202,7 @@ describe('the client of a cluster', () => {
     expect(text(await read(-5))).toBe('line\n')
   })
 
-  it('says in a log that the kubelet rotated it', async () => {
+  it('says in a log that the kubelet has rotated it', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-1', { phase: 'Running' })
     cluster.logs.set('pod-1', 'one\ntwo\n')
@@ -224,7 +224,7 @@ describe('the client of a cluster', () => {
     expect(text(await read())).toMatch(/^one\ntwo\n\n\[scrapdeck\] .* rotated .*\nthree\n$/)
   })
 
-  it('deletes a pod that never started and whose Job somebody deleted, also while nobody asks for lists', async () => {
+  it('deletes a pod that never started and whose Job was deleted, even if no lists are requested', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })
     cluster.objects.get('pods/pod-1')!.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
@@ -233,7 +233,7 @@ describe('the client of a cluster', () => {
     await until('the deletion', () => cluster.objects.size === 0)
   })
 
-  it('cancels by deleting Job and pod, and gives a pod that never started free', async () => {
+  it('cancels by deleting the Job and its pod, including one that never started', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })
     const request = { project: DEMO, jobid: '01JOB', signal: 'INT' as const }
@@ -243,7 +243,7 @@ describe('the client of a cluster', () => {
   })
 })
 
-it('deletes an ended run a minute after its end, once nobody needs it, also while nobody asks for lists', async () => {
+it('deletes an ended run a minute after its end, once it is not needed, even if no lists are requested', async () => {
   const cluster = await startFakeCluster()
   const clock = createFakeClock()
   const client = await KubernetesClient.open({
@@ -280,7 +280,7 @@ it('deletes an ended run a minute after its end, once nobody needs it, also whil
   await cluster.stop()
 })
 
-it('a name of a Job is a DNS label, and the same only for the same run', () => {
+it('the name of a Job is a DNS label, and differs for different runs', () => {
   for (const jobid of ['01JOB', '-', '日本', 'x'.repeat(300), 'A_b.c']) {
     const name = jobNameOf({ project: DEMO, jobid })
     expect(name).toMatch(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/)
@@ -300,7 +300,7 @@ it('the Job starts each run once, and passes values on unchanged', () => {
   expect(text).toContain('$$(HOME)')
 })
 
-it('a link to an egg opens that egg, until it expires, and no changed link does', async () => {
+it('a link to an egg opens that egg until it expires, and no changed link does', async () => {
   const clock = createFakeClock()
   const links = new EggLinks({ key: 'ab'.repeat(32), clock })
   const egg = { project: DEMO, version: '1.0' as VersionName, jobid: '01JOB' }
@@ -316,7 +316,7 @@ it('a link to an egg opens that egg, until it expires, and no changed link does'
   expect(links.read(token)).toBe(null)
 })
 
-it('a watch reports changes, not bookmarks, however its lines are cut', () => {
+it('a watch reports changes but no bookmarks, however its lines are split', () => {
   const text = '{"type":"ADDED","object":{}}\n{"type":"BOOKMARK","object":{}}\n{"type":"MODIFIED","object":{}}\n'
   for (let size = 1; size < text.length; size += 1) {
     let events = 0
@@ -331,7 +331,7 @@ it.each([
   [{ pods: '3' }, 3, 'pods'],
   [{ pods: '30', 'requests.memory': '1Gi' }, 4, 'requests.memory'],
   [{ 'requests.cpu': '2', 'count/jobs.batch': '7' }, 7, 'count/jobs.batch']
-])('the quota %j makes %i slots', (hard, count, by) => {
+])('the quota %j gives %i slots', (hard, count, by) => {
   expect(slotsOfQuota(hard as Record<string, string>, { memory: '256Mi' })).toEqual({ count, by })
 })
 
@@ -361,7 +361,7 @@ clusters: [{ name: c, cluster: { ${cluster} } }]
 users: [{ name: u, user: { ${user} } }]
 `
 
-it('a kubeconfig gives address, namespace and credentials', () => {
+it('a kubeconfig provides address, namespace and credentials', () => {
   const ca = Buffer.from('-----BEGIN').toString('base64')
   expect(
     readKubeconfig(config('token: hush', `server: https://h:6443, certificate-authority-data: ${ca}`), null)
@@ -378,7 +378,7 @@ it.each([
   ['- hush', /no fields/],
   ['a: &a [hush]\nb: *a', /YAML|no current context/],
   ['{}', /current context/]
-])('a kubeconfig that cannot be used says why, and shows nothing of it: %#', (text, why) => {
+])('an invalid kubeconfig is refused with the reason, and none of it is shown: %#', (text, why) => {
   expect(() => readKubeconfig(text, null)).toThrow(
     expect.objectContaining({ code: 'NODE_CONNECTION_INVALID', message: expect.stringMatching(why) })
   )

@@ -39,7 +39,7 @@ async function run(
 }
 
 it.each(['egg', 'wheel'])(
-  'the containers of a pod fetch the %s, refuse another one, and run the spider with its secrets hidden',
+  'the containers of a pod fetch the %s, refuse a wrong one, and run the spider with its secrets hidden',
   async (form) => {
     const demo = await buildDemoEgg()
     const egg = Buffer.from(form === 'egg' ? demo : await asWheel(demo))

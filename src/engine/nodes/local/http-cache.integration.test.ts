@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { makeTestDirectory } from '../../testing/test-directory.ts'
 import { findTestPython } from '../../testing/test-python.ts'
 
-test('the HTTP cache of a project keeps its newest pages up to a size, and nothing beside it goes', async () => {
+test('the HTTP cache of a project keeps its newest pages up to a size, and no other file is deleted', async () => {
   const cache = join(makeTestDirectory(), 'httpcache')
   for (const [name, atSeconds] of [
     ['new', 3_000],

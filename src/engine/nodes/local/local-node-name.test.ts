@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { localNodeName } from './optional-local-node.ts'
 
-it('only in the desktop app, the local node is this computer; a name that somebody chose stays', () => {
+it('the local node is called This computer in the desktop app only, and keeps a name that a user chose', () => {
   expect(localNodeName(undefined, 'desktop')).toBe('This computer')
   expect(localNodeName(undefined, 'service')).toBe('Local node')
   // Of a service before this rule.

@@ -115,7 +115,7 @@ async function untilLogged(node: LocalNode, spider: string, words: string, jobid
 }
 
 // To open a node is to start two Pythons that import Scrapy: one node for all that leave it as it was.
-describe('one node', () => {
+describe('a local node', () => {
   const after: (() => Promise<void>)[] = []
   let t: Awaited<ReturnType<typeof aPlace>>
   let node: LocalNode
@@ -127,7 +127,7 @@ describe('one node', () => {
   })
   afterAll(() => closeAll(after))
 
-  test('the demo spiders run: items, stats and exit codes are what they should be', async () => {
+  test('runs the demo spiders with the expected items, stats and exit codes', async () => {
     expect(await node.listSpidersOfEgg(t.eggs['1']!, aProjectName('demo'))).toEqual([
       'broken',
       'prices',
@@ -155,7 +155,7 @@ describe('one node', () => {
     expect(await node.daemonStatus()).toMatchObject({ pending: 0, running: 0, finished: 3 })
   })
 
-  test('INT lets a spider close its files and say so; what listens hears of start and end', async () => {
+  test('lets a spider close its files after INT, and emits events for start and end', async () => {
     let changes = 0
     node.events.on('runs', () => changes++)
     const parked = await vi.waitFor(async () => {
@@ -180,7 +180,7 @@ describe('one node', () => {
     expect(changes).toBe(before + 1)
   })
 
-  test('a cancel that comes before the spider has begun prevents it; a later one interrupts it', async () => {
+  test('prevents a spider by a cancel before it has started, and interrupts it by a later one', async () => {
     const { finished } = await node.daemonStatus()
     const cancel = (jobid: string) => node.cancel({ project: aProjectName('demo'), jobid, signal: 'INT' })
     const runs = join(t.directory, 'local', 'runs')
@@ -207,7 +207,7 @@ describe('one node', () => {
     await vi.waitFor(async () => expect(await left()).toEqual([]), WAIT)
   })
 
-  test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
+  test('refuses an unknown version, an unknown spider, and names that lead elsewhere', async () => {
     const refused = (nodeMessage: string) => ({
       kind: 'refused',
       delivered: 'no',
@@ -237,7 +237,7 @@ describe('one node', () => {
     expect(await readdir(join(t.directory, 'local', 'runs'))).toEqual([...runsBefore, 'nothing'].sort())
   })
 
-  test('an egg that cannot be imported, or never ends importing its spiders, is told with its last words', async () => {
+  test('reports an egg that cannot be imported, or never finishes importing, with its last output', async () => {
     const eggWith = async (version: string, code: string) => {
       const files = {
         'scrapy.cfg': '[settings]\ndefault = bad.settings\n',
@@ -278,7 +278,7 @@ describe('one node', () => {
     })
   })
 
-  test('data files and metadata of an egg are found as in an installed package', async () => {
+  test('finds data files and metadata of an egg as in an installed package', async () => {
     const spider = `
 import importlib.metadata, importlib.resources, os, pkg_resources, pkgutil, scrapy
 
@@ -308,7 +308,7 @@ class Look(scrapy.Spider):
     expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5 tulip')
   })
 
-  test('what a successful run printed is kept without its secrets, and goes with its log if it failed', async () => {
+  test('keeps the output of a successful run without its secrets, and puts that of a failed run into its log', async () => {
     const spider = `
 import scrapy
 
@@ -362,7 +362,7 @@ class Talk(scrapy.Spider):
     expect(await node.readPrinted(other, { offset: 0, limitBytes: 10 })).toBeNull()
   })
 
-  test('a wheel runs as an egg does, with its metadata and with an extra in its entry point', async () => {
+  test('runs a wheel like an egg, with its metadata and an extra in its entry point', async () => {
     const spider = `
 import importlib.metadata, pkg_resources, scrapy
 
@@ -389,7 +389,7 @@ class Look(scrapy.Spider):
     expect(await readWhole(node, 'look', 'of-a-wheel')).toContain('found 6 6')
   })
 
-  test('stopping all asks first; a closed node refuses', async () => {
+  test('stops all runs gracefully, and refuses jobs once it is closed', async () => {
     await node.schedule(t.aRequest('slow', { jobid: 'last' }))
     await untilLogged(node, 'slow', 'Tick 1', 'last')
     await node.stopAll()
@@ -464,7 +464,7 @@ test.each(['cold', 'warm'])(
   }
 )
 
-test('the parent of warm spiders may be killed: they go on, others start cold, and there is a new one soon', async () => {
+test('warm spiders survive when their parent is killed; others start cold until there is a new parent', async () => {
   const t = await aPlace()
   const node = await t.open()
   await untilWarm(node)
@@ -482,7 +482,7 @@ test('the parent of warm spiders may be killed: they go on, others start cold, a
   await untilWarm(node)
 })
 
-test('what a killed engine left of its listings is cleared away', async () => {
+test('the next engine cleans up the listings of a killed one', async () => {
   const t = await aPlace()
   const left = join(t.directory, 'local', 'listing-Ab12Cd')
   await mkdir(left, { recursive: true })

@@ -177,8 +177,8 @@ function spellings(path: string): string[] {
   ]
 }
 
-describe('a run that somebody ordered who may not choose code', () => {
-  test.each(['warm', 'cold'])('reads no file of its node, however its address is spelled (%s)', async (how) => {
+describe('a run of a user who may not choose code', () => {
+  test.each(['warm', 'cold'])('reads no file of its node, however the address is written (%s)', async (how) => {
     // Escaped throughout: `\\u0066ile` is as good as `file` in JSON.
     const escaped = (text: string) =>
       text.replace(/[^]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -197,7 +197,7 @@ describe('a run that somebody ordered who may not choose code', () => {
     }
   })
 
-  test('reads none on a remote node either, which gets the setting as Scrapyd passes it to Scrapy', async () => {
+  test('reads none on a remote node either, which gets the setting in the way Scrapyd passes it to Scrapy', async () => {
     const spider = join(place.path, 'remote.py')
     await writeFile(spider, SPIDERS.slice(0, SPIDERS.indexOf('class Own')))
     const urls = JSON.stringify([`fi\tle://${secretFile}`, 'data:text/plain,mine'])
@@ -212,7 +212,7 @@ describe('a run that somebody ordered who may not choose code', () => {
     expect(await itemsOf(...Object.entries(WITHOUT_FILES).map((one) => one.join('=')))).toEqual([mine])
   })
 
-  test('fetches pages and data as any other, and by handlers that its project names itself', async () => {
+  test('fetches pages and data like any other run, also with handlers that its project configures', async () => {
     const page = JSON.stringify(['data:text/plain,mine'])
     expect((await run('reader', { args: { urls: page }, settings: { ...WITHOUT_FILES } })).items).toEqual([
       { at: 0, text: 'mine' }
@@ -227,14 +227,14 @@ describe("a project's own feeds", () => {
     ['feeding', {}, 'own.json'],
     ['counting', { FEEDS: '{"asked.json": {"format": "json"}}' }, 'asked.json'],
     ['feeding', { FEEDS: '{"instead.json": {"format": "json"}}' }, 'instead.json']
-  ])('stay as they are beside ours: of %s with the settings %o', async (spider, settings, file) => {
+  ])('work unchanged beside ours: of %s with the settings %o', async (spider, settings, file) => {
     const { items, log } = await run(spider, { settings })
     expect(items).toEqual(FIVE)
     expect(JSON.parse(await readFile(work(file), 'utf8'))).toEqual(FIVE)
     expect(log).not.toContain('cannot be used')
   })
 
-  test('are split into batches, and ours has all items', async () => {
+  test('can be split into batches, and our feed has all items', async () => {
     const { items } = await run('batching')
     expect(items).toEqual(FIVE)
     expect((await readdir(work(''))).filter((name) => name.startsWith('batch-')).sort()).toEqual(
@@ -242,14 +242,14 @@ describe("a project's own feeds", () => {
     )
   })
 
-  test('are none, and every item is stored although the project wants batches', async () => {
+  test('can be missing: every item is stored even if the project wants batches', async () => {
     const { items, log } = await run('unnumbered')
     expect(items).toEqual(FIVE)
     expect(log).not.toContain('cannot be used')
   })
 
   test.each(['lost', 'closed'])(
-    'that cannot be written do not take ours along, and the job says so: %s',
+    'do not affect our feed if they cannot be written, and the job says so: %s',
     async (spider) => {
       const { items, log } = await run(spider)
       expect(items).toEqual(FIVE)
@@ -260,7 +260,7 @@ describe("a project's own feeds", () => {
 
 describe('the server of Scrapy that executes code', () => {
   test.each(['warm', 'cold'])(
-    'is in no run, nor loaded for it, so no spider reaches another by it (%s)',
+    'is in no run and not even loaded, so that no spider reaches another one through it (%s)',
     async (how) => {
       const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
       const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
@@ -275,7 +275,7 @@ describe('the server of Scrapy that executes code', () => {
     }
   )
 
-  test('is in a run of a project that names it', async () => {
+  test('runs in a project that enables it', async () => {
     const [begun, gate] = [join(place.path, 'begun'), join(place.path, 'gate')]
     const jobid = await start('controlled', { args: { begun, gate } })
     await vi.waitFor(() => readFile(begun), WAIT)

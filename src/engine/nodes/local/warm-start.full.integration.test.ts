@@ -222,7 +222,7 @@ test.each([
   }
 })
 
-test('nor in the C locale, in which systemd and cron start services', async () => {
+test('a spider cannot tell a warm start from a cold one in the C locale either, in which systemd and cron start services', async () => {
   const names = ['LANG', 'LC_ALL', 'LC_CTYPE'] as const
   const before = names.map((name) => process.env[name])
   for (const name of names) vi.stubEnv(name, undefined)
@@ -245,13 +245,13 @@ const FORKED = [
 ] as const
 const WAYS = [['cold', () => null], ...FORKED] as const
 
-test.each(FORKED)('each %s spider has its own chance', async (_, way) => {
+test.each(FORKED)('each %s spider has random numbers of its own', async (_, way) => {
   const [one, other] = [await run(way()), await run(way())]
   expect([one.exit, other.exit]).toMatchObject([{ code: 0 }, { code: 0 }])
   expect(one.report.random).not.toBe(other.report.random)
 })
 
-test('variables that a Python reads when it starts have their effect where others are forked', async () => {
+test('variables that Python reads at its start also take effect when spiders are forked', async () => {
   const env = { PYTHONHASHSEED: '7', PYTHONPATH: process.env['PYTHONPATH']!, LC_ALL: 'C.UTF-8' }
   const cold = await run(null, { env })
   const warm = await run(pool, { env }, { egg }, { mayBeCold: true })
@@ -259,13 +259,13 @@ test('variables that a Python reads when it starts have their effect where other
   expect(warm.report.hash).toBe(cold.report.hash)
 })
 
-test.each(WAYS)('a %s spider may be called like an option, and its arguments too', async (_, way) => {
+test.each(WAYS)('a %s spider and its arguments can have names that look like options', async (_, way) => {
   const { exit, report } = await run(way(), { spider: '-o', args: { '-x': '-y', _z: '--' } })
   expect(exit).toMatchObject({ code: 0 })
   expect(report.facts.arguments).toEqual(expect.arrayContaining(['-o', '-x=-y', '_z=--']))
 })
 
-test.each(WAYS)('what a %s spider started ends with it, in whichever session it is', async (_, way) => {
+test.each(WAYS)('the processes that a %s spider started end with it, in whatever session they are', async (_, way) => {
   const { exit, report } = await run(way(), { spider: 'family' })
   expect(exit).toMatchObject({ code: 0 })
   expect(exit!.cpuSeconds).toBeGreaterThan(0.01)
@@ -275,7 +275,7 @@ test.each(WAYS)('what a %s spider started ends with it, in whichever session it 
 })
 
 test.each(['cold', 'warm', 'parked'])(
-  'a %s spider whose supervisor was killed before it could write down who it is runs nothing',
+  'a %s spider whose supervisor was killed before it recorded itself runs no code',
   async (way) => {
     const folder = await mkdtemp(join(place.path, 'killed-'))
     const resources = join(folder, 'resources')
@@ -305,7 +305,7 @@ test.each(['cold', 'warm', 'parked'])(
   }
 )
 
-test.each(FORKED)('a %s spider that cannot begin says why in its output', async (_, way) => {
+test.each(FORKED)('a %s spider that cannot start says why in its output', async (_, way) => {
   const directory = await mkdtemp(join(place.path, 'unable-'))
   const request = aRequest(directory)
   const { promise: ended, resolve: end } = Promise.withResolvers<RunExit | null>()
@@ -317,7 +317,7 @@ test.each(FORKED)('a %s spider that cannot begin says why in its output', async 
   expect(await readFile(join(directory, 'output.txt'), 'utf8')).toContain('FileNotFoundError')
 })
 
-test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => {
+test.each(WAYS)('the kernel enforces the limits of a %s spider', async (_, way) => {
   const limits = { openFiles: 200, addressSpaceMegabytes: 4096, cpuSeconds: 100 }
   const { report } = await run(way(), { limits })
   expect(report.facts.limits).toMatchObject({
@@ -327,7 +327,7 @@ test.each(WAYS)('the kernel holds a %s spider to its limits', async (_, way) => 
   })
 })
 
-test.each(WAYS)('a secret of a %s spider is in no list of processes and in no log', async (_, way) => {
+test.each(WAYS)('a secret of a %s spider is in no process list and in no log', async (_, way) => {
   const token = `it's a "long" secret with ünicode, a \\ and so many words that pprint breaks it into several literals`
   const settings = { FTP_PASSWORD: token }
   const secretNames = ['token', 'FTP_PASSWORD']
@@ -355,7 +355,7 @@ const listed = () => ({
   workDirectory: join(place.path, 'work')
 })
 
-test('the spiders of a project are listed by a fork in well under the time of a start', async () => {
+test('a fork lists the spiders of a project much faster than a start of Python', async () => {
   const options = { python, ...listed(), resourcesDirectory, clock: systemClock }
   const cold = await listSpiders({ ...options, source: { egg }, pool: null })
   expect(cold).toEqual(['-o', 'family', 'report', 'secret'])
@@ -363,7 +363,7 @@ test('the spiders of a project are listed by a fork in well under the time of a 
   expect(await readdir(place.path)).not.toContainEqual(expect.stringMatching(/^listing-/))
 })
 
-test('a parked child runs what is there when its run comes, once, and the next run gets another', async () => {
+test('a parked child runs the code that is current when its run starts, once, and the next run gets another child', async () => {
   const versions = await Promise.all(
     ['old', 'new'].map(async (words) => {
       const folder = join(place.path, `version-${words}`)
@@ -392,31 +392,28 @@ class Shop(scrapy.Spider):
   expect(first.report[2]).not.toBe(second.report[2])
 })
 
-test.each(['supervisor', 'child'] as const)(
-  'a run whose parked %s was killed is started all the same, once',
-  async (which) => {
-    const own = await openParkingPool(`killed-${which}`)
-    try {
-      const parked = await untilParked(own)
-      process.kill(parked[which], 'SIGKILL')
-      folders.delete(own)
-      const { exit, report } = await run(own, {}, { egg }, { mayBeCold: true })
-      expect(exit).toMatchObject({ code: 0, signal: null })
-      expect(report.facts).toBeDefined()
-    } finally {
-      await own.close()
-    }
+test.each(['supervisor', 'child'] as const)('a run whose parked %s was killed still starts, once', async (which) => {
+  const own = await openParkingPool(`killed-${which}`)
+  try {
+    const parked = await untilParked(own)
+    process.kill(parked[which], 'SIGKILL')
+    folders.delete(own)
+    const { exit, report } = await run(own, {}, { egg }, { mayBeCold: true })
+    expect(exit).toMatchObject({ code: 0, signal: null })
+    expect(report.facts).toBeDefined()
+  } finally {
+    await own.close()
   }
-)
+})
 
-test('a project without an egg runs by the name of its settings', async () => {
+test('a project without an egg runs by the name of its settings module', async () => {
   const folder = join(place.path, 'source')
   const { exit, report } = await run(pool, {}, { settingsModule: 'reporting.settings', path: [folder] })
   expect(exit).toMatchObject({ code: 0 })
   expect(report.facts.path[0]).toBe(folder)
 })
 
-test('an abort ends a listing that hangs, and all that it started', async () => {
+test('an abort ends a listing that hangs, with all processes that it started', async () => {
   const folder = join(place.path, 'hangs')
   await mkdir(folder)
   const pidFile = join(folder, 'pid')
@@ -441,7 +438,7 @@ time.sleep(600)
   expect(await readStartTime(pid)).toBeNull()
 })
 
-test('a parent that forks no more, dies or is changed under is replaced; meanwhile spiders start cold', async () => {
+test('a parent that cannot fork, dies or has outdated files is replaced; spiders start cold meanwhile', async () => {
   const folder = join(place.path, 'other-pool')
   // What was learned of this Python needs not to be learned again.
   await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
@@ -463,7 +460,7 @@ test('a parent that forks no more, dies or is changed under is replaced; meanwhi
   expect(new Set(changes)).toEqual(new Set(['warming', 'warm']))
 })
 
-test('an import that brings a reactor along is left to the spiders; a Python without Scrapy is cold and says why', async () => {
+test('an import that installs a reactor is left to the spiders; a Python without Scrapy is cold and says why', async () => {
   const folder = join(place.path, 'strange')
   await mkdir(join(folder, 'bin'), { recursive: true })
   vi.stubEnv('PYTHONPATH', folder)

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await nodes.look()
 })
 
-it('finds engines that live and have a local node, and says where they are', () => {
+it('finds live engines with a local node, and says where they are', () => {
   nodes.start()
   expect(found).toEqual(['north'])
   expect(['north', 'south', 'west'].map((name) => nodes.placeOf(name)?.address ?? null)).toEqual([
@@ -44,7 +44,7 @@ it('finds engines that live and have a local node, and says where they are', () 
   expect(nodes.isThere('engine:west')).toBe(false)
 })
 
-it('notices an engine that starts or restarts elsewhere, and keeps what it knows while the list fails', async () => {
+it('notices an engine that starts or restarts elsewhere, and keeps what it knows while the list cannot be read', async () => {
   nodes.start()
   listed = new Error('the database is away')
   await clock.advanceBy(2_000)
@@ -59,13 +59,13 @@ it('notices an engine that starts or restarts elsewhere, and keeps what it knows
   expect(nodes.placeOf('east')).not.toBeNull()
 })
 
-it('a restarted engine is where its newest process is: the killed one still seems to live for some seconds', async () => {
+it('uses the newest process of a restarted engine, although the killed one still seems to live for some seconds', async () => {
   listed = [anEngine('north', { id: 'old', address: 'http://old:1' }), anEngine('north', { id: 'new' })]
   await nodes.look()
   expect(nodes.placeOf('north')?.address).toBe('http://north:6800')
 })
 
-it('tells of engines that share a name, but not while one of them may be left from before a restart', async () => {
+it('reports engines that share a name, but not while one of them may be left from before a restart', async () => {
   nodes.start()
   listed = [anEngine('north', { address: 'http://old:1' }), anEngine('north'), anEngine('south')]
   await clock.advanceBy(20_000)

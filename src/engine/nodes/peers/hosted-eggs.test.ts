@@ -25,7 +25,7 @@ async function open() {
   return { eggs, put }
 }
 
-test('a replaced egg goes once all runs have ended that may import from it, whatever has started since', async () => {
+test('a replaced egg is deleted once all runs have ended that may import from it, whatever has started since', async () => {
   const { eggs, put } = await open()
   const old = await put('1', 'old')
   const now = await put('1', 'new')

@@ -6,7 +6,7 @@ import { createFakeClock } from '../../testing/fake-clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { lockHosted } from './hosted-node.ts'
 
-it('one process at a time hosts a directory; the next waits a while for it to close', async () => {
+it('only one process at a time hosts a directory; the next one waits a while for it to close', async () => {
   await using directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const unlock = await lockHosted(directory.path, clock)
@@ -24,8 +24,11 @@ it('one process at a time hosts a directory; the next waits a while for it to cl
   await (await next)()
 })
 
-it.each(['', '{"pid":1,"startTime":"of another boot"}'])('what a killed process left is no lock: %j', async (left) => {
-  await using directory = await makeTemporaryDirectory()
-  await writeFile(join(directory.path, 'hosted.lock'), left)
-  await (await lockHosted(directory.path, createFakeClock()))()
-})
+it.each(['', '{"pid":1,"startTime":"of another boot"}'])(
+  'a lock of a killed process does not count: %j',
+  async (left) => {
+    await using directory = await makeTemporaryDirectory()
+    await writeFile(join(directory.path, 'hosted.lock'), left)
+    await (await lockHosted(directory.path, createFakeClock()))()
+  }
+)

@@ -7,20 +7,20 @@ const facts = (over: Partial<ClaimFacts> = {}): ClaimFacts => ({
   ...over
 })
 
-test('a claim is granted if it is offered, and again if its answer was lost', () => {
+test('a claim is granted if the job is offered, and again if the response was lost', () => {
   expect(judgeClaim(facts({ isOffered: true, belief: 'sending' }))).toBe('granted')
   expect(judgeClaim(facts({ wasGranted: true, belief: 'sending' }))).toBe('granted')
   // The engine that granted it is gone, and had recorded it.
   expect(judgeClaim(facts({ belief: 'accepted' }))).toBe('granted')
 })
 
-test('an offer that was withdrawn, or never existed, is gone', () => {
+test('an offer that was withdrawn, or never existed, cannot be claimed', () => {
   expect(judgeClaim(facts({ wasWithdrawn: true, belief: 'sending' }))).toBe('gone')
   expect(judgeClaim(facts())).toBe('gone')
   expect(judgeClaim(facts({ belief: 'ended' }))).toBe('gone')
 })
 
-test('an offer of an engine that died is not granted before it counts as accepted', () => {
+test('an offer of a dead engine is not granted before it counts as accepted', () => {
   expect(judgeClaim(facts({ belief: 'uncertain' }))).toBe('wait')
   expect(isHeldByNode(facts({ belief: 'uncertain' }))).toBe(true)
 })

@@ -88,13 +88,13 @@ test('an offer reaches a waiting poll at once, and is accepted when it is claime
   expect(claim(stamp, 'a')).toBe('granted')
 })
 
-test('a run that no process there could start is not offered', async () => {
+test('a run that no process there can start is not offered', async () => {
   open()
   const args = { urls: 'x'.repeat(140_000) }
   await expect(schedule('a', undefined, { args })).rejects.toMatchObject({ refusal: 'unrunnable', delivered: 'no' })
 })
 
-test('an offer that nobody claims is taken back, and proved not to have arrived', async () => {
+test('an offer that is not claimed is withdrawn, and proved not to have arrived', async () => {
   const stamp = open()
   void poll(stamp)
   const sent = schedule('a').catch((error: unknown) => error)
@@ -107,7 +107,7 @@ test('an offer that nobody claims is taken back, and proved not to have arrived'
   expect((await poll(stamp, 1)).map(({ kind }) => kind)).toEqual(['withdraw'])
 })
 
-test('a node that is silent loses its offers after seconds, and gets no more', async () => {
+test('a silent node loses its offers after seconds, and gets no more', async () => {
   const stamp = open()
   const gone = new AbortController()
   void poll(stamp, 0, gone.signal)
@@ -119,7 +119,7 @@ test('a node that is silent loses its offers after seconds, and gets no more', a
   await expect(node.daemonStatus()).rejects.toThrow('nat-1 has not asked for jobs for 12 s. Is its Scrapyd running?')
 })
 
-test('after a restart of the node, the new session gets what was not claimed, and the old one gets nothing', async () => {
+test('after a restart of the node, the new session gets the unclaimed offers, and the old one gets nothing', async () => {
   const old = open()
   void poll(old)
   const sent = schedule('a')
@@ -131,7 +131,7 @@ test('after a restart of the node, the new session gets what was not claimed, an
   await sent
 })
 
-test('after a restart of Scrapdeck, what an earlier engine sent is granted once it counts as accepted', async () => {
+test('after a restart of Scrapdeck, a job that an earlier engine sent is granted once it counts as accepted', async () => {
   const restarted = createNode()
   states['a'] = 'uncertain'
   expect(() => claim({ session: 'f'.repeat(32), epoch: 4 }, 'a', restarted)).toThrow(
@@ -149,7 +149,7 @@ test('after a restart of Scrapdeck, what an earlier engine sent is granted once 
   expect([claim(stamp, 'a', restarted), claim(stamp, 'stranger', restarted)]).toEqual(['granted', 'gone'])
 })
 
-test('a second Scrapyd with the same token is refused while the first is there', () => {
+test('a second Scrapyd with the same token is refused while the first is connected', () => {
   const first = open()
   void poll(first)
   const other = { instance: '2'.repeat(32), hostname: 'clone' }
@@ -160,7 +160,7 @@ test('a second Scrapyd with the same token is refused while the first is there',
   expect(() => claim(first, 'a')).toThrow(expect.objectContaining({ code: 'NODE_SESSION_SUPERSEDED' }))
 })
 
-test('lists count only if the node had carried out the request for them', async () => {
+test('lists count only if the node executed the request for them', async () => {
   const stamp = open()
   const snapshot = node.listJobs()
   const [command] = await poll(stamp)
@@ -192,7 +192,7 @@ test('an end is acknowledged once it is recorded: seen twice, and no longer live
   expect((await look()).kinds).toEqual(['ack', 'list'])
 })
 
-test('a file is read in parts of a megabyte, and never mixed with another of its name', async () => {
+test('a file is read in parts of a megabyte, and never mixed with another one of the same name', async () => {
   const stamp = open()
   const run = { project: SHOP, spider: 'prices', jobid: 'a' }
   const MB = 1024 * 1024
@@ -215,7 +215,7 @@ test('a file is read in parts of a megabyte, and never mixed with another of its
 test.each([
   ['ProcessLookupError: it has ended', { kind: 'refused', refusal: 'process_ended' }],
   ['OSError: Scrapyd is too busy to send a signal', { kind: 'http', refusal: 'other' }]
-])('a signal that finds no process is told from one that failed: %s', async (problem, failure) => {
+])('a signal that finds no process differs from one that failed: %s', async (problem, failure) => {
   const stamp = open()
   const cancelled = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' }).catch((error: unknown) => error)
   const [command] = await poll(stamp)
@@ -223,7 +223,7 @@ test.each([
   expect(await cancelled).toMatchObject(failure)
 })
 
-test('a revoked token ends what waits', async () => {
+test('a revoked token ends all waiting requests', async () => {
   const stamp = open()
   const cancelled = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' }).catch((error: unknown) => error)
   node.disconnect()
@@ -251,7 +251,7 @@ async function readAsked(stamp: { session: string; epoch: number }, range = { of
   return { reading, id: (command as unknown as { id: number }).id }
 }
 
-test('the bytes of a file are no answer to a cancel, and an answer has no bytes', async () => {
+test('bytes of a file are not accepted as the response to a cancel, and vice versa', async () => {
   const stamp = open()
   const cancelling = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' })
   const [command] = await poll(stamp)
@@ -276,14 +276,14 @@ test.each([
   await expect(reading).rejects.toMatchObject({ kind: 'not_scrapyd' })
 })
 
-test('a node that sends a file byte by byte is not asked on', async () => {
+test('a node that sends a file byte by byte gets no further requests', async () => {
   const stamp = open()
   const { reading, id } = await readAsked(stamp)
   node.receiveData({ ...stamp, id, offset: 4, size: Number.MAX_SAFE_INTEGER, file: 'f' }, bytesOf('a'))
   expect(await reading).toMatchObject({ offset: 4, bytes: bytesOf('a') })
 })
 
-test('a clock that no date can show is refused, so that the list of nodes stays readable', () => {
+test('an impossible clock is refused, so that the list of nodes stays readable', () => {
   for (const timeMs of [1e308, -1e308, 8.64e15 + 2]) {
     const message = { session: '1'.repeat(32), epoch: 1, acked: 0, waitSeconds: 1, status: { ...STATUS, timeMs } }
     expect(PollMessage.safeParse(message).success).toBe(false)

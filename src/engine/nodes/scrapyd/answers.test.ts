@@ -24,7 +24,7 @@ const aJob = fc.record({
 })
 const aList = orAnything(fc.array(orAnything(aJob), { maxLength: 3 }))
 
-test('lists read by hand are believed exactly where the schema believes them, and say the same', () => {
+test('the hand-written reader of lists accepts exactly what the schema accepts, with the same result', () => {
   let believed = 0
   fc.assert(
     fc.property(fc.record({ pending: aList, running: aList, finished: aList }), (answer) => {
@@ -39,7 +39,7 @@ test('lists read by hand are believed exactly where the schema believes them, an
   expect(believed).toBeGreaterThan(200)
 })
 
-test('counters read by hand are believed exactly where the schema believes them, and say the same', () => {
+test('the hand-written reader of counters accepts exactly what the schema accepts, with the same result', () => {
   const count = orAnything(fc.nat())
   const counters = fc.record({ pending: count, running: count, finished: count, node_name: textOrNone })
   fc.assert(

@@ -66,14 +66,14 @@ describe('a log', () => {
     expect(await client.readLog(RUN, { offset: -10, limitBytes: 10 })).toEqual(empty)
   })
 
-  test('is cut at the limit when the server sends more than was asked', async () => {
+  test('is cut at the limit if the server sends more than was requested', async () => {
     const { client } = await scripted((_request, response) => {
       response.writeHead(206, { 'content-range': 'bytes 0-9/10' }).end(log)
     })
     expect((await client.readLog(RUN, { offset: 0, limitBytes: 3 }))?.bytes).toEqual(new Uint8Array(log.subarray(0, 3)))
   })
 
-  test('is never the page that a proxy sends in its place', async () => {
+  test('is never the page that a proxy sends instead', async () => {
     const { client } = await scripted((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('<title>Log in</title>')
     })

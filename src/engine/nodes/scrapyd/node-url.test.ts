@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import { isLoopbackUrl, originOf, parseNodeUrl } from './node-url.ts'
 
-describe('an address as an operator pastes it', () => {
+describe('an address that an operator pastes', () => {
   test.each([
     ['10.0.0.5', 'http://10.0.0.5:6800/'],
     ['eu-1:6801', 'http://eu-1:6801/'],
@@ -25,7 +25,7 @@ describe('an address as an operator pastes it', () => {
     expect(parseNodeUrl(text)).toEqual({ url, username: null, password: null })
   })
 
-  test('its credentials are taken out and decoded', () => {
+  test('can contain credentials, which are removed and decoded', () => {
     const credentials = { username: 'ü', password: 'p@:ss/' }
     expect(parseNodeUrl('%C3%BC:p%40%3Ass%2F@eu-1')).toEqual({ url: 'http://eu-1:6800/', ...credentials })
     const behind = { url: 'ssh://ops@b/http://eu-1:6800/', username: 'ann', password: 's@cret' }
@@ -61,7 +61,7 @@ describe('an address as an operator pastes it', () => {
     ['ssh://bastion/http://0xa9.0xfe.0xa9.0xfe/', /metadata/],
     ['ssh://bastion/http://[::ffff:a9fe:a9fe]/', /metadata/],
     ['ssh://bastion/ftp://eu-1', /starts with ftp:\/\//]
-  ])('%s is refused in words', (text, words) => {
+  ])('is refused with an explanation: %s', (text, words) => {
     let error: unknown
     try {
       parseNodeUrl(text)
@@ -73,7 +73,7 @@ describe('an address as an operator pastes it', () => {
     expect((error as Error).message).toContain('An address looks like http://eu-1:6800.')
   })
 
-  test('whatever is accepted is given back unchanged when it is read again, and nothing else is thrown', () => {
+  test('parses to itself once it is accepted, and otherwise throws only its own error', () => {
     const pieces = fc.constantFrom(
       'http://',
       'https://',
@@ -122,13 +122,13 @@ test.each([
   ['ssh://bastion/metadata:80', /metadata service/],
   ['ssh://bastion/http://instance-data/', /metadata service/],
   ['ssh://bastion', /ends at the SSH host/]
-])('%s is refused in words, with an example over SSH', (text, words) => {
+])('over SSH is refused with an explanation and an example: %s', (text, words) => {
   expect(() => parseNodeUrl(text)).toThrow(words)
   expect(() => parseNodeUrl(text)).toThrow(/looks like ssh:\/\//)
   expect(() => parseNodeUrl(text)).not.toThrow(/secret/)
 })
 
-test('what credentials belong to includes the SSH host', () => {
+test('includes the SSH host in what credentials belong to', () => {
   const urls = [
     'http://a:1/x/',
     'ssh://b/http://a:1/x/',
@@ -145,7 +145,7 @@ test('what credentials belong to includes the SSH host', () => {
   ])
 })
 
-test('addresses of this machine are told from others', () => {
+test('of this machine is recognized', () => {
   const local = [
     'http://127.0.0.1:6800/',
     'http://127.9.9.9/',

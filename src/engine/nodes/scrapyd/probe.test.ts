@@ -35,7 +35,7 @@ async function probe(script: Script, address: { username?: string; password?: st
 }
 
 describe('a probe', () => {
-  test('of a node that works tells all of it', async () => {
+  test('of a working node shows everything', async () => {
     const result = await probe(scrapyd(204, listed), { username: 'u', password: 'p' })
     expect(result).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/$/),
@@ -58,7 +58,7 @@ describe('a probe', () => {
     ['1.3', { ...listed, finished: [finished] }],
     ['1.4', { ...listed, finished: [{ ...finished, log_url: '/logs/p/s/a.log' }] }],
     ['1.3 or 1.4', listed]
-  ])('tells %s by its listjobs', async (version, listJobs) => {
+  ])('identifies %s by its job list', async (version, listJobs) => {
     expect((await probe(scrapyd(200, listJobs))).scrapydVersion).toBe(version)
   })
 
@@ -114,13 +114,13 @@ describe('a probe', () => {
     expect(await warningsOf('localhost')).toEqual([expect.stringMatching(/No password/)])
   })
 
-  test('of what is no address throws', async () => {
+  test('throws for an invalid address', async () => {
     const probing = probeNode({ address: { url: 'ftp://x' }, clock: systemClock, logger: silentLogger })
     await expect(probing).rejects.toMatchObject({ code: 'NODE_URL_INVALID' })
   })
 })
 
-test('each kind of failure says something of the health', () => {
+test('each kind of failure maps to a health state', () => {
   const kinds: Record<NodeErrorKind, string> = {
     unreachable: 'down',
     timeout: 'down',

@@ -39,7 +39,7 @@ describe('the proxy of a node', () => {
     ['[fd00::1]', 'http://[fd00::1]:6800/'],
     ['EU-1', 'http://eu-1:6800/'],
     ['*', 'http://eu-1:6800/']
-  ])('is none where NO_PROXY has it: %s', (noProxy, url) => {
+  ])('is not used if NO_PROXY has the node: %s', (noProxy, url) => {
     expect(chooseProxy(null, url, { HTTP_PROXY: 'http://a:1', NO_PROXY: noProxy })).toBe(null)
   })
 
@@ -50,12 +50,12 @@ describe('the proxy of a node', () => {
     ['11.0.0.0/8', 'http://10.1.2.3:6800/'],
     ['', 'http://eu-1:6800/'],
     [', ,', 'http://eu-1:6800/']
-  ])('is the proxy where NO_PROXY has another: %s', (noProxy, url) => {
+  ])('is used if NO_PROXY has another node: %s', (noProxy, url) => {
     expect(chooseProxy(null, url, { HTTP_PROXY: 'http://a:1', NO_PROXY: noProxy })).toBe('http://a:1/')
   })
 
   test.each(['http://us%er:hush@a:1', 'http://user:hu%sh@a:1'])(
-    'is refused, and not quoted, where its credentials are badly encoded: %s',
+    'is refused, and not quoted, if its credentials are badly encoded: %s',
     (text) => {
       const refused = expect.objectContaining({
         code: 'NODE_CONNECTION_INVALID',
@@ -66,7 +66,7 @@ describe('the proxy of a node', () => {
   )
 
   test.each(['', 'socks5://a:1', 'http://a:1/path', 'http://a:1/?q', 'http://169.254.169.254:3128', 'http://'])(
-    'is refused where it cannot be one: %s',
+    'is refused if it cannot be a proxy: %s',
     (text) => {
       expect(() => parseProxyUrl(text)).toThrow(expect.objectContaining({ code: 'NODE_CONNECTION_INVALID' }))
     }

@@ -40,14 +40,14 @@ test.each([
   expect(classifyRefusal(message)).toBe(kind)
 })
 
-test('no words at all mean that there is no process only if they answer a signal', () => {
+test('an empty message means that there is no process only in response to a signal', () => {
   expect([classifyRefusal('', 'cancel.json'), classifyRefusal('', 'schedule.json')]).toEqual([
     'process_ended',
     'import_failed'
   ])
 })
 
-test('any text is classified, long ones in little time', () => {
+test('any text is classified, and long ones quickly', () => {
   fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => classifyRefusal(text) !== undefined))
   const begun = performance.now()
   for (const piece of ["[Errno 2] No such file or directory: '", 'Scrapy ', "'", '\n', "spider '"]) {
@@ -56,14 +56,14 @@ test('any text is classified, long ones in little time', () => {
   expect(performance.now() - begun).toBeLessThan(500)
 })
 
-test('only what is refused before it is stored needs no taking back', () => {
+test('only a refusal before the egg was stored needs no clean-up', () => {
   expect(storedNothing('egg is not a ZIP file (if using curl, use egg=@path not egg=path)')).toBe(true)
   expect(storedNothing('DirectoryTraversalError: ../p')).toBe(true)
   expect(storedNothing(traceback('ValueError: Unknown or corrupt egg'))).toBe(false)
   expect(storedNothing('')).toBe(false)
 })
 
-test('only 1.2 asks for a project', () => {
+test('only 1.2 requires a project', () => {
   expect(needsProject("'project'")).toBe(true)
   expect(needsProject("project 'project' not found")).toBe(false)
 })

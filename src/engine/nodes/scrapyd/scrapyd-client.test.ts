@@ -208,7 +208,7 @@ describe('a schedule that fails', () => {
     expect(node.requests.every((request) => request.path === '/listjobs.json')).toBe(true)
   })
 
-  test('because we gave up waiting may have been delivered; before it was sent it was not', async () => {
+  test('because we gave up waiting may have been delivered, but not if it was not sent yet', async () => {
     const { node, client } = await scripted(() => {})
     const aborting = new AbortController()
     const failure = failureOf(client.schedule(JOB, aborting.signal))
@@ -219,7 +219,7 @@ describe('a schedule that fails', () => {
     expect(node.requests).toHaveLength(1)
   })
 
-  test('because the node accepts connections and says nothing ends at its time limit', async () => {
+  test('because the node accepts connections and never responds ends at its time limit', async () => {
     const sockets: Socket[] = []
     const mute = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -233,8 +233,8 @@ describe('a schedule that fails', () => {
   })
 })
 
-describe('what is sent', () => {
-  test('schedule encodes what Scrapyd would split or lose, and always names the version', async () => {
+describe('a request to a node', () => {
+  test('encodes what Scrapyd would split or lose, and always names the version', async () => {
     const { node, client } = await scripted(answerJson({ jobid: 'a1' }))
     const settings = { A: 'x;y=z', B: '&ü' }
     const args = { category: 'a;b c+d', url: 'http://h/?q=1&r=2' }
@@ -260,7 +260,7 @@ describe('what is sent', () => {
     ])
   })
 
-  test('nothing that costs the node a slot, an egg or all eggs is sent', async () => {
+  test('is not sent if it would cost the node a slot, an egg or all eggs', async () => {
     const { node, client } = await scripted(answerJson({}))
     const refused = [
       client.schedule({ ...JOB, jobid: '../x' }),
@@ -284,7 +284,7 @@ describe('what is sent', () => {
     expect(node.requests).toEqual([])
   })
 
-  test('a jobid of any characters that can name a file goes as it is, into the form and into addresses', async () => {
+  test('sends any jobid that can be a file name unchanged, in the form and in addresses', async () => {
     const { node, client } = await scripted(answerJson({ jobid: 'ü;a b/' }))
     await client.schedule({ ...JOB, jobid: 'ü;a b' })
     expect(new URLSearchParams(node.requests[0]!.body.toString()).get('jobid')).toBe('ü;a b')
@@ -292,7 +292,7 @@ describe('what is sent', () => {
     expect(node.requests[1]!.path).toBe(`/items/${RUN.project}/${RUN.spider}/%C3%BC%3Ba%20b.jl`)
   })
 
-  test('credentials go as UTF-8, under the base path', async () => {
+  test('sends credentials as UTF-8, under the base path', async () => {
     const node = await startScriptedHttpNode(answerJson({ projects: [] }))
     closers.push(node.close)
     const client = connect({ url: `${node.url}base/path/`, username: 'ünï', password: 'pä:ss' })
@@ -301,7 +301,7 @@ describe('what is sent', () => {
     expect(node.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from('ünï:pä:ss').toString('base64')}`)
   })
 
-  test('a log is asked for with each part of its path encoded', async () => {
+  test('encodes each part of the path of a log', async () => {
     const { node, client } = await scripted((_request, response) => void response.writeHead(404).end())
     const run = { project: aProjectName('a b'), spider: 'ü%?', jobid: 'x#1' }
     expect(await client.readLog(run, { offset: 0, limitBytes: 10 })).toBeNull()
@@ -311,7 +311,7 @@ describe('what is sent', () => {
     })
   })
 
-  test('connections are kept and used again', async () => {
+  test('reuses connections', async () => {
     const { node, client } = await scripted(answerJson({ pending: 0, running: 0, finished: 0 }))
     for (let time = 0; time < 10; time++) await client.daemonStatus()
     expect(node.requests).toHaveLength(10)
@@ -345,7 +345,7 @@ describe('listjobs', () => {
     })
   })
 
-  test('of 1.2 is put together from one answer per project', async () => {
+  test('of 1.2 is combined from one response per project', async () => {
     const { node, client } = await scripted((request, response, socket) => {
       const answers: Record<string, object> = {
         '/listjobs.json': { status: 'error', message: "'project'" },
@@ -363,17 +363,17 @@ describe('listjobs', () => {
     expect(node.requests).toHaveLength(4)
   })
 
-  test('with one job that is no job is not believed at all', async () => {
+  test('with an invalid job is rejected as a whole', async () => {
     const { client } = await scripted(answerJson({ ...nothing, running: [running, { ...running, id: null }] }))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
   })
 
-  test.each([1.5, -1e300, '7'])('with the pid %s is not believed', async (pid) => {
+  test.each([1.5, -1e300, '7'])('with the pid %s is rejected', async (pid) => {
     const { client } = await scripted(answerJson({ ...nothing, running: [{ ...running, pid }] }))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
   })
 
-  test('without the project of a job is not believed: the job would look absent', async () => {
+  test('without the project of a job is rejected, because the job would look absent', async () => {
     const { client } = await scripted(answerJson({ ...nothing, running: [{ ...running, project: undefined }] }))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
   })
@@ -381,7 +381,7 @@ describe('listjobs', () => {
   test.each([
     ['that says its length', { 'content-length': String(100_000_000) }],
     ['that does not say its length', {}]
-  ])('an answer of 100 MB %s is given up at the limit', async (_name, headers) => {
+  ])('stops reading a response of 100 MB %s at the limit', async (_name, headers) => {
     let sentBytes = 0
     const { client } = await scripted(
       (_request, response) => {
@@ -402,10 +402,10 @@ describe('listjobs', () => {
   })
 })
 
-describe('lists without end', () => {
+describe('endless lists', () => {
   const job = { id: 'a', project: 'p', spider: 's' }
 
-  test('more jobs than are read are a failure that says so', async () => {
+  test('fail with a message that says how many jobs are read at most', async () => {
     const finished = Array.from({ length: 50_001 }, () => job)
     const { client } = await scripted(answerJson({ pending: [], running: [], finished }))
     const failure = await failureOf(client.listJobs())
@@ -415,7 +415,7 @@ describe('lists without end', () => {
     )
   })
 
-  test('an answer that is nested without end is not parsed', async () => {
+  test('are not parsed if they are nested endlessly', async () => {
     const parse = vi.spyOn(JSON, 'parse')
     const { client } = await scripted((_request, response) => void response.end('['.repeat(1_000_000)))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
@@ -423,13 +423,13 @@ describe('lists without end', () => {
     parse.mockRestore()
   })
 
-  test('a name that nothing can have is not the answer of a Scrapyd', async () => {
+  test('are not the response of a Scrapyd if a name is impossible', async () => {
     const odd = { ...job, spider: 'x'.repeat(1_001) }
     const { client } = await scripted(answerJson({ pending: [odd], running: [], finished: [] }))
     expect(await failureOf(client.listJobs())).toMatchObject({ kind: 'not_scrapyd' })
   })
 
-  test('an old node is not asked for the jobs of any number of projects', async () => {
+  test('of an old node are not read for any number of projects', async () => {
     const requests: string[] = []
     const projects = Array.from({ length: 2_001 }, (_, index) => `p${index}`)
     const { client } = await scripted((request, response, socket) => {
@@ -447,7 +447,7 @@ describe('lists without end', () => {
 })
 
 describe('daemonstatus', () => {
-  test('tells how far the clock of the node is from ours', async () => {
+  test('says how far the clock of the node is from ours', async () => {
     const { client } = await scripted((request, response, socket) => {
       response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
       return answerJson({ pending: 1, running: 2, finished: 3 })(request, response, socket)
@@ -458,7 +458,7 @@ describe('daemonstatus', () => {
     expect(dateSeen!.arrivedAtMs).toBeGreaterThanOrEqual(dateSeen!.askedAtMs)
   })
 
-  test.each([2.5, -1, 1e300])('that counts %d jobs is not believed', async (running) => {
+  test.each([2.5, -1, 1e300])('that counts %d jobs is rejected', async (running) => {
     const { client } = await scripted(answerJson({ pending: 0, running, finished: 0 }))
     expect(await failureOf(client.daemonStatus())).toMatchObject({ kind: 'not_scrapyd' })
   })
@@ -473,7 +473,7 @@ describe('daemonstatus', () => {
 })
 
 describe('cancel', () => {
-  test.each(['pending', 'running', null])('names the signal and tells that the job was %s', async (prevstate) => {
+  test.each(['pending', 'running', null])('names the signal and reports that the job was %s', async (prevstate) => {
     const { node, client } = await scripted(answerJson({ prevstate }))
     expect(await client.cancel({ project: aProjectName('shop'), jobid: 'a;1', signal: 'KILL' })).toEqual({
       wasState: prevstate

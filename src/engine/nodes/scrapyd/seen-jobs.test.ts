@@ -40,7 +40,7 @@ test('fields that a node leaves out are null', () => {
   })
 })
 
-test('jobs that are listed no more are forgotten in the end', () => {
+test('jobs that are no longer listed are forgotten eventually', () => {
   const seen = new SeenJobs()
   const [first] = seen.see(lists({ finished: [listed('first')] })).finished
   for (let index = 0; index < 200; index += 1) seen.see(lists({ finished: [listed(`job-${index}`)] }))
@@ -49,7 +49,7 @@ test('jobs that are listed no more are forgotten in the end', () => {
   expect(again).toEqual(first)
 })
 
-test('what is invisible in a time is written out', () => {
+test('invisible characters in a time are escaped', () => {
   const [job] = new SeenJobs().see({ running: [listed('a', { start_time: '2026\u202e-11' })] }).running
   expect(job!.startTime).toBe('2026⟨U+202E⟩-11')
 })

@@ -31,7 +31,7 @@ describe('an egg', () => {
     })
   const pathsOf = (node: { requests: { path: string }[] }) => node.requests.map(({ path }) => path.split('?')[0])
 
-  test('that the node refuses after storing it is taken back before the error is told', async () => {
+  test('that the node refuses after storing it is deleted before the error is reported', async () => {
     const { node, client } = await refusing(['1_0'])
     const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.1'), anEggToSend(egg)))
     expect(failure).toMatchObject({ kind: 'refused', delivered: 'no' })
@@ -40,28 +40,28 @@ describe('an egg', () => {
     expect(node.requests[2]?.body.toString()).toBe('project=shop&version=1.1')
   })
 
-  test('whose name the node had before is not taken back: what others run by that name would go', async () => {
+  test('whose name the node already had is not deleted, because other jobs run under that name', async () => {
     const { node, client } = await refusing(['1_0'])
     const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), anEggToSend(egg)))
     expect(failure?.message).toContain("It has replaced the node's previous version 1.0: send a corrected one.")
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
-  test('is not taken back where it is not known what the node had before', async () => {
+  test('is not deleted if it is unknown what the node already had', async () => {
     const { node, client } = await refusing('none of your business')
     const failure = await failureOf(client.addVersion(SHOP, aVersionName('1.0'), anEggToSend(egg)))
     expect(failure?.message).toContain('It is not known whether the node kept it: check for version 1.0 there.')
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
-  test('that was never stored is not taken back: an older one of that name would go', async () => {
+  test('that was never stored is not deleted, because that would delete an older one of that name', async () => {
     const message = 'egg is not a ZIP file (if using curl, use egg=@path not egg=path)'
     const { node, client } = await scripted(answerJson({ status: 'error', message }))
     await failureOf(client.addVersion(SHOP, aVersionName('1'), anEggToSend(egg)))
     expect(pathsOf(node)).toEqual(['/listversions.json', '/addversion.json'])
   })
 
-  test('that cannot be taken back is told by its refusal, and the log says so', async () => {
+  test('that cannot be deleted is reported by its refusal, and the log says so', async () => {
     const warnings: string[] = []
     const logger: Logger = { ...silentLogger, warn: (_facts, text) => void warnings.push(text) }
     const node = await startScriptedHttpNode((request, response, socket) => {

@@ -10,7 +10,7 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { closers, connect, failureOf, scripted } from './testing/scripted-client.ts'
 
 describe('TLS', () => {
-  test('is accepted with the authority given, refused without, before anything is sent', async () => {
+  test('accepts a node with the given CA, and refuses it without, before anything is sent', async () => {
     await using directory = await makeTemporaryDirectory()
     const key = join(directory.path, 'key.pem')
     const certificate = join(directory.path, 'certificate.pem')
@@ -44,7 +44,7 @@ describe('TLS', () => {
     expect(await failureOf(wrong.listProjects())).toMatchObject({ kind: 'unreachable', delivered: 'no' })
   })
 
-  test('that never begins is told from a node that is only slow', async () => {
+  test('distinguishes a handshake that never starts from a node that is only slow', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await once(silent, 'listening')
     closers.push(async () => silent.close())

@@ -150,7 +150,7 @@ const look = (client: NodeClient) => client.daemonStatus().then(({ finished }) =
 const failure = (client: NodeClient) => client.daemonStatus().catch((error: unknown) => error)
 
 describe('a node behind TLS', () => {
-  test('of a private authority is reached when the authority is given', async () => {
+  test('with a private CA is reached when that CA is given', async () => {
     const node = await startTlsNode()
     expect(await look(connect({ url: node.url, caCertificate: papers.ca }))).toBe(2)
     expect(await failure(connect({ url: node.url, caCertificate: papers.other.cert }))).toMatchObject({
@@ -160,7 +160,7 @@ describe('a node behind TLS', () => {
     expect(node.requestCount()).toBe(1)
   })
 
-  test('that asks who we are is told by our certificate, and says so when we have none that it knows', async () => {
+  test('that requests a client certificate gets ours, and the error says so if none of ours is known to it', async () => {
     const node = await startTlsNode({ asksForCertificate: true })
     const address = { url: node.url, caCertificate: papers.ca }
     const { client, other } = papers
@@ -196,19 +196,19 @@ describe('certificates', () => {
       () => ({ caCertificate: '-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----' }),
       /CA certificate is not in PEM/
     ]
-  ])('are refused in words: %s', (_name, given, words) => {
+  ])('that are invalid are refused with an explanation: %s', (_name, given, words) => {
     const none = { caCertificate: null, clientCertificate: null, clientKey: null }
     expect(() => checkCertificates({ ...none, ...given() })).toThrow(words)
   })
 
-  test('that fit are accepted, with a chain in one text as well', () => {
+  test('that are valid are accepted, even with a chain in the same text', () => {
     const { ca, client } = papers
     checkCertificates({ caCertificate: ca, clientCertificate: `${client.cert}${ca}`, clientKey: client.key })
   })
 })
 
 describe('a node behind a proxy', () => {
-  test('is asked through it with its whole address, and under its own name', async () => {
+  test('is requested through the proxy with its whole address, and under its own name', async () => {
     const node = await startScriptedHttpNode(answerJson({ pending: 0, running: 1, finished: 2 }))
     closers.push(() => node.close())
     const proxy = await startProxy({ names: { 'eu-1.inside:6800': node.port } })
@@ -218,7 +218,7 @@ describe('a node behind a proxy', () => {
     expect(node.requests[0]).toMatchObject({ path: '/base/daemonstatus.json', headers: { host: 'eu-1.inside:6800' } })
   })
 
-  test('and TLS is asked through a tunnel, in which the proxy reads nothing', async () => {
+  test('and TLS is requested through a tunnel, in which the proxy reads nothing', async () => {
     const node = await startTlsNode({ asksForCertificate: true })
     const proxy = await startProxy()
     const { cert: clientCertificate, key: clientKey } = papers.client
@@ -244,7 +244,7 @@ describe('a node behind a proxy', () => {
     expect(await failure(connect({ ...secure, proxyUrl: proxy.url }))).toMatchObject(refusal)
   })
 
-  test('is away when the proxy is, and the message names the proxy', async () => {
+  test('is down if the proxy is, and the message names the proxy', async () => {
     const proxyUrl = 'http://127.0.0.1:1/'
     for (const url of ['http://eu-1.inside:6800/', 'https://eu-1.inside/']) {
       expect(await failure(connect({ url, proxyUrl }))).toMatchObject({
@@ -255,7 +255,7 @@ describe('a node behind a proxy', () => {
     }
   })
 
-  test('that the proxy cannot reach is not reached', async () => {
+  test('that the proxy cannot reach counts as unreachable', async () => {
     const proxy = await startProxy({ names: { 'eu-1.inside:443': 1 } })
     expect(await failure(connect({ url: 'https://eu-1.inside/', proxyUrl: proxy.url }))).toMatchObject({
       kind: 'unreachable',
@@ -264,7 +264,7 @@ describe('a node behind a proxy', () => {
     })
   })
 
-  test('is down, and says why, where HTTP_PROXY cannot be used: the engine must start all the same', async () => {
+  test('is down, with the reason, if HTTP_PROXY is invalid: the engine must start all the same', async () => {
     const error = await failure(
       connect({ url: 'http://eu-1.inside:6800/' }, { HTTP_PROXY: 'socks5://deck:hush@proxy:1080' })
     )
@@ -273,7 +273,7 @@ describe('a node behind a proxy', () => {
     expect(String(error)).not.toContain('hush')
   })
 
-  test('is asked as HTTP_PROXY says, unless it says otherwise itself', async () => {
+  test('uses HTTP_PROXY unless it has a setting of its own', async () => {
     const node = await startScriptedHttpNode(answerJson({ pending: 0, running: 1, finished: 2 }))
     closers.push(() => node.close())
     const proxy = await startProxy({ names: { 'eu-1.inside:6800': node.port } })

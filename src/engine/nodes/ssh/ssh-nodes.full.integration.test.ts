@@ -135,7 +135,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(await nodeBehind().daemonStatus()).toMatchObject({ running: 1 })
   })
 
-  test('a host that forwards nothing is named with the settings that decide it', async () => {
+  test('a host that forwards nothing is reported with the settings responsible for it', async () => {
     const closed = await world.startServer({ settings: 'AllowTcpForwarding no' })
     closers.push(() => closed.kill())
     const failure = await failureOf(nodeBehind(closed))
@@ -167,7 +167,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect([host.connections() > 0, inside.connections() > 0]).toEqual([true, true])
   })
 
-  test('a jump host whose host key changed is the one that is named', async () => {
+  test('reports the jump host if that one has a changed host key', async () => {
     const jump = await world.startServer()
     closers.push(() => jump.kill())
     world.configure(
@@ -203,7 +203,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(await probe(`${server.url}/${scrapyd.url}`)).toMatchObject({ health: 'up' })
   })
 
-  test('after a dropped connection, requests fail at once until it is back, by itself', async () => {
+  test('after a dropped connection, requests fail at once until it is back, without any action', async () => {
     const server = await world.startServer()
     closers.push(() => server.kill())
     const client = nodeBehind(server)
@@ -222,7 +222,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(states).toEqual(['down', 'connecting', 'up'])
   })
 
-  test('what ssh warned of while it logged in is not taken for the reason of a later end', async () => {
+  test('a warning of ssh during the login is not mistaken for the reason of a later end', async () => {
     const [open, user] = [world.makeKey('open-to-all'), join(world.directory, 'user')]
     const server = await world.startServer({ accepts: [open, user] })
     closers.push(() => server.kill())
@@ -259,7 +259,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(await client.daemonStatus()).toMatchObject({ running: 1 })
   })
 
-  test('a server that stops answering is noticed, and used again when it answers', async () => {
+  test('a server that stops responding is noticed, and used again when it responds', async () => {
     const server = await world.startServer()
     closers.push(() => server.kill())
     const client = nodeBehind(server)
@@ -281,7 +281,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(found.latencyMs).toBeGreaterThan(250)
   })
 
-  test('what accepts connections but is no SSH server is told from one that is not there', async () => {
+  test('a server that does not speak SSH is distinguished from one that does not exist', async () => {
     const { problem } = await probe(`ssh://${SSH_USER}@127.0.0.1:${scrapyd.port}/${scrapyd.url}`)
     expect(problem).toMatch(/closed the connection|did not answer|was not ready/)
   })
@@ -339,7 +339,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
       tunnels = openTunnels(world.program, startUnshared)
     })
 
-    test('each connection is a login, and what goes wrong is told as precisely', async () => {
+    test('each connection is a login, and errors are reported just as precisely', async () => {
       const closed = await world.startServer({ settings: 'PermitOpen 127.0.0.1:1' })
       closers.push(() => closed.kill())
       expect(await nodeBehind().daemonStatus()).toMatchObject({ running: 1 })
@@ -357,7 +357,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
       expect(missing.problem).toContain('OpenSSH is needed for this address')
     })
 
-    test('a dropped connection is noticed and made again, and nothing is left when it stops', async () => {
+    test('a dropped connection is noticed and restored, and nothing is left when it stops', async () => {
       const server = await world.startServer()
       closers.push(() => server.kill())
       const client = nodeBehind(server)

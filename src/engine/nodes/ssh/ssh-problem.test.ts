@@ -51,18 +51,18 @@ test.each([
   ['No user exists for uid 10001', 'no entry in /etc/passwd', 'by hand'],
   ['something new', '(something new)', 'by itself'],
   ['', '(ssh ended)', 'by itself']
-])('%j is told in words', (stderr, words, ends) => {
+])('%j is explained', (stderr, words, ends) => {
   const problem = problemOf(HOST, endWith(stderr))
   expect(problem.text).toContain(words)
   expect(problem.ends).toBe(ends)
 })
 
-test('an ssh that is not there is told from one that failed; so is one that waits', () => {
+test('a missing ssh program is distinguished from a failed one, and from one that still waits', () => {
   expect(problemOf(HOST, endWith('sh: 1: ssh: not found', { exitCode: 127 })).text).toContain('OpenSSH is needed')
   expect(problemOf(HOST, endWith('', { exitCode: null, isLate: true })).text).toContain('not ready in time')
 })
 
-test('whatever a server writes, the words are short, visible and a sentence', () => {
+test('whatever a server writes, the message is short, visible and a sentence', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (text) => {
       for (const stderr of [text, `ssh: connect to host ${text}`, `x@${text}: Permission denied (${text}).`]) {
@@ -75,7 +75,7 @@ test('whatever a server writes, the words are short, visible and a sentence', ()
   )
 })
 
-test('the waits between attempts grow to their bound, and are spread', () => {
+test('the waits between attempts grow up to a limit, with jitter', () => {
   const waits = [1, 2, 3, 6, 7, 100].map((failures) => retryDelayMs('by itself', failures, 0))
   expect(waits).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000])
   expect([1, 6].map((failures) => retryDelayMs('by hand', failures, 0))).toEqual([30_000, 600_000])

@@ -44,7 +44,7 @@ async function anOpenChannel(windowBytes = 100_000) {
   return { ...master, channel }
 }
 
-test('bytes pass both ways, in order, however they are cut, and never more than the server allows', async () => {
+test('bytes pass both ways, in order, however they are split, and never more than the server allows', async () => {
   const cuts = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(cuts, fc.integer({ min: 1, max: 3_000 }), async (sizes, windowBytes) => {
@@ -71,7 +71,7 @@ test('bytes pass both ways, in order, however they are cut, and never more than 
   )
 })
 
-test('who does not read is sent no more than a window', async () => {
+test('a peer that does not read gets no more than a window', async () => {
   const { channel, answer, sent } = await anOpenChannel()
   const adjusts = () => sent.filter(({ kind }) => kind === 'adjust').length
   for (let count = 0; count < 32; count += 1) await answer(dataMessage(0, Buffer.alloc(32_768)))
@@ -86,7 +86,7 @@ test('who does not read is sent no more than a window', async () => {
   expect(sent.at(-1)).toMatchObject({ kind: 'close', id: 77 })
 })
 
-test('the end of the other side ends it, after what was sent before', async () => {
+test('the end of the other side ends a stream after all earlier bytes', async () => {
   const { channel, answer, sent } = await anOpenChannel()
   const read: Buffer[] = []
   channel.on('data', (piece) => read.push(piece))
@@ -96,7 +96,7 @@ test('the end of the other side ends it, after what was sent before', async () =
   expect(sent.filter(({ kind }) => kind === 'close').length).toBe(1)
 })
 
-test('one that is given up while it opens is closed once it is open', async () => {
+test('a stream that is given up while it opens is closed once it is open', async () => {
   const { channels, answer, sent, settle } = await aMaster()
   const late = new AbortController()
   const opening = expect(channels.open('10.0.0.5', 6800, late.signal)).rejects.toThrow('late')
@@ -108,7 +108,7 @@ test('one that is given up while it opens is closed once it is open', async () =
   await answer(shortMessage(MESSAGE.close, 0))
 })
 
-test('a refusal is told with its reason', async () => {
+test('a refusal is reported with its reason', async () => {
   const { channels, answer, settle } = await aMaster()
   const opening = channels.open('10.0.0.5', 6800, never)
   const refused = expect(opening).rejects.toMatchObject({
@@ -123,7 +123,7 @@ test('a refusal is told with its reason', async () => {
   await refused
 })
 
-test('the end of the tunnel ends all, open and opening', async () => {
+test('the end of the tunnel ends all streams, open and opening', async () => {
   const { channels, channel, socket, settle } = await anOpenChannel()
   const failed = once(channel, 'error')
   const opening = expect(channels.open('x', 1, never)).rejects.toMatchObject({ code: 'SSH_LOST' })
@@ -134,7 +134,7 @@ test('the end of the tunnel ends all, open and opening', async () => {
   await expect(channels.open('x', 1, never)).rejects.toMatchObject({ code: 'SSH_LOST' })
 })
 
-test('whatever arrives, nothing is thrown and a frame without end is not kept', async () => {
+test('no input causes an exception, and an endless frame is not kept', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 8 }), async (pieces) => {
       const { channel, answer } = await anOpenChannel()
@@ -151,7 +151,7 @@ test('whatever arrives, nothing is thrown and a frame without end is not kept', 
   await expect(channels.open('x', 1, never)).rejects.toMatchObject({ code: 'SSH_LOST' })
 })
 
-test('an OpenSSH that cannot share its connection is said to be too old', async () => {
+test('an OpenSSH that cannot share its connection is reported as too old', async () => {
   const toEngine = new PassThrough()
   const channels = new SshStreams(Duplex.from({ readable: toEngine, writable: new PassThrough() }))
   toEngine.write(Buffer.concat([framed(u32(1, 4)), framed(u32(0x8000_0003, 0, 0))]))

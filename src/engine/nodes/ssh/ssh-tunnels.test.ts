@@ -30,7 +30,7 @@ function open({ isHeld = false } = {}) {
   return { tunnels, clock, started, running, held }
 }
 
-test('all who use a host share its connection; another user or name is another one', async () => {
+test('all nodes behind a host share its connection; another user or name gets another one', async () => {
   const { tunnels, started, running } = open()
   const uses = ['a', 'a', 'b'].map((host) => tunnels.use(aHost(host)))
   tunnels.use(aHost('a', 'ops'))
@@ -40,7 +40,7 @@ test('all who use a host share its connection; another user or name is another o
   expect(running.size).toBe(0)
 })
 
-test('a connection that nobody uses ends after a while, unless somebody comes back', async () => {
+test('an unused connection ends after a while, unless it is used again', async () => {
   const { tunnels, clock, started, running } = open()
   const probe = tunnels.use(aHost('a'))
   await settle()
@@ -60,7 +60,7 @@ test('a connection that nobody uses ends after a while, unless somebody comes ba
   expect(clock.timerCount()).toBe(0)
 })
 
-test('only some log in at once', async () => {
+test('only a few connections log in at once', async () => {
   const { tunnels, started, held } = open({ isHeld: true })
   for (let index = 0; index < 40; index += 1) tunnels.use(aHost(`h${index}`))
   await settle()
@@ -73,7 +73,7 @@ test('only some log in at once', async () => {
   await tunnels.stop()
 })
 
-test('hosts beyond the limit, and those asked for after the stop, are refused in words', async () => {
+test('hosts beyond the limit, or after the stop, are refused with an explanation', async () => {
   const { tunnels } = open()
   for (let index = 0; index < 500; index += 1) tunnels.use(aHost(`h${index}`))
   const beyond = tunnels.use(aHost('one-more'))
@@ -83,7 +83,7 @@ test('hosts beyond the limit, and those asked for after the stop, are refused in
   await expect(tunnels.use(aHost('late')).open('x', 1, never)).rejects.toThrow('stopping')
 })
 
-test('stopped while it connects, it leaves nothing behind', async () => {
+test('leaves nothing behind if it is stopped while it connects', async () => {
   const { tunnels, running, held, clock } = open({ isHeld: true })
   tunnels.use(aHost('a'))
   await settle()

@@ -53,7 +53,7 @@ test('requests wait for the first attempt, and fail at once after it failed', as
   await expect(tunnel.open('10.0.0.5', 6800, never)).rejects.toMatchObject({ code: 'SSH_DOWN', message: NOW.text })
 })
 
-test('a request that waits ends with its signal', async () => {
+test('a waiting request ends with its signal', async () => {
   const { tunnel } = aTunnel()
   const signal = new AbortController()
   const waits = expect(tunnel.open('10.0.0.5', 6800, signal.signal)).rejects.toThrow('late')
@@ -61,7 +61,7 @@ test('a request that waits ends with its signal', async () => {
   await waits
 })
 
-test('attempts are repeated ever more rarely, and requests meanwhile name the newest problem', async () => {
+test('attempts get less frequent, and requests in between report the newest problem', async () => {
   const { tunnel, clock, attempts, fail } = aTunnel()
   await fail()
   const times: number[] = []
@@ -76,7 +76,7 @@ test('attempts are repeated ever more rarely, and requests meanwhile name the ne
   expect(times).toEqual([1_000, 2_000, 4_000, 8_000, 16_000])
 })
 
-test('a connection that breaks at once again and again is not a new beginning', async () => {
+test('a connection that breaks again and again does not reset the wait', async () => {
   const { tunnel, clock, attempts, connect } = aTunnel()
   for (let count = 1; count < 5; count += 1) {
     const breaks = await connect()
@@ -88,7 +88,7 @@ test('a connection that breaks at once again and again is not a new beginning', 
   expect(tunnel.status().retryAtMs! - clock.nowMs()).toBe(16_000)
 })
 
-test('one that lasted is', async () => {
+test('a connection that lasted resets the wait', async () => {
   const { tunnel, clock, attempts, connect, fail } = aTunnel()
   await fail()
   while (attempts.length === 1) await clock.advanceBy(500)
@@ -98,7 +98,7 @@ test('one that lasted is', async () => {
   expect(tunnel.status()).toMatchObject({ state: 'down', problem: NOW.text, retryAtMs: clock.nowMs() + 1_000 })
 })
 
-test('a problem that only a person can solve is tried rarely, or when somebody asks', async () => {
+test('a problem that only a person can solve is tried rarely, or on request', async () => {
   const { tunnel, clock, attempts, connect, fail } = aTunnel()
   await fail(HAND)
   await clock.advanceBy(29_000)
@@ -113,7 +113,7 @@ test('a problem that only a person can solve is tried rarely, or when somebody a
   expect(attempts.length).toBe(2)
 })
 
-test('after the computer slept, the first request connects', async () => {
+test('after the computer slept, the first request connects again', async () => {
   const { tunnel, clock, attempts, connect, fail } = aTunnel()
   await fail(HAND)
   clock.jumpWallBy(3_600_000)
@@ -123,7 +123,7 @@ test('after the computer slept, the first request connects', async () => {
   await tunnel.open('x', 1, never)
 })
 
-test('it is down since it broke, however often it was tried since', async () => {
+test('a tunnel is down from when it broke, however many attempts follow', async () => {
   const { tunnel, clock, attempts, connect, fail } = aTunnel()
   const breaks = await connect()
   await clock.advanceBy(60_000)
@@ -134,7 +134,7 @@ test('it is down since it broke, however often it was tried since', async () => 
   expect(tunnel.status()).toMatchObject({ state: 'down', sinceMs })
 })
 
-test('stopped, it connects no more, and whoever waits learns it', async () => {
+test('a stopped tunnel does not connect any more, and waiting requests fail', async () => {
   const { tunnel, clock, attempts, fail } = aTunnel()
   await fail()
   await tunnel.stop()

@@ -66,7 +66,7 @@ const tell = (plugins: Plugins, event: string, data: unknown, index = 0) =>
   )
 
 describe('plugins', () => {
-  it('tell what is wrong with a module that cannot be loaded, and nothing is started', async () => {
+  it('report what is wrong with a module that cannot be loaded, and nothing is started', async () => {
     const refusals: [string, string][] = [
       ['export default 5', 'exports neither hooks nor a function that creates a plugin'],
       ['5', 'exports neither hooks nor a function that creates a plugin'],
@@ -83,7 +83,7 @@ describe('plugins', () => {
     }
   })
 
-  it('are told of events with their id, and get their options', async () => {
+  it('receive events with their ids, and their options', async () => {
     const plugins = await openBody('{ jobEnded(event) { console.log(options.word, JSON.stringify(event)) } }', {
       options: { word: 'hello' }
     })
@@ -103,7 +103,7 @@ describe('plugins', () => {
     await expect.poll(() => lines).toEqual(['told'])
   })
 
-  it('with the hooks of a Scrapyd are told of project, spider and job, and whether it succeeded', async () => {
+  it('with the hooks of a Scrapyd receive project, spider and job, and whether it succeeded', async () => {
     const module = await write(
       'named',
       `export const on_spider_start = (...all) => console.log('start', JSON.stringify(all))
@@ -130,7 +130,7 @@ describe('plugins', () => {
     expect(wanted).toEqual([['job.started', 'job.ended']])
   })
 
-  it('with both kinds of hooks for an event get both calls', async () => {
+  it('with both kinds of hooks for an event are called for both', async () => {
     const plugins = await openBody(`{ jobStarted({ type }) { console.log(type) }, on_spider_start: (...all) => {
       console.log(String(all)) } }`)
     await tell(plugins, 'job.started', { job: { project: 'shop', spider: 'prices', jobid: 'mine' } })
@@ -143,7 +143,7 @@ describe('plugins', () => {
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
   })
 
-  it('are waited for by events until they are back, by timers that come too early as well', async () => {
+  it('delay events until they are restarted, even if a timer fires too early', async () => {
     clock = { ...systemClock, setTimer: (delayMs, callback) => systemClock.setTimer(delayMs - 5, callback) }
     const plugins = await openBody('{ jobEnded() { process.exit() }, jobStarted() {} }')
     expect(await tell(plugins, 'job.ended', {})).toMatchObject({ isGood: false })
@@ -160,7 +160,7 @@ describe('plugins', () => {
       'died: late'
     ],
     ['memory without end', 'const all = []; for (;;) all.push(new Array(1e5).fill({}).map(() => ({})))', 'plugin p0']
-  ])('%s ends its thread and nothing else; it starts again', async (_what, body, words) => {
+  ])('%s ends its thread and nothing else, and the plugin starts again', async (_what, body, words) => {
     const timeoutMs = words === 'plugin p0' ? 20_000 : words.startsWith('took') ? 300 : 5_000
     const [bad, good] = [
       await write('bad', `export default () => ({ jobEnded() { ${body} }, jobStarted() {}, beforeDispatch() {} })`),
@@ -174,7 +174,7 @@ describe('plugins', () => {
     expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
   })
 
-  it('one that waits for ever while it is made is refused in words, though nothing else keeps the process', async () => {
+  it('that wait forever while they are created are refused with an explanation, even if nothing else keeps the process alive', async () => {
     const module = await write('never', 'export default () => new Promise(() => {})')
     // A process of its own: here the tests' own timers would keep it.
     const script = await write(
@@ -190,7 +190,7 @@ describe('plugins', () => {
     expect(stdout).toContain('The plugin never ended before it created a plugin')
   })
 
-  it('do not see the password of our own door', async () => {
+  it('do not see the password of our own endpoint', async () => {
     process.env.SCRAPDECK_PASSWORD = 'very secret'
     onTestFinished(() => void delete process.env.SCRAPDECK_PASSWORD)
     const plugins = await openBody('{ jobEnded() { console.log(String(process.env.SCRAPDECK_PASSWORD)) } }')
@@ -198,8 +198,8 @@ describe('plugins', () => {
     await expect.poll(() => lines).toEqual(['undefined'])
   })
 
-  describe('that are asked before a job is sent', () => {
-    it('can change arguments and settings, one after another; secret values stay as they are', async () => {
+  describe('that are called before a job is sent', () => {
+    it('can change arguments and settings, one after another; secret values stay unchanged', async () => {
       const first = await write(
         'first',
         `export default () => ({ beforeDispatch: ({ job }) => ({ args: { ...job.args, page: '2', old: null, _job: 'x' } }) })`
@@ -223,7 +223,7 @@ describe('plugins', () => {
       [`({ cancel: 'never' })`, { kind: 'cancel', plugin: 'p0', words: 'never' }],
       ["({ cancel: 'a\\u202e\\x1b[2J' })", { kind: 'cancel', plugin: 'p0', words: 'a⟨U+202E⟩⟨U+001B⟩[2J' }],
       ['undefined', { kind: 'send', args: {}, settings: {}, notes: {} }]
-    ])('answer %s', async (answer, verdict) => {
+    ])('may return %s', async (answer, verdict) => {
       const plugins = await openBody(`{ beforeDispatch: () => ${answer} }`)
       expect(await plugins.beforeDispatch!(QUESTION)).toEqual(verdict)
     })
@@ -236,7 +236,7 @@ describe('plugins', () => {
         'its answer is not one of: nothing, { args, settings }'
       ],
       ['answers no text', '{ beforeDispatch: () => ({ args: { a: 5 } }) }', 'whose values are texts']
-    ])('one that %s does not keep the job, unless the configuration says so', async (_what, body, words) => {
+    ])('do not hold the job back if one %s, unless the configuration says so', async (_what, body, words) => {
       const verdictOf = async (onFailure: 'send' | 'hold') =>
         (await openBody(body, { onFailure })).beforeDispatch!(QUESTION)
       expect(await verdictOf('send')).toEqual({
@@ -259,7 +259,7 @@ describe('a plugin that chooses nodes', () => {
     return problem ?? Object.fromEntries(byJob)
   }
 
-  it('is asked about the jobs, and its reasons are short and show what is invisible', async () => {
+  it('is called about the jobs, and its reasons are short with invisible characters escaped', async () => {
     clock = createFakeClock()
     const plugins = await openBody(`{ chooseNode: (jobs) => ({
       [jobs[0].job.id]: jobs[0].candidates[1].id,
@@ -283,7 +283,7 @@ describe('a plugin that chooses nodes', () => {
     ['answers with a number', 'return { a: 7 }', 'its answer is not'],
     ['answers with what cannot be sent', 'return { a: () => 1 }', 'could not be cloned'],
     ['exits', 'process.exit()', 'ended itself']
-  ])('that %s is not followed, and is asked again after a while', async (_what, body, words) => {
+  ])('that %s is ignored, and called again after a while', async (_what, body, words) => {
     clock = createFakeClock()
     const plugins = await openBody(
       `{ chooseNode(jobs) { if (jobs[0].job.id === 'a') { ${body} } return { b: 'n2' } } }`
@@ -294,7 +294,7 @@ describe('a plugin that chooses nodes', () => {
     expect(await asked(plugins, 'b')).toEqual({ b: { node: 'n2', why: 'it gave no reason' } })
   })
 
-  it('that answers too late is not waited for, keeps its thread, and is not asked meanwhile', async () => {
+  it('that responds too late is not waited for, keeps its thread, and is not called meanwhile', async () => {
     const late = createFakeClock()
     clock = late
     const plugins = await openBody(`(() => {
@@ -313,7 +313,7 @@ describe('a plugin that chooses nodes', () => {
     expect(await asked(plugins, 'b')).toEqual({ b: { node: 'n2', why: 'it gave no reason' } })
   })
 
-  it('that loops for ever is stopped by its own time limit, and chooses again when it is back', async () => {
+  it('that loops forever is stopped by its own time limit, and chooses again after its restart', async () => {
     const late = createFakeClock()
     clock = late
     const plugins = await openBody(`{ chooseNode(jobs) { if (jobs[0].job.id === 'a') for (;;); return { b: 'n2' } } }`)
@@ -324,7 +324,7 @@ describe('a plugin that chooses nodes', () => {
     expect(await asked(plugins, 'b')).toEqual({ b: { node: 'n2', why: 'it gave no reason' } })
   })
 
-  it('is the only one that does', async () => {
+  it('must be the only one', async () => {
     const module = await write('chooser', 'export const chooseNode = () => null')
     await expect(open({ module }, { module })).rejects.toMatchObject({
       message:
@@ -336,7 +336,7 @@ describe('a plugin that chooses nodes', () => {
 describe('a plugin that checks passwords', () => {
   const GIVEN = { username: 'anna', password: 'violet anchor 12 kettles' }
 
-  it('gets the name and the password, and says who it is, or nothing', async () => {
+  it('gets the name and the password, and returns the user or nothing', async () => {
     const plugins = await openBody(`{ authenticate: ({ username, password }) =>
       password === '${GIVEN.password}' ? { name: username + '@x', groups: ['staff'] } : undefined }`)
     const anna = { subject: 'plugin p0 anna@x', name: 'anna@x', groups: ['staff'] }
@@ -359,7 +359,7 @@ describe('a plugin that checks passwords', () => {
     ['makes lines in a name', 'return { name: "anna\\nroot" }'],
     ['has groups that are no texts', 'return { name: "anna", groups: [{ toString: 1 }] }'],
     ['answers with its own question', 'return given']
-  ])('that %s lets nobody in, and no text of it is logged or told', async (_what, body) => {
+  ])('that %s lets nobody in, and its text is neither logged nor shown', async (_what, body) => {
     const fake = createFakeClock()
     clock = fake
     const all: string[] = []
@@ -379,7 +379,7 @@ describe('a plugin that checks passwords', () => {
 })
 
 describe('the examples of docs/plugins.md', () => {
-  it('blobs-in-directory keeps blobs as every store of them must', async () => {
+  it('blobs-in-directory stores blobs as every blob store must', async () => {
     const root = join(directory, 'share')
     const module = join(EXAMPLES, 'blobs-in-directory.ts')
     const blobs = (await open({ module, options: { directory: root } })).blobs!
@@ -405,7 +405,7 @@ describe('the examples of docs/plugins.md', () => {
     expect(await blobs.has('eggs/abc')).toBe(false)
   })
 
-  it('alerts-to-chat tells the chat of alerts that fire and end, mentions nobody, and fails where the chat does', async () => {
+  it('alerts-to-chat sends alerts that fire and end to the chat, mentions no one, and fails if the chat does', async () => {
     let status = 200
     await using chat = await openChannelServer(() => ({ status }))
     const plugins = await open({ module: join(EXAMPLES, 'alerts-to-chat.ts'), options: { url: chat.url } })
@@ -427,7 +427,7 @@ describe('the examples of docs/plugins.md', () => {
     })
   })
 
-  it('a plugin with the hook alert is told what a channel has to tell, and no event', async () => {
+  it('a plugin with the hook alert receives the messages of a channel, and no events', async () => {
     const plugins = await openBody('{ alert({ id, data }) { if (data.title === "x") throw new Error("busy") } }')
     expect(plugins.alertNames()).toEqual(['p0'])
     const message = (title: string) => ({ id: 'msg_1', body: JSON.stringify({ type: 'alert', data: { title } }) })
@@ -445,7 +445,7 @@ describe('the examples of docs/plugins.md', () => {
     expect(put).toEqual([])
   })
 
-  it('same-node sends a spider to the same node while that has room, and to its second then', async () => {
+  it('same-node sends a spider to the same node while that has room, and then to its second one', async () => {
     clock = createFakeClock()
     const plugins = await open({ module: join(EXAMPLES, 'same-node.ts'), options: { tag: 'cache' } })
     const nodeOf = (name: string, free: number, tags = ['cache']) => ({ id: `id-${name}`, name, tags, slots: 2, free })
@@ -462,7 +462,7 @@ describe('the examples of docs/plugins.md', () => {
     expect(await choose(...all.map((one) => (one.id === first ? { ...one, free: 0 } : one)))).toEqual([second, second])
   })
 
-  it('passwords-over-http asks the service, lets in whom it names, and nobody while it fails or is not safe', async () => {
+  it('passwords-over-http asks the service, lets in whom it names, and lets no one in while it fails or is not safe', async () => {
     await using service = await openChannelServer([
       { status: 200, body: '{"name": "anna", "groups": ["staff"], "role": "owner"}' },
       { status: 401 },
@@ -482,7 +482,7 @@ describe('the examples of docs/plugins.md', () => {
       await expect(open({ module, options: { url } })).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE' })
   })
 
-  it('only one plugin can keep blobs', async () => {
+  it('only one plugin can store blobs', async () => {
     const module = join(EXAMPLES, 'blobs-in-directory.ts')
     const both = open({ module, options: { directory } }, { module, options: { directory } })
     await expect(both).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE', message: expect.stringContaining('p0 and p1') })

@@ -3,9 +3,9 @@ import { createAddressGuard, parseNetworks } from './addresses.ts'
 
 const guard = createAddressGuard([])
 
-describe('where webhooks may go', () => {
+describe('the addresses that webhooks can use', () => {
   it.each(['93.184.215.14', '1.1.1.1', '100.63.255.255', '172.32.0.1', '2606:4700::1111'])(
-    '%s is an address of the internet',
+    'include the public address %s',
     (address) => expect(guard.isAllowed(address)).toBe(true)
   )
 
@@ -25,7 +25,7 @@ describe('where webhooks may go', () => {
       'ff02::1'
     ],
     ...['64:ff9b::7f00:1', '64:ff9b::a9fe:a9fe', '2002:7f00:1::', '2001:0:1::', '2001:db8::1', 'nonsense', '']
-  ])('%s is not', (address) => expect(guard.isAllowed(address)).toBe(false))
+  ])('exclude %s', (address) => expect(guard.isAllowed(address)).toBe(false))
 
   it.each([
     ['http://127.0.0.1/', /private network/],
@@ -40,13 +40,13 @@ describe('where webhooks may go', () => {
     ['http://ann:secret@example.org/', /user name or password/],
     ['example.org/hook', /not a valid address/],
     ['', /not a valid address/]
-  ])('%s is refused as it is written', (url, words) => {
+  ])('exclude the URL %s at once', (url, words) => {
     const refused = () => guard.checkUrl(url)
     expect(refused).toThrow(words)
     expect(refused).toThrow(expect.objectContaining({ code: 'WEBHOOK_URL_FORBIDDEN' }))
   })
 
-  it('what the configuration names is allowed, and nothing beside it', () => {
+  it('include what the configuration names, and nothing else', () => {
     const inside = createAddressGuard(parseNetworks('10.1.0.0/16, 127.0.0.1\nfd12::/16'))
     const asked = ['10.1.2.3', '10.2.0.1', '127.0.0.1', '127.0.0.2', 'fd12::5', 'fd13::5', '::ffff:10.1.0.1']
     expect(asked.filter((address) => inside.isAllowed(address))).toEqual([
@@ -58,7 +58,7 @@ describe('where webhooks may go', () => {
     expect(inside.checkUrl('http://localhost:9000/').port).toBe('9000')
   })
 
-  it('where clouds keep credentials is never allowed', () => {
+  it('never include those where clouds keep credentials', () => {
     const open = createAddressGuard(parseNetworks('0.0.0.0/0 ::/0'))
     const asked = [
       '169.254.169.254',
@@ -72,7 +72,7 @@ describe('where webhooks may go', () => {
   })
 
   it.each(['10.0.0.0/33', '10.0.0/8', 'example.org', '::/129', '10.0.0.0/8/8', '10.0.0.0/-1'])(
-    '%s is no network',
+    'do not include the invalid network %s',
     (text) => expect(() => parseNetworks(text)).toThrow(expect.objectContaining({ code: 'BAD_INPUT' }))
   )
 })

@@ -79,7 +79,7 @@ afterEach(async () => {
 })
 
 describe('the deliverer', () => {
-  it('sends each event at once, exactly once', async () => {
+  it('sends each event exactly once, and at once', async () => {
     await putWebhook()
     await enqueue(20)
     await clock.advanceBy(1_000)

@@ -24,7 +24,7 @@ test('a failed try is followed by another, later and later, for three days; then
   })
 })
 
-test('a wait is never shorter than the back-off or what the receiver asked for, and at most a tenth longer', () => {
+test("a wait is never shorter than the backoff or the receiver's request, and at most a tenth longer", () => {
   fc.assert(
     fc.property(
       fc.nat({ max: BACK_OFF_MS.length - 1 }),
@@ -40,12 +40,12 @@ test('a wait is never shorter than the back-off or what the receiver asked for, 
   )
 })
 
-test('a message that will never be accepted is dead at once, and its receiver stays on', () => {
+test('a message that can never be accepted is dead at once, and its receiver stays enabled', () => {
   const { state, isGone } = plan(0, { isGood: false, answer: '550', isFinal: true })
   expect({ state, isGone }).toEqual({ state: 'dead', isGone: undefined })
 })
 
-test('410 ends it at once, and long answers are cut', () => {
+test('410 ends it at once, and long responses are cut', () => {
   expect(plan(0, { isGood: false, answer: '410', isGone: true })).toMatchObject({ state: 'dead', isGone: true })
   expect(plan(0, { isGood: true, answer: 'x'.repeat(10_000) }).answer.length).toBe(500)
 })

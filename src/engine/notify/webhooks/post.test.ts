@@ -29,7 +29,7 @@ function serve(handle: (request: IncomingMessage, body: string, response: Server
   )
 }
 
-test('a receiver gets the body and the headers, and its status is the answer', async () => {
+test('a receiver gets the body and the headers, and its status is the response', async () => {
   let seen: unknown
   const port = await serve((request, body, response) => {
     seen = [request.method, request.url, request.headers['webhook-id'], request.headers['content-type'], body]
@@ -44,7 +44,7 @@ test('a receiver gets the body and the headers, and its status is the answer', a
   expect(seen).toEqual(['POST', '/a%20b?c=d', 'msg_1', 'application/json', REQUEST.body])
 })
 
-test('the beginning of what a receiver says is read if it is asked for', async () => {
+test('the beginning of a response is read on request', async () => {
   const port = await serve((_request, _body, response) => response.end('é'.repeat(9_000)))
   const post = createPost({ guard: LOOPBACK, clock: systemClock })
   const url = `http://127.0.0.1:${port}/`
@@ -63,7 +63,7 @@ test('a redirect is not followed', async () => {
   expect(count).toBe(1)
 })
 
-test('a name that comes to mean this machine between two deliveries is not connected to (DNS rebinding)', async () => {
+test('a name that points to this machine by the second delivery is not connected to (DNS rebinding)', async () => {
   let count = 0
   const port = await serve((_request, _body, response) => {
     count += 1
@@ -84,7 +84,7 @@ test('a name that comes to mean this machine between two deliveries is not conne
   expect(count).toBe(1)
 })
 
-test('of several addresses one that is forbidden is enough', async () => {
+test('a name is refused if one of its addresses is forbidden', async () => {
   const resolve = ((_host: string, _options: object, callback: (...all: unknown[]) => void) =>
     callback(null, [
       { address: '127.0.0.1', family: 4 },
@@ -94,14 +94,14 @@ test('of several addresses one that is forbidden is enough', async () => {
   expect(await post({ url: 'http://two.example:9/', ...REQUEST })).toMatchObject({ kind: 'forbidden' })
 })
 
-test('an address that is written out is looked at without a look-up, also when the configuration has changed since', async () => {
+test('a literal address is checked without a lookup, even if the configuration has changed', async () => {
   const post = createPost({ guard: createAddressGuard([]), clock: systemClock })
   for (const url of ['http://127.0.0.1:9/', 'http://[::1]:9/', 'http://localhost:9/']) {
     expect(await post({ url, ...REQUEST })).toMatchObject({ kind: 'forbidden' })
   }
 })
 
-test('a receiver that is not there, hangs up, or speaks no HTTP is told in words', async () => {
+test('a receiver that does not exist, hangs up, or does not speak HTTP is reported with an explanation', async () => {
   const post = createPost({ guard: LOOPBACK, clock: systemClock })
   const problemOf = async (port: number) => {
     const answer = await post({ url: `http://127.0.0.1:${port}/`, ...REQUEST })
@@ -119,7 +119,7 @@ test('a receiver that is not there, hangs up, or speaks no HTTP is told in words
   expect(await problemOf(free)).toContain('nothing listens')
 })
 
-test('a receiver that takes the event and never answers is given up in time', async () => {
+test('a receiver that accepts the event and never responds is given up in time', async () => {
   const clock = createFakeClock()
   const { promise: asked, resolve: noteAsked } = Promise.withResolvers<void>()
   const port = await serve(() => noteAsked())
@@ -130,7 +130,7 @@ test('a receiver that takes the event and never answers is given up in time', as
   expect(clock.timerCount()).toBe(0)
 })
 
-test('an answer without end is cut off, its status counts', async () => {
+test('an endless response is cut off, and its status counts', async () => {
   const port = await serve((_request, _body, response) => {
     response.writeHead(200)
     const write = () => {

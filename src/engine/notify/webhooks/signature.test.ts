@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createSeededRandom } from '../../testing/seeded-random.ts'
 import { makeSecret, signedHeaders } from './signature.ts'
 
-test("a message is signed as Standard Webhooks' own test has it", () => {
+test("a message has the signature of Standard Webhooks' own test", () => {
   // javascript/src/index.test.ts of github.com/standard-webhooks/standard-webhooks
   const headers = signedHeaders({
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -27,7 +27,7 @@ test('while a secret is being changed, both sign, the new one first', () => {
   expect(sign([fresh])['webhook-timestamp']).toBe('5')
 })
 
-test('secrets have the form that receivers know, and 32 bytes', () => {
+test('secrets have the form that receivers expect, and 32 bytes', () => {
   const secret = makeSecret(createSeededRandom(1))
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
 })

@@ -107,7 +107,7 @@ it('a job without items says so, and one that has not ended says that there may 
   })
 })
 
-it('only as much of a remote file is copied as somebody reads, a file that grew is continued, and one that shrank is copied anew', async () => {
+it('only the part of a remote file that is read is copied; a file that grew is continued, and one that shrank is copied again', async () => {
   const now = vi.spyOn(systemClock, 'nowMs')
   const { jobItems, remote } = await open({ node: aNodeId('eu-1'), state: 'running' })
   remote.bytes = Buffer.from(jsonLines(Array.from({ length: 30_000 }, (_, at) => ({ at, text: 'x'.repeat(1_000) }))))
@@ -133,7 +133,7 @@ it('only as much of a remote file is copied as somebody reads, a file that grew 
   expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ items: 3, copiedBytes: remote.bytes.length })
 })
 
-it('a file larger than the limit, and a node that does not respond, are said', async () => {
+it('a file larger than the limit, and a node that does not respond, are reported', async () => {
   const { jobItems, remote } = await open({ node: aNodeId('eu-1'), limits: { copyBytes: 1_000 } })
   remote.bytes = Buffer.from(items(500))
   await expect(jobItems.describe({ jobId: ID }, true)).rejects.toMatchObject({ code: 'ITEMS_TOO_LARGE' })
@@ -142,7 +142,7 @@ it('a file larger than the limit, and a node that does not respond, are said', a
   await expect(away.jobItems.page({ jobId: ID }, aPage())).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' })
 })
 
-it('what was copied longest ago is removed when there is too much, and copied again when it is read', async () => {
+it('the oldest copies are removed when they are too large, and made again when they are read', async () => {
   const { jobItems, remote, cache } = await open({ node: aNodeId('eu-1'), limits: { cacheBytes: 10 } })
   remote.bytes = Buffer.from(items(50))
   expect((await jobItems.page({ jobId: ID }, aPage())).rows).toHaveLength(50)
@@ -177,20 +177,20 @@ it('in the desktop app a thread reads items, without DuckDB', async () => {
   expect(existsSync(local)).toBe(true)
 })
 
-it('items that are kept here are read from the archive, also of a run on the local node', async () => {
+it('archived items are read from the archive, also of a run on the local node', async () => {
   const { jobItems, remote } = await open({ isKept: true })
   remote.bytes = Buffer.from(items(3))
   expect(await jobItems.describe({ jobId: ID }, true)).toMatchObject({ from: 'archive', items: 3 })
   expect((await jobItems.page({ jobId: ID }, aPage())).rows).toHaveLength(3)
 })
 
-it('items that are gone say what became of them', async () => {
+it('missing items say what happened to them', async () => {
   const why = new ScrapdeckError('ITEMS_NOT_FOUND', 'Retention deleted the items of job x on 2026-11-02.')
   const { jobItems } = await open({ node: 'n1', whyGone: why })
   await expect(jobItems.describe({ jobId: ID }, false)).rejects.toBe(why)
 })
 
-it('items that retention deleted are not read from a node that still has them; others that were not kept are', async () => {
+it('items that retention deleted are not read from a node that still has them; others that were not archived are', async () => {
   const text = 'Retention deleted the items of job x on 2026-11-02.'
   const deleted = new ScrapdeckError('ITEMS_NOT_FOUND', text, { data: { deletedAtMs: 5, problem: null } })
   const one = await open({ node: 'n1', whyGone: deleted })

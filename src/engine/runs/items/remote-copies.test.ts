@@ -6,7 +6,7 @@ import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { ItemsCache } from './items-cache.ts'
 import { RemoteCopies } from './remote-copies.ts'
 
-test('a copy that takes days is left after nobody asked for it for a while, and continued when somebody does', async () => {
+test('a copy that takes days stops when it has not been used for a while, and continues when it is used again', async () => {
   await using directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   let asked = 0

@@ -70,7 +70,7 @@ describe('a file of items', () => {
     expect(titles(await server.page({ source, ...aPage({ sort }) }, context))).toEqual(['', 'emma', 'Dune', 'Ulysses'])
   })
 
-  it('that is too large to be converted is refused by what needs that, and read as pages', async () => {
+  it('that is too large to be converted is refused by operations that need that, and read as pages', async () => {
     const source = { ...(await file(`[${'{"a":1},\n'.repeat(1_000)}{}]`)), convertedMaxBytes: 5_000 }
     await expect(server.fieldStatistics({ source, field: 'a' }, context)).rejects.toMatchObject({
       code: 'ITEMS_TOO_LARGE'
@@ -94,12 +94,12 @@ describe('a file of items', () => {
     })
   })
 
-  it('of neither kind is refused with what to do', async () => {
+  it('of neither kind is refused with a hint what to do', async () => {
     const source = await file(Buffer.from([0x89, 0x50, 0, 0, 13, 10]))
     await expect(server.describe({ source, count: false }, context)).rejects.toMatchObject({ code: 'ITEMS_UNREADABLE' })
   })
 
-  it('is read from any page on, with cells cut and numbers as they are written', async () => {
+  it('is read from any page on, with long cells cut and numbers as they are written', async () => {
     const many = Array.from(
       { length: 5_000 },
       (_, at) => `{"n":${at}.0,"long":"${'x'.repeat(300)}","big":12345678901234567890}\n`
@@ -132,7 +132,7 @@ const HOSTILE = Buffer.concat([
 ])
 
 describe('a hostile file', () => {
-  it('gives its items, and says how many lines are none', async () => {
+  it('gives its items, and says how many lines are invalid', async () => {
     const source = await file(HOSTILE)
     expect(await server.describe({ source, count: true }, context)).toMatchObject({
       items: 5,
@@ -146,7 +146,7 @@ describe('a hostile file', () => {
     ])
   })
 
-  it('of an item of 10 MB, one of 20 MB and thousands of fields is read all the same', async () => {
+  it('with an item of 10 MB, one of 20 MB and thousands of fields can still be read', async () => {
     const long = (length: number) => `{"id":${length},"text":"${'x'.repeat(length)}"}\n`
     const fields = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`field ${at}`, at]))
     const source = await file(long(10_000_000) + long(20_000_000) + jsonLines([fields, { id: 3 }]))
@@ -160,7 +160,7 @@ describe('a hostile file', () => {
     expect(sorted.rows.map(({ index }) => index)).toEqual([3, 0, 2])
   })
 
-  it('of an item that DuckDB cannot skip is sorted never, and read as pages', async () => {
+  it('with an item that DuckDB cannot skip is never sorted, and read as pages', async () => {
     const source = await file(`{"id":1}\n{"text":"${'x'.repeat(40_000_000)}"}\n{"id":2}\n`)
     const sort = { field: 'id', descending: true }
     await expect(server.page({ source, ...aPage({ sort }) }, context)).rejects.toMatchObject({
@@ -169,7 +169,7 @@ describe('a hostile file', () => {
     expect((await server.page({ source, ...aPage({ columns: ['id'] }) }, context)).rows).toHaveLength(3)
   })
 
-  it('has names that SQL would understand', async () => {
+  it('can have names that mean something in SQL', async () => {
     const name = `x" FROM read_text('/etc/passwd') --`
     const source = await file(jsonLines([{ [name]: "'; DROP TABLE x; --", '/': 1, 'a~b/c': 2, '': 3 }]))
     const filter = [{ field: name, operator: 'is', value: "'; DROP TABLE x; --" }] as ItemCondition[]
@@ -280,7 +280,7 @@ describe('statistics of a field', () => {
   })
 })
 
-describe('the difference to the run before', () => {
+describe('the difference to the previous run', () => {
   const before = [
     { id: 1, price: 5, old: 'x' },
     { id: 2, price: 6 },
@@ -324,7 +324,7 @@ describe('an export', () => {
     return { ...written, path: targetPath }
   }
 
-  it('has the items as they are, in each format', async () => {
+  it('contains the items unchanged, in each format', async () => {
     const exact = '{"n":1.0,"t":"=1+1, \\"q\\"","x":[1,2]}\n{"n":12345678901234567890,"u":"é"}\nbroken\n'
     const source = await file(exact)
     const text = async (format: 'jsonl' | 'json' | 'csv') => readFile((await run(source, format)).path, 'utf8')
@@ -346,7 +346,7 @@ describe('an export', () => {
     ])
   })
 
-  it('as Parquet has a type only where all values are of it, and each name once', async () => {
+  it('as Parquet has a type only if all values have it, and each name once', async () => {
     const items = [{ yes: true, mixed: 1, none: null, Price: 1 }, { yes: null, mixed: 'x', price: 2 }, { big: 2 ** 60 }]
     const { path } = await run(await file(jsonLines(items)), 'parquet')
     using database = await openLockedDuckdb([path], join(directory.path, 'spill'), signal)
@@ -376,7 +376,7 @@ describe('an export', () => {
 })
 
 describe('without DuckDB', () => {
-  it('pages, filters and exports work; the rest says what it needs', async () => {
+  it('pages, filters and exports work; other operations say what they need', async () => {
     const source = await file(jsonLines(BOOKS))
     expect(await plainServer.describe({ source, count: true }, context)).toMatchObject({
       items: 4,
@@ -425,7 +425,7 @@ describe('the locked database', () => {
 })
 
 describe('quoting', () => {
-  it('makes any name one name, any text one text, and any field one step of a pointer', async () => {
+  it('makes any name one name, any text one text, and any field one part of a pointer', async () => {
     using database = await openLockedDuckdb([], join(directory.path, 'spill'), signal)
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }), async (drawn) => {
@@ -446,7 +446,7 @@ describe('quoting', () => {
   })
 })
 
-it.each(['jl', 'csv'])('a call that was given up before it began ends alone (%s)', async (ending) => {
+it.each(['jl', 'csv'])('a call that was cancelled before it started ends alone (%s)', async (ending) => {
   const content = ending === 'jl' ? jsonLines(BOOKS) : 'title,price\nDune,9\n'
   const source = await anItemsFile(directory.path, content, `given-up.${ending}`)
   const given = { ...context, signal: AbortSignal.abort() }

@@ -49,7 +49,7 @@ async function open(maxBytes?: number) {
   return { items, store, kept, deletedLocally, clock, archive }
 }
 
-test('the items of a run are read from the archive, in parts, and their file on the local node may go', async () => {
+test('the items of a run are read from the archive in parts, and their file on the local node can be deleted', async () => {
   const { items, kept, deletedLocally } = await open()
   await items.keep(RUN, nodeWith())
   expect(await kept()).toEqual([`items/${RUN.jobId}-1.zst`])
@@ -59,7 +59,7 @@ test('the items of a run are read from the archive, in parts, and their file on 
   expect(deletedLocally).toEqual(['a'])
 })
 
-test('a run that wrote no items leaves nothing, and nothing is said of it', async () => {
+test('a run without items leaves nothing, and the timeline does not mention items', async () => {
   const { items, kept, store } = await open()
   await items.keep(
     RUN,
@@ -76,7 +76,7 @@ test('a run that wrote no items leaves nothing, and nothing is said of it', asyn
   ])
 })
 
-test('a file that its node deleted between two tries is not taken for a run without items', async () => {
+test('a file that its node deleted between two tries does not count as a run without items', async () => {
   const { items, store } = await open()
   const away = nodeWith((request) => {
     if (request > 2) throw new Error('the node is away')
@@ -93,14 +93,14 @@ test('a file that its node deleted between two tries is not taken for a run with
   expect((await store.findItems(jobId, number))?.sizes).toEqual(sizes)
 })
 
-test('a file beyond the limit is not kept, however the node reported its size first', async () => {
+test('a file beyond the limit is not kept, whatever size the node reported first', async () => {
   const { items, kept } = await open(12)
   const grows = nodeWith((request) => (request === 1 ? ITEMS.subarray(0, 10) : ITEMS))
   await expect(items.keep(RUN, grows)).rejects.toMatchObject({ code: 'ITEMS_TOO_LARGE' })
   expect(await kept()).toEqual([])
 })
 
-test('items that their node deletes while they are copied are given up, and say so', async () => {
+test('items that their node deletes while they are copied are given up, with the reason', async () => {
   const { items, store } = await open()
   await store.enqueueJobs([{ ...aNewJob(), id: RUN.jobId }])
   const gone = nodeWith((request) => (request === 1 ? ITEMS : null))
@@ -112,7 +112,7 @@ test('items that their node deletes while they are copied are given up, and say 
   )
 })
 
-test('items that are given up leave no file, though they had been copied before something else failed', async () => {
+test('items that are given up leave no file, even if they were copied before something else failed', async () => {
   const { items, store, kept, archive } = await open()
   await store.enqueueJobs([{ ...aNewJob(), id: RUN.jobId }])
   const { recordItems } = store
@@ -124,14 +124,14 @@ test('items that are given up leave no file, though they had been copied before 
   expect([await kept(), await archive.copies.list()]).toEqual([[], []])
 })
 
-test('items that are kept stay, though a node refuses them to the engine that goes on after a crash', async () => {
+test('archived items stay even if a node refuses them to the engine that continues after a crash', async () => {
   const { items, kept } = await open()
   await items.keep(RUN, nodeWith())
   await items.giveUp(RUN, 'n1 answered 403')
   expect([await items.sizeBytes(RUN), (await kept()).length]).toEqual([ITEMS.length, 1])
 })
 
-test('what was copied of items is deleted when their run ended without the rest, and the reason is recorded', async () => {
+test('the copied part of items is deleted if their run ended without the rest, and the reason is recorded', async () => {
   const { items, store, clock, archive } = await open()
   const attempts = new Map<string, Partial<Attempt>>()
   const listAttempts = async (jobId: string) => [attempts.get(jobId)].filter((one) => one !== undefined) as Attempt[]

@@ -63,7 +63,7 @@ function world() {
   }
 }
 
-describe('what was copied of a log', () => {
+describe('the copied part of a log', () => {
   test('is archived when its run was lost some time ago; what runs, or may be found again, waits', async () => {
     const { copied, sweep, keptOf, leftOf, clock } = world()
     await copied('a', 'until the node died\n', {})
@@ -101,7 +101,7 @@ describe('what was copied of a log', () => {
     ])
   })
 
-  test('is not taken for the whole log while its node still has more, or fails to return it, however late', async () => {
+  test('is not mistaken for the whole log while its node still has more, or fails to return it, however late', async () => {
     const { copied, sweep, keptOf, leftOf, clock, node, status, noted } = world()
     const log = 'x'.repeat(2_500)
     await copied('a', log.slice(0, 10), {})

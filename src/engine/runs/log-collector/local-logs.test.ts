@@ -78,7 +78,7 @@ test('logs of runs that ended a while ago move into the archive; all others stay
   expect([kept.get('large')!.sizes, sealed]).toEqual([{ rawBytes: 100_000, storedBytes: 10 }, [100_000]])
 })
 
-test('in a directory that is not ours alone they are archived, and stay', async () => {
+test('logs in a directory that is not ours alone are archived, and also stay there', async () => {
   const { write, sweep, kept, files } = await world({ deletesFiles: false })
   await write('small', 'text\n', 'ended', 20)
   expect([await sweep(), await sweep()]).toEqual([1, 0])

@@ -145,7 +145,7 @@ describe('the logs of running remote jobs', () => {
     for (let number = 20; number < 40; number += 1) expect(pagesOf(number)).toBe(2)
   })
 
-  it('are read less often while nothing comes, and no more once their runs have ended', async () => {
+  it('are read less often while nothing is added, and not at all once their runs have ended', async () => {
     const { clock, collector, crawl, reads, run, timesOf } = collect()
     collector.follow(run(1))
     crawl(1, 2)
@@ -183,7 +183,7 @@ describe('the logs of running remote jobs', () => {
     expect(await archive.copies.sizeBytes(jobIdOf(1), anAttemptNumber(1))).toBe(PAGE.length * 3)
   })
 
-  it('continue after an outage of a node where they stopped, each byte once', async () => {
+  it('continue where they stopped after an outage of a node, each byte once', async () => {
     const { clock, collector, crawl, jobIdOf, nodes, run } = collect()
     collector.follow(run(1))
     crawl(1, 30_000)
@@ -196,7 +196,7 @@ describe('the logs of running remote jobs', () => {
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ bytes: 30_000 * PAGE.length, pages: 30_000 })
   })
 
-  it('start over when another file has their name', async () => {
+  it('start again when another file has their name', async () => {
     const { clock, collector, crawl, jobIdOf, nodes, run } = collect()
     collector.follow(run(1))
     crawl(1, 100)
@@ -220,7 +220,7 @@ describe('the logs of running remote jobs', () => {
     expect(collector.figuresOf(jobIdOf(1))).toMatchObject({ bytes: 100 * PAGE.length, pages: 100 })
   })
 
-  it('are read from a server that ignores Range as well', async () => {
+  it('are also read from a server that ignores Range', async () => {
     let log = PAGE.repeat(2_000)
     const { client } = await scripted((_request, response) => void response.end(log))
     const { clock, collector, jobIdOf, run } = collect({ client })

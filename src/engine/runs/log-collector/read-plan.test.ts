@@ -11,7 +11,7 @@ const facts: fc.Arbitrary<ReadFacts> = fc.record({
   mostMs: fc.option(fc.integer({ min: 1_000, max: 100_000 }))
 })
 
-test('a log is read as often as the limits of its run need it, and never more than four times a second', () => {
+test('a log is read as often as the limits of its run require, and never more than four times a second', () => {
   fc.assert(
     fc.property(facts, (given) => {
       const nextMs = nextReadMs(given)
@@ -21,13 +21,13 @@ test('a log is read as often as the limits of its run need it, and never more th
   )
 })
 
-test('only a limit on standing still needs more reads than the figures do', () => {
+test('only a limit on progress needs more reads than the figures do', () => {
   expect(mostMsFor(null)).toBeNull()
   expect(mostMsFor({ wallSeconds: 10, maxErrors: 5 })).toBeNull()
   expect(mostMsFor({ noProgressSeconds: 60 })).toBe(15_000)
   expect(mostMsFor({ noProgressSeconds: 1 })).toBe(1_000)
 })
 
-test('the busier the event loop, the fewer logs are read, but some always are', () => {
+test('the busier the event loop is, the fewer logs are read, but some always are', () => {
   expect([0, 0.7, 0.825, 0.95, 1].map(readsPerSecond)).toEqual([200, 200, expect.closeTo(125), 50, 50])
 })

@@ -7,7 +7,7 @@ const cancelled = (line: number): LoggedError => ({
   exceptions: [{ type: 'twisted.internet.defer.CancelledError', value: '', frames: [], depth: 0 }]
 })
 
-test('interruptions of a run that we did not stop are counted to the last, and none before its end', () => {
+test('interruptions of a run that we did not stop are all counted at its end, and none before', () => {
   const errors = new RunErrors()
   for (let line = 1; line <= 5_000; line += 1) errors.add([cancelled(line)])
   expect(errors.hasChanged).toBe(false)

@@ -52,7 +52,7 @@ describe('closing stats', () => {
     })
   })
 
-  test('with every kind of Python value', () => {
+  test('can contain every kind of Python value', () => {
     const dict = String.raw`{'plain': 12,
  'negative': -1.5,
  'exponent': 1e-05,
@@ -106,16 +106,16 @@ describe('closing stats', () => {
     "{'a' 1}",
     "{'a': }",
     'nothing'
-  ])('that break off or are none (%j) are none', (dict) => expect(statsOf(dict)).toBeNull())
+  ])('that break off or are invalid (%j) are ignored', (dict) => expect(statsOf(dict)).toBeNull())
 
-  test('an empty dict is one', () => expect(statsOf('{}')).toEqual({}))
+  test('can be an empty dict', () => expect(statsOf('{}')).toEqual({}))
 
-  test('the last block counts, and Windows line ends do not matter', () => {
+  test('are the last block, and Windows line ends do not matter', () => {
     const text = `${HEADING}{'finish_reason': 'shutdown'}\r\n${HEADING}{'finish_reason': 'finished',\r\n 'item_scraped_count': 3}\r\n`
     expect(parseClosingStats(text)).toMatchObject({ finishReason: 'finished', items: 3, pages: 0 })
   })
 
-  test('are bounded in number and size', () => {
+  test('are limited in number and size', () => {
     const entries = Array.from({ length: 5000 }, (_, index) => `'${'k'.repeat(300)}${index}': '${'v'.repeat(900)}'`)
     const stats = statsOf(`{${entries.slice(0, 500).join(',\n ')}}`) ?? {}
     for (const [key, value] of Object.entries(stats)) {
@@ -130,20 +130,20 @@ describe('closing stats', () => {
     ['keys', { '200': 3, None: 1, "b'item_scraped_count'": 9 }],
     ['objects', { item_scraped_count: 5 }],
     ['values', { big: '9007199254740993', none: null, none_text: 'None', true: true, infinite: 'inf' }]
-  ])('of %s that a project adds, Scrapy’s own are read whatever the others are', (name, expected) => {
+  ])('with %s that a project adds keep Scrapy’s own, whatever the others are', (name, expected) => {
     const text = readFileSync(join(import.meta.dirname, 'samples', 'uncounted', `${name}-info.log`), 'utf8')
     const closing = parseClosingStats(text)
     expect(closing).toMatchObject({ finishReason: 'finished', pages: 1, items: 5, errors: 0 })
     expect(closing.stats).toMatchObject(expected)
   })
 
-  test.each([1_500, 5_000])('with %i keys of a project have Scrapy’s own', (count) => {
+  test.each([1_500, 5_000])('with %i keys of a project include those of Scrapy', (count) => {
     const keys = Array.from({ length: count }, (_, index) => ` 'domains/shop-${index}.example/pages': 1,\n`).join('')
     const text = `${HEADING}{'a': 1,\n${keys} 'finish_reason': 'finished',\n 'item_scraped_count': 5}\n`
     expect(parseClosingStats(text)).toMatchObject({ finishReason: 'finished', items: 5, pages: 0 })
   })
 
-  test('a count that nothing counted, or that is no count, is unknown and not 0', () => {
+  test('have no count if none was made or it is invalid: unknown, not 0', () => {
     const counts = (dict: string) => {
       const { pages, items, errors } = parseClosingStats(HEADING + dict)
       return { pages, items, errors }
@@ -157,7 +157,7 @@ describe('closing stats', () => {
     expect(counts("{'start_time': 1, 'item_scraped_count': 9007199254740993}").items).toBeNull()
   })
 
-  test('are read as Python’s pprint writes any dict of them', () => {
+  test('are read if Python’s pprint writes any such dict', () => {
     // Keys and values of every sort, and objects whose text is no Python.
     const script = `
 import json, pprint, random
@@ -200,7 +200,7 @@ for _ in range(400):
     }
   })
 
-  test('whatever Python can print as text comes back', () => {
+  test('survive whatever Python can print as text', () => {
     const python = (text: string) =>
       `'${Array.from(text, (character) => (/[\w ]/.test(character) ? character : `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`)).join('')}'`
     const text = fc.string({ unit: 'grapheme', maxLength: 100 })
@@ -242,7 +242,7 @@ describe('the killing line', () => {
     ['', null]
   ])('%j: %j', (text, line) => expect(killing(text)).toBe(line))
 
-  test('is found in JSON and in a format of its own', () => {
+  test('is found in JSON and in custom formats', () => {
     const json = (level: string, message: string, more = {}) =>
       `${JSON.stringify({ level, message, name: 'a', ...more })}\n`
     const traceback = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\nKeyError: 1'
@@ -254,14 +254,14 @@ describe('the killing line', () => {
     )
   })
 
-  test('is bounded', () => {
+  test('is limited in length', () => {
     const text = `${at} [a] ERROR: ${'x'.repeat(100_000)}\nTraceback (most recent call last):\n${'y'.repeat(100_000)}\n`
     expect(killing(text)?.length).toBeLessThan(700)
   })
 })
 
 describe('hostile text', () => {
-  test('never throws', () => {
+  test('never throws an exception', () => {
     const parts = fc.constantFrom(
       HEADING,
       "{'",
@@ -304,7 +304,7 @@ describe('hostile text', () => {
     'Spider closed (',
     '9, ',
     'ERRO'
-  ])('a megabyte of %j is read in little time', (piece) => {
+  ])('of a megabyte of %j is read quickly', (piece) => {
     const text = piece.repeat(1_000_000 / piece.length)
     const begun = performance.now()
     parseClosingStats(text)

@@ -24,7 +24,7 @@ const SCRAPY = frame('/srv/python/lib/python3.11/site-packages/scrapy/core/scrap
 const PRICES = frame('/srv/shop/spiders/prices.py', 'parse')
 
 describe('a group', () => {
-  it('is made of the exception and the innermost frames of the project', () => {
+  it('consists of the exception and the innermost frames of the project', () => {
     const { id, ...rest } = fingerprintOf(
       error('Spider error', [
         exception('ValueError', "bad 'x'", [SCRAPY, PRICES, frame('/usr/lib/python3.11/json/decoder.py', 'decode')])
@@ -37,7 +37,7 @@ describe('a group', () => {
     expect(id).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  it('is the same on nodes that deploy elsewhere, and in eggs', () => {
+  it('is the same on nodes that deploy to other directories, and in eggs', () => {
     const ids = [
       '/home/a/shop/spiders/prices.py',
       '/opt/1.2/shop/spiders/prices.py',
@@ -48,7 +48,7 @@ describe('a group', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  it('keeps the id that it had, so that the groups of before the last change go on', () => {
+  it('keeps its id, so that groups from before the last change continue', () => {
     const ids = [
       error('Spider error', [exception('ValueError', "bad 'x'", [SCRAPY, PRICES])]),
       error('Spider error', [exception('ValueError', "bad 'x'", [SCRAPY])]),
@@ -70,7 +70,7 @@ describe('a group', () => {
     expect(deep(2)).toEqual(deep(9))
   })
 
-  it('without frames of the project is made of the exception and its masked text', () => {
+  it('without frames of the project consists of the exception and its masked text', () => {
     const failed = (host: string) =>
       fingerprintOf(
         error(`Error downloading <GET https://${host}/1>`, [
@@ -85,7 +85,7 @@ describe('a group', () => {
     expect(failed('a.example').id).toBe(failed('shop.example.org').id)
   })
 
-  it('without an exception is made of the logger and the first line of the message', () => {
+  it('without an exception consists of the logger and the first line of the message', () => {
     const said = (message: string, logger: string) => fingerprintOf(error(message, [], logger))
     expect(said('Login of user 12 failed\n{"a": 1}', 'shop')).toMatchObject({
       because: 'message',
@@ -98,7 +98,7 @@ describe('a group', () => {
     expect(said('Login failed', 'shop').id).not.toBe(said('Login failed', 'other').id)
   })
 
-  it('of a chain is that of the exception raised last, and borrows frames of the one before', () => {
+  it('of a chain uses the exception raised last, and borrows frames of the one before', () => {
     const cause = exception('KeyError', "'a'", [PRICES])
     expect(
       fingerprintOf(error('x', [cause, exception('ValueError', 'y', [frame('/srv/shop/items.py', 'price')])]))
@@ -109,7 +109,7 @@ describe('a group', () => {
     })
   })
 
-  it('of an exception group is that of its first member', () => {
+  it('of an exception group uses its first member', () => {
     const group = exception('ExceptionGroup', 'unhandled errors in a TaskGroup (1 sub-exception)', [PRICES])
     const of = (type: string) => fingerprintOf(error('x', [group, exception(type, 'x', [PRICES], 2)]))
     expect(of('KeyError').exceptionType).toBe('KeyError')
@@ -136,7 +136,7 @@ describe('a group', () => {
     [tls, '_newclient.ResponseNeverReceived', 'DownloadFailedError'],
     [lost, '_newclient.ResponseNeverReceived', 'DownloadFailedError'],
     ['An error occurred while connecting: 113: No route to host.', 'ConnectError', 'DownloadFailedError']
-  ])('of one failed download is one, whoever logs it and by whichever name: %s', (text, older, newer) => {
+  ])('of one failed download is the same, whatever logs it and under whatever name: %s', (text, older, newer) => {
     const twisted = exception(`twisted.internet.error.${older}`.replace('internet.error._', 'web._'), text, [SCRAPY])
     const records: [string, string, LoggedException[]][] = [
       ['retry', `Gave up retrying <GET http://shop.invalid/robots.txt> (failed 2 times): ${text}`, []],
@@ -156,7 +156,7 @@ describe('a group', () => {
     expect(new Set(groups.map(({ id }) => id)).size).toBe(1)
   })
 
-  it('of another cause is another one', () => {
+  it('of another cause is another group', () => {
     const causes = [
       dns,
       tls,
@@ -179,7 +179,7 @@ describe('a group', () => {
     ])
   })
 
-  it('of an exception that Scrapy has renamed is the one that it was', () => {
+  it('of an exception that Scrapy has renamed stays the same', () => {
     const of = (type: string) => fingerprintOf(error('Spider error', [exception(type, 'x', [PRICES])]))
     expect(of('scrapy.exceptions.CannotResolveHostError')).toEqual(of('twisted.internet.error.DNSLookupError'))
     expect(of('scrapy.exceptions.DownloadTimeoutError').id).not.toBe(of('TimeoutError').id)
@@ -206,20 +206,20 @@ describe('a group', () => {
     ['NameError', "name 'prices' is not defined"],
     ['AttributeError', "'NoneType' object has no attribute 'get'"],
     ['TypeError', "parse() missing <id> required positional argument: 'response'"]
-  ])('of a %s has the name that is missing in its title, and another name is another group', (type, text) => {
+  ])('of a %s has the missing name in its title, and another name is another group', (type, text) => {
     const of = (value: string) => fingerprintOf(error('x', [exception(type, value.replace('<id>', '1'), [SCRAPY])]))
     expect(of(text).title).toBe(`${type}: ${text}`)
     expect(of(text).id).not.toBe(of(text.replace(/'[^']*'/, "'other'")).id)
   })
 
-  it('of a missing key names the key where it is used, and a spider that is not there', () => {
+  it('of a missing key names the key where it is used, and also a missing spider', () => {
     expect(fingerprintOf(error('x', [exception('KeyError', "'price'", [PRICES])])).title).toBe("KeyError: 'price'")
     expect(fingerprintOf(error('', [exception('KeyError', "'Spider not found: prices'", [SCRAPY])])).title).toBe(
       'KeyError: Spider not found: prices'
     )
   })
 
-  it('is the same in the logs of every version of Scrapy for the errors of the project', () => {
+  it('of errors of the project is the same in the logs of every version of Scrapy', () => {
     const directory = join(import.meta.dirname, 'samples')
     // Python 2 writes other texts, and 1.0 fails to log one of them.
     const names = readdirSync(directory).filter((name) => /^everything-(?!1\.0).*log$/.test(name))
@@ -238,7 +238,7 @@ describe('a group', () => {
   })
 })
 
-describe('whatever is logged', () => {
+describe('whatever the log contains', () => {
   const name = fc.stringMatching(/^[a-z_]{1,10}$/)
   const file = fc.tuple(name, name, name).map((parts) => `/srv/x/${parts.join('/')}.py`)
   const type = fc.stringMatching(/^[A-Z][a-z]{1,12}Error$/)
@@ -267,7 +267,7 @@ describe('whatever is logged', () => {
     )
   })
 
-  it('different exceptions never merge', () => {
+  it('different exceptions are never merged', () => {
     fc.assert(
       fc.property(type, type, fc.string(), fc.option(file), (one, other, value, where) => {
         fc.pre(one !== other)
@@ -278,7 +278,7 @@ describe('whatever is logged', () => {
     )
   })
 
-  it('different innermost frames of the project never merge', () => {
+  it('different innermost frames of the project are never merged', () => {
     fc.assert(
       fc.property(fc.tuple(file, name), fc.tuple(file, name), type, ([file1, name1], [file2, name2], kind) => {
         fc.pre(file1 !== file2 || name1 !== name2)
@@ -288,7 +288,7 @@ describe('whatever is logged', () => {
     )
   })
 
-  it('a fingerprint is bounded', () => {
+  it('a fingerprint has a limited length', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), fc.string({ maxLength: 500 }), (text, path) => {
         for (const each of [
@@ -318,9 +318,9 @@ describe('a file', () => {
     ['/src/scrapy/scrapy/core/engine.py', false],
     ['<frozen importlib._bootstrap>', false],
     ['<string>', false]
-  ])('%s is of the project: %s', (path, expected) => expect(isProjectFile(path)).toBe(expected))
+  ])('%s belongs to the project: %s', (path, expected) => expect(isProjectFile(path)).toBe(expected))
 
-  it('of ours, which starts spiders, is not of the project', () => {
+  it('of ours, which starts spiders, does not belong to the project', () => {
     const ours = readdirSync('resources/python').filter((name) => name.endsWith('.py'))
     expect(ours.length).toBeGreaterThan(5)
     for (const name of ours)
@@ -333,7 +333,7 @@ describe('a file', () => {
     expect(isProjectFile('/srv/shop/resources/python/prices.py')).toBe(true)
   })
 
-  it('has a path that is the same everywhere', () => {
+  it('has the same path everywhere', () => {
     expect(projectPath('/a/b/c/shop/spiders/x.py')).toBe('shop/spiders/x.py')
     expect(projectPath('/tmp/shop.egg/x.py')).toBe('x.py')
   })

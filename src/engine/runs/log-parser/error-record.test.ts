@@ -35,7 +35,7 @@ const GROUP = `  + Exception Group Traceback (most recent call last):
       +------------------------------------`
 
 describe('an error', () => {
-  it('without a traceback is its message, in several lines', () => {
+  it('without a traceback is its message, even with several lines', () => {
     expect(read('No price\nin this\n\npage')).toMatchObject({ message: 'No price\nin this\npage', exceptions: [] })
   })
 
@@ -86,7 +86,7 @@ RuntimeError: after`)
     expect(mainException(error)?.type).toBe('ValueError')
   })
 
-  it('raised from an exception group is itself, and no text after the group belongs to it', () => {
+  it('raised from an exception group stands alone, without text after the group', () => {
     const text = `failed\n${GROUP}\nprinted\n\nThe above exception was the direct cause of the following exception:\n
 Traceback (most recent call last):\n  File "d.py", line 1, in d\nRuntimeError: after`
     expect(mainException(read(text))).toMatchObject({ type: 'RuntimeError', value: 'after', frames: [{ name: 'd' }] })
@@ -163,7 +163,7 @@ KeyError
     ])
   })
 
-  it('is bounded, and keeps the frames of the project and the last exceptions', () => {
+  it('is limited in size, and keeps the frames of the project and the last exceptions', () => {
     const library = (index: number) =>
       `  File "/srv/lib/python3.11/site-packages/a/b.py", line ${index}, in library${index}\n`
     const traceback = (name: string) =>

@@ -8,7 +8,7 @@ const SAMPLES = join(import.meta.dirname, 'samples')
 const logs = readdirSync(SAMPLES).filter((name) => name.endsWith('.log'))
 
 /** What the viewer of logs, the API and the search for the next error see. */
-test.each(logs)('whoever shows %s finds the same records in it as the parser', (name) => {
+test.each(logs)('other readers find the same records in %s as the parser', (name) => {
   const bytes = readFileSync(join(SAMPLES, name))
   const parser = createLogParser()
   parser.push(bytes)

@@ -18,7 +18,7 @@ function parseInPieces(bytes: Uint8Array, cuts: number[]) {
   return { figures: parser.figures(), errors: [...errors, ...parser.takeErrors()] }
 }
 
-describe('whatever the pieces', () => {
+describe('in whatever pieces a log arrives', () => {
   const cuts = fc.array(fc.nat(100_000), { maxLength: 12 })
   // Small ones, so that many cuts are tried.
   const logs = [
@@ -29,7 +29,7 @@ describe('whatever the pieces', () => {
     sample('format-pipes-2.13')
   ]
 
-  it('in which the bytes of a log come, the result is the same', () => {
+  it('the result is the same', () => {
     for (const log of logs) {
       const whole = parse(log)
       fc.assert(
@@ -39,7 +39,7 @@ describe('whatever the pieces', () => {
     }
   })
 
-  it('single bytes give the same, too', () => {
+  it('the result is the same for single bytes', () => {
     for (const log of [sample('killed-2.5'), sample('everything-2.13').subarray(3_000, 9_000)]) {
       expect(
         parseInPieces(
@@ -92,7 +92,7 @@ describe('whatever the pieces', () => {
     maxLength: 40
   })
 
-  it('an item may start with an empty line, or have line ends of Windows', () => {
+  it('the result is right even if an item starts with an empty line or has Windows line ends', () => {
     for (const item of ["\r\n{'a': 1}\n", "{'a':\r\n 1}\r\n", `${'x'.repeat(700)}\r\n`.repeat(4)]) {
       const bytes = bytesOf(at('12:00:00', 'DEBUG', 'Scraped from <200 x>') + item)
       const everywhere = Array.from(bytes, (_, index) => index)
@@ -100,7 +100,7 @@ describe('whatever the pieces', () => {
     }
   })
 
-  it('and whatever the text, the same holds', () => {
+  it('the result is the same for any text', () => {
     fc.assert(
       fc.property(texts, cuts, (pieces, each) => {
         const bytes = bytesOf(pieces.join(''))
@@ -110,7 +110,7 @@ describe('whatever the pieces', () => {
     )
   })
 
-  it('random bytes are read without an error', () => {
+  it('random bytes cause no error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3_000 }), cuts, (bytes, each) => {
         expect(parseInPieces(bytes, each)).toEqual(parse(bytes))
@@ -143,7 +143,7 @@ describe('hostile text', () => {
     ],
     ['groups', '  + Exception Group Traceback (most recent call last):\n    +---- 1 ----\n'],
     ['stats without an end', at('12:00:00', 'INFO', `Dumping Scrapy stats:\n{'a': 1,\n`)]
-  ])('of %s, 4 MB, is kept in little space, and read before the time of a test is over', (_name, piece) => {
+  ])('of %s, 4 MB, takes little space, and is read within the time limit of the test', (_name, piece) => {
     // A quadratic pass would take minutes.
     const bytes = bytesOf(piece.repeat(4_000_000 / piece.length))
     const parser = createLogParser()
@@ -154,7 +154,7 @@ describe('hostile text', () => {
     expect(JSON.stringify(parser.figures()).length).toBeLessThan(33_000)
   })
 
-  it('what is said of a log is bounded, with hostile text in every part of it', () => {
+  it('facts about a log are limited in size, with hostile text in every part of it', () => {
     const wide = '\u0001é"\\'.repeat(1_000)
     const parser = createLogParser()
     const messages = [
@@ -184,14 +184,14 @@ describe('hostile text', () => {
     for (const error of parser.takeErrors()) expect(JSON.stringify(error).length).toBeLessThan(33_000)
   })
 
-  it('a line longer than any bound counts once, with the head that it starts with', () => {
+  it('a line longer than any limit counts once, with the head that it starts with', () => {
     const line = at('12:00:00', 'ERROR', 'x'.repeat(3 * MAX_LINE))
     const { figures, errors } = parse(line + at('12:00:01', 'INFO', 'after'))
     expect(figures).toMatchObject({ lines: 2, records: { ERROR: 1, INFO: 1 } })
     expect(errors[0]?.message.length).toBeLessThanOrEqual(1_000)
   })
 
-  it('errors that nobody takes are counted', () => {
+  it('errors that are not collected are counted', () => {
     const { figures, errors } = parse(at('12:00:00', 'ERROR', 'x').repeat(MAX_ERRORS_WAITING + 7))
     expect([errors.length, figures.errorsDropped, figures.records.ERROR]).toEqual([100, 7, 107])
   })

@@ -5,7 +5,7 @@ import { MAX_POINTS } from './series.ts'
 import { at, bytesOf, parse, sample, SAMPLE_NAMES } from './testing/parsed-logs.ts'
 
 describe('a real log', () => {
-  it('of everything that Scrapy logs is understood', () => {
+  it('with everything that Scrapy logs is parsed in full', () => {
     const { figures, errors } = parse(sample('everything-2.13'))
     expect(figures).toMatchObject({
       ...{ bytes: sample('everything-2.13').length, isPartial: false, format: { kind: 'scrapy' } },
@@ -31,7 +31,7 @@ describe('a real log', () => {
   })
 
   it.each(SAMPLE_NAMES.filter((name) => name.startsWith('everything-') && name !== 'everything-1.0'))(
-    '%s tells the same as that of any other version',
+    '%s gives the same result as that of any other version',
     (name) => {
       const { figures, errors } = parse(sample(name))
       const kinds = errors.map(({ exceptions }) => exceptions.at(-1)?.type.split('.').at(-1) ?? '')
@@ -50,7 +50,7 @@ describe('a real log', () => {
   )
 
   it.each(SAMPLE_NAMES.filter((name) => /^(format|json)-/.test(name)))(
-    'in the format of %s is read as well',
+    'in the format of %s is parsed as well',
     (name) => {
       const { figures } = parse(sample(name))
       const isWhole = name.startsWith('format-pipes') || name.startsWith('json-stdlib')
@@ -71,7 +71,7 @@ describe('a real log', () => {
     }
   )
 
-  it.each(SAMPLE_NAMES)('%s shows the same levels line by line, in the format that the parser learned', (name) => {
+  it.each(SAMPLE_NAMES)('of %s shows the same levels line by line, in the format that the parser learned', (name) => {
     const { figures } = parse(sample(name))
     const counted = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
     for (const line of sample(name).toString('utf8').split('\n')) {
@@ -81,17 +81,17 @@ describe('a real log', () => {
     expect(counted).toEqual(figures.records)
   })
 
-  it('that was killed ends with what it says last', () => {
+  it('that was killed ends with its last line', () => {
     const { figures } = parse(sample('killed-2.19'))
     expect(figures).toMatchObject({ finishReason: null, closingReason: null, stats: null, items: expect.any(Number) })
     expect(figures.lastItemAtMs).toBe(figures.lastAtMs)
   })
 
-  it.each(['shutdown-2.19', 'shutdown-1.8'])('of %s says which signal it got', (name) => {
+  it.each(['shutdown-2.19', 'shutdown-1.8'])('of %s says which signal the run got', (name) => {
     expect(parse(sample(name)).figures).toMatchObject({ shutdownReason: 'Received SIGINT', finishReason: 'shutdown' })
   })
 
-  it('of a project that cannot be imported has the traceback as its error, though no record has it', () => {
+  it('of a project that cannot be imported has the traceback as its error, although no record contains it', () => {
     const { figures, errors } = parse(sample('broken-2.19'))
     expect(figures.records).toMatchObject({ ERROR: 0, CRITICAL: 0 })
     expect(errors).toMatchObject([
@@ -103,7 +103,7 @@ describe('a real log', () => {
     ])
   })
 
-  it('has each error where its offset and line say', () => {
+  it('has each error at the reported offset and line', () => {
     const bytes = sample('everything-1.5')
     const lines = bytes.toString('utf8').split('\n')
     for (const { offset, line, message } of parse(bytes).errors) {
@@ -120,7 +120,7 @@ describe('pages and items', () => {
   const stats = (time: string, pages: number, items: number) =>
     at(time, 'INFO', `Crawled ${pages} pages (at 5 pages/min), scraped ${items} items (at 3 items/min)`)
 
-  it('are those of the newest logstats line, and what came since', () => {
+  it('are those of the newest logstats line plus everything after it', () => {
     const { figures } = parse(
       crawl('12:00:00') + stats('12:01:00', 40, 30) + crawl('12:01:01', 404) + scrape('12:01:02')
     )
@@ -137,11 +137,11 @@ describe('pages and items', () => {
     ])
   })
 
-  it('are unknown if the log says nothing of them', () => {
+  it('are unknown if the log does not mention them', () => {
     expect(parse(at('12:00:00', 'WARNING', 'careful')).figures).toMatchObject({ pages: null, items: null })
   })
 
-  it('do not progress with a logstats line that repeats the one before', () => {
+  it('do not progress with a logstats line that repeats the previous one', () => {
     const { figures } = parse(stats('12:01:00', 40, 30) + stats('12:02:00', 40, 31))
     expect([figures.lastPageAtMs, figures.lastItemAtMs]).toEqual([
       Date.UTC(2026, 10, 2, 12, 1),
@@ -149,11 +149,11 @@ describe('pages and items', () => {
     ])
   })
 
-  it('of two spiders in one process never go back', () => {
+  it('of two spiders in one process never decrease', () => {
     expect(parse(stats('12:01:00', 40, 30) + stats('12:01:00', 3, 2)).figures).toMatchObject({ pages: 40, items: 30 })
   })
 
-  it('stay right where a part of a flood is left out, once the next logstats line has come', () => {
+  it('are right again after the next logstats line if a part of a flood was left out', () => {
     const parser = createLogParser()
     parser.push(bytesOf(`${crawl('12:00:00')}2026-11-02 12:00:01 [sh`))
     parser.skip(1_000_000)
@@ -163,7 +163,7 @@ describe('pages and items', () => {
     expect(parser.figures()).toMatchObject({ pages: 9_000, items: 8_000 })
   })
 
-  it('are a series of minutes, and of longer steps in a long run', () => {
+  it('are stored per minute, and in longer steps for a long run', () => {
     const short = parse(crawl('12:00:10') + crawl('12:00:50') + crawl('12:03:00') + at('12:03:01', 'ERROR', 'x'))
       .figures.series
     expect(short).toEqual({
@@ -183,13 +183,13 @@ describe('pages and items', () => {
 describe('a format', () => {
   const startOf = (head: string) => `${head}Scrapy 2.13.0 started (bot: shop)\n`
 
-  it('with a clock only goes on after midnight', () => {
+  it('with only a time of day continues after midnight', () => {
     const clock = (time: string) => `${time} INFO scrapy.utils.log `
     const { figures } = parse(`${startOf(clock('23:59:00'))}${clock('00:01:00')}Spider opened\n`)
     expect(figures).toMatchObject({ hasDate: false, runtimeMs: 120_000 })
   })
 
-  it('with the month first is known from the settings that Scrapy logs', () => {
+  it('with the month first is detected from the settings that Scrapy logs', () => {
     const head = (time: string) => `${time} - scrapy.utils.log - INFO - `
     const settings = "Overridden settings:\n{'LOG_DATEFORMAT': '%m/%d/%Y %H:%M:%S',\n 'BOT_NAME': 'shop'}\n"
     const { figures } = parse(
@@ -202,14 +202,14 @@ describe('a format', () => {
     expect(figures.lastAtMs).toBe(Date.UTC(2026, 1, 3, 10, 0, 9))
   })
 
-  it('may change once the settings of a spider are loaded', () => {
+  it('can change once the settings of a spider are loaded', () => {
     const { figures } = parse(
       `${at('12:00:00', 'INFO', 'Scrapy 2.13.0 started (bot: shop)', 'scrapy.utils.log')}INFO|scrapy.core.engine|Spider opened\nERROR|shop|boom\n`
     )
     expect(figures.records).toMatchObject({ INFO: 2, ERROR: 1 })
   })
 
-  it('of a spider is known from the first record in it', () => {
+  it('of a spider is detected from its first record', () => {
     const start = at('12:00:00', 'INFO', 'Scrapy 2.19.0 started (bot: shop)', 'scrapy.utils.log')
     const addons = 'INFO | 12:00:00 | scrapy.addons | Enabled addons:\n[]\n'
     const reactor = 'DEBUG | 12:00:00 | scrapy.utils.log | Using reactor: twisted.internet.epollreactor.EPollReactor\n'
@@ -218,7 +218,7 @@ describe('a format', () => {
     expect(parse(start + reactor + rest).figures.records).toMatchObject({ INFO: 2, DEBUG: 1 })
   })
 
-  it('that is usual is found where nothing teaches it', () => {
+  it('that is common is detected without any hint', () => {
     const { figures } = parse(
       '2026-01-02 03:04:05,678 - shop - ERROR - boom\nTraceback (most recent call last):\nKeyError: 1\n'
     )
@@ -226,7 +226,7 @@ describe('a format', () => {
   })
 })
 
-describe('pages and items that nothing counted', () => {
+describe('pages and items that are not counted', () => {
   const uncounted = (name: string) => parse(sample(`uncounted/${name}`)).figures
 
   it.each([
@@ -238,19 +238,19 @@ describe('pages and items that nothing counted', () => {
     ['no-dump-debug', 1, 5],
     ['dummy-debug', 1, 5],
     ['no-corestats-debug', 1, 5]
-  ])('are unknown in %s (%j pages, %j items), though Scrapy logs a progress of 0', (name, pages, items) => {
+  ])('are unknown in %s (%j pages, %j items), although Scrapy logs a progress of 0', (name, pages, items) => {
     expect(sample(`uncounted/${name}`).toString()).toContain('Crawled 0 pages')
     expect(uncounted(name)).toMatchObject({ pages, items, finishReason: 'finished' })
   })
 
-  it('are no standstill of a running job', () => {
+  it('do not count as missing progress of a running job', () => {
     const parser = createLogParser()
     for (const name of ['dummy-info', 'no-corestats-info'])
       parser.push(sample(`uncounted/${name}`).subarray(0, sample(`uncounted/${name}`).indexOf('Closing spider')))
     expect(parser.figures()).toMatchObject({ pages: null, items: null })
   })
 
-  it('of a run that was killed are what its log said last; of one that closed, that says too little', () => {
+  it('of a killed run are those of its last logstats line; for a closed run, that is not enough', () => {
     const progress = at('10:00:00', 'INFO', 'Crawled 9 pages (at 9 pages/min), scraped 3 items (at 3 items/min)')
     expect(parse(progress).figures).toMatchObject({ pages: 9, items: 3 })
     const closed = at('10:00:09', 'INFO', 'Spider closed (finished)')
@@ -260,7 +260,7 @@ describe('pages and items that nothing counted', () => {
   })
 })
 
-describe('closing stats of a project that adds thousands', () => {
+describe('closing stats of a project that adds thousands of keys', () => {
   const stats = (key: string, count: number) => {
     const keys = Array.from({ length: count }, (_, index) => ` '${key}/shop-${index}.example.com/pages': 1,\n`).join('')
     const own = " 'finish_reason': 'finished',\n 'item_scraped_count': 5,\n"
@@ -276,7 +276,7 @@ describe('closing stats of a project that adds thousands', () => {
     // 4 MB of them.
     ['domains', 100_000],
     ['zones', 100_000]
-  ])('%s/…, %i of them, have what Scrapy counted', (key, count) => {
+  ])('%s/…, %i of them, keep those of Scrapy', (key, count) => {
     const { figures } = parse(stats(key, count) + at('10:00:00', 'INFO', 'Spider closed (finished)'))
     expect(figures).toMatchObject({ finishReason: 'finished', items: 5, pages: 0 })
     expect(JSON.stringify(figures.stats).length).toBeLessThan(12_000)

@@ -156,7 +156,7 @@ const DIFFERENCES: { log: RegExp; fields: RegExp; because: string }[] = [
   }
 ]
 
-it.each(ANSWERS)('$log tells both parsers the same, except for known differences', (answer) => {
+it.each(ANSWERS)('$log gives the same result in both parsers, except for known differences', (answer) => {
   const [expected, actual] = [theirs(answer), ours(answer.log)]
   const different = Object.keys(expected).filter(
     (field) => JSON.stringify(Reflect.get(expected, field)) !== JSON.stringify(Reflect.get(actual, field))
@@ -171,7 +171,7 @@ it.each(ANSWERS)('$log tells both parsers the same, except for known differences
     ).toBe(true)
 })
 
-it('every sample has an answer of LogParser', () => {
+it('every sample has a recorded result of LogParser', () => {
   const logs = [SAMPLES, OTHER_SAMPLES].flatMap((directory) =>
     readdirSync(directory).filter((name) => name.endsWith('.log'))
   )

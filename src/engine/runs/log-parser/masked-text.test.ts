@@ -18,7 +18,7 @@ describe('masked text', () => {
     ["cut in 'the midd", 'cut in <text>'],
     ['価格 is  missing', '価格 is missing'],
     ["'NoneType' object has no attribute 'get'", '<text> object has no attribute <text>']
-  ])('of %j is %j', (text, masked) => expect(maskedText(text)).toBe(masked))
+  ])('replaces %j by %j', (text, masked) => expect(maskedText(text)).toBe(masked))
 
   it('has no digit left, whatever the text', () => {
     const word = fc.constantFrom(
@@ -48,7 +48,7 @@ describe('masked text', () => {
   })
 
   it.each(["'", '"', 'b', '1', 'a1 ', 'http://', '<id> ', "'a", '\\', 'é', '`'])(
-    'of a long text of %j is found in little time',
+    'of a long text of %j is computed quickly',
     (piece) => {
       const begun = performance.now()
       maskedText(piece.repeat(100_000))

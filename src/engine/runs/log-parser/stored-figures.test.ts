@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createLogParser } from './log-parser.ts'
 import { timesAheadMs, toStoredFigures } from './stored-figures.ts'
 
-test('what is kept of figures is small, and has all that is not zero or unknown', () => {
+test('stored figures are small, and include everything that is not zero or unknown', () => {
   const parser = createLogParser()
   parser.push(readFileSync(join(import.meta.dirname, '..', '..', 'jobs', 'outcome', 'samples', 'finished.log')))
   parser.end()
@@ -15,13 +15,13 @@ test('what is kept of figures is small, and has all that is not zero or unknown'
   expect(JSON.stringify(kept).length).toBeLessThan(2_500)
 })
 
-test('a format is kept if it is not that of Scrapy', () => {
+test('a format is stored if it is not that of Scrapy', () => {
   const figures = createLogParser().figures()
   expect(toStoredFigures({ ...figures, format: { kind: 'json' } })).toHaveProperty('format', { kind: 'json' })
   expect(toStoredFigures({ ...figures, format: { kind: 'scrapy' } })).not.toHaveProperty('format')
 })
 
-test('no pages is kept, unknown pages are not', () => {
+test('zero pages are stored, unknown pages are not', () => {
   const none = toStoredFigures({ ...createLogParser().figures(), pages: 0, items: null })
   expect(none).toHaveProperty('pages', 0)
   expect(none).not.toHaveProperty('items')

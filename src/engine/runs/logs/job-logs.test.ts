@@ -68,7 +68,7 @@ function aWorld() {
   return { clock, node, fleet, archive, logs, formats, begin, end, follow, deletedByRetention }
 }
 
-test('each piece of a log says how the log writes its records, once that is known', async () => {
+test('each chunk of a log has the format of its records, once that is known', async () => {
   const { clock, node, logs, formats, begin, follow } = aWorld()
   begin(1, 'first\n')
   const { chunks } = follow(1)
@@ -83,7 +83,7 @@ test('each piece of a log says how the log writes its records, once that is know
   expect(await logs.readChunk(ID, undefined, { offset: 0, limitBytes: 5 })).toMatchObject({ format: { kind: 'json' } })
 })
 
-test('the log of a run is complete when that run has ended, though its job is tried again', async () => {
+test('the log of a run is complete when that run has ended, even if its job is tried again', async () => {
   const { clock, logs, begin, end, follow } = aWorld()
   begin(1, 'first\n')
   const first = follow(1)
@@ -98,7 +98,7 @@ test('the log of a run is complete when that run has ended, though its job is tr
   })
 })
 
-test('a log without a number is that of one run to its end: the next run writes another', async () => {
+test('a log without an attempt number is that of one run to its end: the next run has another one', async () => {
   const { clock, node, begin, end, follow } = aWorld()
   const log = follow()
   begin(1, null)
@@ -115,13 +115,13 @@ test('a log without a number is that of one run to its end: the next run writes 
   expect([log.text(), log.isComplete()]).toEqual(['second\nend\n', true])
 })
 
-test('a run that never was is refused at once', async () => {
+test('a run that never existed is refused at once', async () => {
   const { begin, follow } = aWorld()
   begin(1, 'first\n')
   await expect(follow(7).ended).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
 })
 
-test('an offset from the end is bounded: further away than one chunk may be long, it begins there', async () => {
+test('an offset from the end is limited to the size of a chunk', async () => {
   const { node, logs, begin } = aWorld()
   begin(1, 'short\n')
   const asked = vi.spyOn(node, 'readLog')
@@ -130,7 +130,7 @@ test('an offset from the end is bounded: further away than one chunk may be long
   expect(asked.mock.calls[0]![1]).toMatchObject({ offset: -4_194_304 })
 })
 
-test('of a log that is not archived, what is on this machine can be searched: its file, or what was copied', async () => {
+test('the part of an unarchived log on this machine can be searched: its file, or its copy', async () => {
   await using directory = await makeTemporaryDirectory({ inMemory: true })
   const path = join(directory.path, 'run-1.log')
   const copy = { file: { kind: 'plain' as const, path: 'copied' }, sizeBytes: 7 }
@@ -159,7 +159,7 @@ test('of a log that is not archived, what is on this machine can be searched: it
   expect(await logs.fileHere({ ...run, nodeId: aNodeId('remote') })).toBe(copy)
 })
 
-test('what was copied of a log is read where its node no longer has it, does not respond, or is gone', async () => {
+test('the copied part of a log is read if its node no longer has it, does not respond, or is gone', async () => {
   const { node, fleet, archive, logs, begin, end } = aWorld()
   begin(1, 'first\n')
   const read = async (range: { offset: number; limitBytes: number }) => node.readLog({ jobid: 'run-1' }, range)
@@ -179,7 +179,7 @@ test('what was copied of a log is read where its node no longer has it, does not
   expect(await text()).toBe('first\n')
 })
 
-test('a log that retention deleted says so and when, although its node still has it', async () => {
+test('a log that retention deleted says so and when, even if its node still has it', async () => {
   const { node, logs, begin, end, follow, deletedByRetention } = aWorld()
   begin(1, 'first\n')
   end(1)
@@ -192,7 +192,7 @@ test('a log that retention deleted says so and when, although its node still has
   expect(asked).not.toHaveBeenCalled()
 })
 
-test('what a run printed is read from the node that keeps it, unless retention deleted its log', async () => {
+test('the output of a run is read from the node that keeps it, unless retention deleted its log', async () => {
   const { node, logs, begin, end, deletedByRetention } = aWorld()
   begin(1, 'first\n')
   end(1)

@@ -161,7 +161,7 @@ describe('a log that grows faster than it is read', () => {
     expect(second!.nextOffset - second!.offset).toBe(1_000)
   })
 
-  test('of which nothing may be left out is returned whole', async () => {
+  test('without any loss is returned whole on request', async () => {
     const log = followed({ from: { tailBytes: 1_000 } })
     log.write('first\n')
     await log.start()
@@ -180,7 +180,7 @@ test('a log that was replaced by a longer one is returned from its start', async
   expect(log.state.chunks.at(-1)).toMatchObject({ offset: 0, text: 'a new and longer log\n' })
 })
 
-describe('where it begins', () => {
+describe('where it starts', () => {
   const from = async (tailBytes: number, text: string) => {
     const log = followed({ from: { tailBytes } })
     log.write(text)
@@ -219,8 +219,8 @@ describe('where it begins', () => {
   })
 })
 
-describe('how it asks', () => {
-  test('only while a reader iterates, and a little less often while nothing arrives', async () => {
+describe('polling', () => {
+  test('happens only while a reader iterates, and a little less often while nothing arrives', async () => {
     const log = followed({ isLocal: false })
     await log.clock.advanceBy(10_000)
     expect(log.state.reads).toBe(0)
@@ -317,7 +317,7 @@ describe('how it asks', () => {
     expect(log.clock.timerCount()).toBe(0)
   })
 
-  test('a node that does not respond after the run has ended is not waited for', async () => {
+  test('a node that does not respond after the run has ended does not delay the end', async () => {
     const log = followed({ isLocal: false })
     log.state.live = false
     log.state.failure = new Error('the node did not answer')
@@ -326,7 +326,7 @@ describe('how it asks', () => {
   })
 })
 
-test('whatever is written in whatever pieces comes out once, in order and whole', async () => {
+test('any text in any pieces comes out once, in order and whole', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', '€', '😀', '\n'), maxLength: 40 })
   await fc.assert(
     fc.asyncProperty(

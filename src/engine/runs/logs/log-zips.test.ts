@@ -57,7 +57,7 @@ function noiseOf(bytes: number): Buffer {
   return noise
 }
 
-test('many logs are one archive, byte for byte, below their project and spider', async () => {
+test('many logs form one archive, byte for byte, below their project and spider', async () => {
   const large = Buffer.alloc(3 * MIB, 'a line of a log\n')
   const { zips, ids } = aFleet({ a: Buffer.from('h\xe9llo\n', 'latin1'), b: large })
   const { files, index } = await unzip(zips, [...ids, ids[0]!])
@@ -67,7 +67,7 @@ test('many logs are one archive, byte for byte, below their project and spider',
   expect(index).toEqual(ids.map((id) => `${id}\tshop/prices/${id}.log\tcomplete`))
 })
 
-test('logs that are gone, or are cut off, are lines of the index and break nothing', async () => {
+test('logs that are gone or cut off are listed in the index and break nothing', async () => {
   const { zips, ids } = aFleet({
     a: new ScrapdeckError('LOG_NOT_FOUND', 'Retention deleted the log on 2026-11-02'),
     b: (offset) => (offset === 0 ? Buffer.alloc(2 * MIB, 'x') : new Error('the node does not respond')),
@@ -86,7 +86,7 @@ test('logs that are gone, or are cut off, are lines of the index and break nothi
   ])
 })
 
-test('a log of which its node had deleted a part, or whose run was lost, is not called complete', async () => {
+test('a log that its node had deleted in part, or whose run was lost, is not called complete', async () => {
   const lost = aFleet({ a: Buffer.from('begun\n') }, { outcome: 'lost' })
   expect((await unzip(lost.zips, lost.ids)).index[0]).toMatch(/\tit may be cut: the run was lost$/)
   const entry = { attemptNumber: 1, kind: 'ended', evidence: { logKeptBytes: 6 } } as unknown as Transition
@@ -94,7 +94,7 @@ test('a log of which its node had deleted a part, or whose run was lost, is not 
   expect((await unzip(pruned.zips, pruned.ids)).index[0]).toMatch(/\tas far as it was copied from its node$/)
 })
 
-test('a log is of one attempt, also when its job is tried again meanwhile', async () => {
+test('an archived log belongs to one attempt, even if its job is tried again meanwhile', async () => {
   const { zips, ids, newest } = aFleet({
     a: (offset, attempt) => {
       if (offset > 0) newest.attempt = anAttemptNumber(2)
@@ -106,13 +106,13 @@ test('a log is of one attempt, also when its job is tried again meanwhile', asyn
   expect(index[0]).toMatch(/\tcomplete$/)
 })
 
-test('names that no file system takes are replaced, and of two jobs with one jobid the second has its id', async () => {
+test('names that a file system refuses are replaced, and the second of two jobs with one jobid gets its id', async () => {
   const { zips, ids } = aFleet({ a: Buffer.from('1'), b: Buffer.from('2') }, { jobid: 'nightly', spider: '../x y' })
   const { files } = await unzip(zips, ids)
   expect([...files.keys()]).toEqual(['shop/___x_y/nightly.log', `shop/___x_y/${ids[1]}.log`, ZIP_INDEX])
 })
 
-test('nothing is read ahead of whoever downloads, and nothing after they are gone', async () => {
+test('nothing is prefetched for a download, and nothing is read after the client has left', async () => {
   const { zips, ids, reads } = aFleet({ a: noiseOf(16 * MIB) })
   const pieces = zips.zip(ids)
   await pieces.next()
@@ -124,7 +124,7 @@ test('nothing is read ahead of whoever downloads, and nothing after they are gon
   expect(reads.count - before).toBeLessThan(2)
 })
 
-test('a few archives at a time are enough; one that nobody takes gives its place to the next', async () => {
+test('only a few archives are made at a time; one that is not read makes room for the next', async () => {
   const { zips, ids, reads, time } = aFleet({ a: noiseOf(4 * MIB) })
   const open = Array.from({ length: 4 }, () => zips.zip(ids))
   for (const one of open) await one.next()

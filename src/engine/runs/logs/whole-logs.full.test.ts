@@ -68,7 +68,7 @@ describe('a search of a whole log', () => {
     expect(last).toMatchObject({ state: 'complete', matches: 10, searchedBytes: log.length })
   })
 
-  test('leaves room for the searches of others: it asks for a few parts at a time, however large the log is', async () => {
+  test('leaves room for other searches: it requests a few parts at a time, however large the log is', async () => {
     let [asked, waiting, most] = [0, 0, 0]
     const run = async () => {
       asked += 1
@@ -85,13 +85,13 @@ describe('a search of a whole log', () => {
     expect(most).toBeLessThan(6)
   })
 
-  test('counts what it does not give', async () => {
+  test('counts the matches that it does not return', async () => {
     const { found, last } = await search('^\\s+detail', { isRegex: true, mostLines: 5 })
     expect(found.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6])
     expect(last).toMatchObject({ matches: 360_000 })
   })
 
-  test('is refused for an expression that is not valid, and given up for one that takes too long', async () => {
+  test('is refused for an invalid expression, and stopped for one that takes too long', async () => {
     await expect(search('(', { isRegex: true })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     const stopping = new AbortController()
     const evil = { text: '(a+a+)+y|(( ?[x.])+)+!', isRegex: true, matchesCase: true }
@@ -140,20 +140,20 @@ describe('a place in a log', () => {
     expect(await findTime(read, parseLogTime('2027-01-01 00:00')!)).toBe(log.length)
   })
 
-  test('is not found by time where no record has one', async () => {
+  test('is not found by time if no record has one', async () => {
     const text = Buffer.from('printed\ntext\n')
     expect(await findTime(async (range) => cutBytes(text, range), parseLogTime('1:00')!)).toBeNull()
     expect(parseLogTime('tea time')).toBeNull()
   })
 
-  test('by time in a log whose dates are no days is found, too', async () => {
+  test('is also found by time in a log with impossible dates', async () => {
     const odd = Buffer.from('2026-99-99 12:00:00 [shop] INFO: a\n2026-99-99 13:00:00 [shop] INFO: b\n')
     const readOdd = async (range: WantedBytes) => cutBytes(odd, range)
     expect(await findTime(readOdd, parseLogTime('12:30')!)).toBe(35)
     expect(await findTime(readOdd, parseLogTime('11:00')!)).toBe(0)
   })
 
-  test('in a log that has grown is found without counting all of it anew', async () => {
+  test('is found in a log that has grown without counting all lines again', async () => {
     const path = join(directory.path, 'growing.log')
     const growing: LogFile = { kind: 'plain', path }
     const grown = Buffer.concat([log, log])

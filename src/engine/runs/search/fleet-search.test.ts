@@ -68,7 +68,7 @@ describe('a search over all logs', () => {
     }
   )
 
-  test('says what the index ruled out, and reads the rest only', async () => {
+  test('says what the index ruled out, and reads only the rest', async () => {
     const { hits, ruledOut, scanned } = await fleet.searchAll({ text: 'order 4711!' })
     expect(hits).toHaveLength(3)
     expect(ruledOut.logs).toBeGreaterThan(0)
@@ -76,7 +76,7 @@ describe('a search over all logs', () => {
     expect(scanned.bytes).toBeLessThan(3.3 * MIB)
   })
 
-  test('ends after so many lines, and continues behind them', async () => {
+  test('ends after a number of lines, and continues after them', async () => {
     const first = await fleet.searchAll({ text: 'order', mostHits: 2 })
     expect([first.hits.length, first.stoppedBy]).toEqual([2, 'hits'])
     const second = await fleet.searchAll({ text: 'order', mostHits: 2, cursor: first.cursor! })
@@ -86,7 +86,7 @@ describe('a search over all logs', () => {
     expect([third.stoppedBy, third.cursor]).toEqual(['end', null])
   })
 
-  test('ends after so many bytes, and continues with the next log', async () => {
+  test('ends after a number of bytes, and continues with the next log', async () => {
     const found: unknown[] = []
     let cursor: string | undefined
     let rounds = 0
@@ -100,14 +100,14 @@ describe('a search over all logs', () => {
     expect(found).toEqual((await fleet.searchAll({ text: 'order' })).hits)
   })
 
-  test('ends after its time, even within an expression that does not end', async () => {
+  test('ends after its time limit, even within an expression that does not end', async () => {
     await fleet.add(`${'a'.repeat(60)}b\n`, { project: aProjectName('evil') })
     const query = { text: '(a+)+$', isRegex: true, maxSeconds: 0.3, project: 'evil' }
     expect(await fleet.searchAll(query)).toMatchObject({ hits: [], stoppedBy: 'time' })
     expect((await fleet.searchAll({ text: 'order 4711' })).hits).toHaveLength(4)
   })
 
-  test('is not held up by a log whose lines have no heads', async () => {
+  test('is not blocked by a log whose lines have no heads', async () => {
     const project = aProjectName('headless')
     const lines = 'x\n'.repeat(0.3 * MIB)
     await fleet.add(head('ERROR', 'a page follows') + lines + head('INFO', 'end') + lines, { project })
@@ -121,7 +121,7 @@ describe('a search over all logs', () => {
     expect(all).toMatchObject({ hits: [], stoppedBy: 'end', unreadable: 0 })
   })
 
-  test('ends when nobody listens any more', async () => {
+  test('ends when its client has left', async () => {
     const aborting = new AbortController()
     const reading = (async () => {
       for await (const _ of fleet.search({ text: 'page' }, aborting.signal)) aborting.abort(new Error('left'))
@@ -129,12 +129,12 @@ describe('a search over all logs', () => {
     await expect(reading).rejects.toThrow('left')
   })
 
-  test('refuses an expression that is not valid, and a cursor of something else', async () => {
+  test('refuses an invalid expression, and a cursor of another search', async () => {
     await expect(fleet.searchAll({ text: '(', isRegex: true })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(fleet.searchAll({ text: 'a', cursor: 'page 2' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
-  describe('with runs that are not archived', () => {
+  describe('over runs that are not archived', () => {
     const project = aProjectName('live')
     let [archived, over, running]: JobId[] = []
 
@@ -151,7 +151,7 @@ describe('a search over all logs', () => {
       await fleet.store.beginAttempts([anAttemptStart(job)])
     })
 
-    test('these come first, with their lines and records', async () => {
+    test('returns these first, with their lines and records', async () => {
       const { hits, scanned, unreadable, stoppedBy } = await fleet.searchAll({ text: 'parcel 7', project })
       expect(hits.map(({ jobId, line }) => [jobId, line])).toEqual([
         [running, 1],
@@ -163,7 +163,7 @@ describe('a search over all logs', () => {
       expect([scanned.logs, unreadable, stoppedBy]).toEqual([3, 0, 'end'])
     })
 
-    test('filters narrow them too', async () => {
+    test('applies the filters to them, too', async () => {
       const jobsOf = async (input: Partial<Parameters<ArchivedFleet['search']>[0]>) =>
         (await fleet.searchAll({ text: 'parcel', project, ...input })).hits.map(({ jobId }) => jobId)
       expect(await jobsOf({ spider: 'parcels' })).toEqual([running, running])
@@ -172,7 +172,7 @@ describe('a search over all logs', () => {
       expect(await jobsOf({ nodeId: aNodeId('node-2') })).toEqual([])
     })
 
-    test('a search that ended among them continues there, then in the archive', async () => {
+    test('continues there after it ended among them, then in the archive', async () => {
       const found = []
       let cursor: string | undefined
       do {
@@ -183,7 +183,7 @@ describe('a search over all logs', () => {
       expect(found).toEqual((await fleet.searchAll({ text: 'parcel 7', project })).hits)
     })
 
-    test('one that is archived meanwhile is searched once', async () => {
+    test('reads a run once if it is archived meanwhile', async () => {
       const moved = await fleet.addUnarchived(head('INFO', 'parcel 8'), { project, isOver: true })
       fleet.archiveWhenRead(moved)
       const { hits } = await fleet.searchAll({ text: 'parcel 8', project })
@@ -192,7 +192,7 @@ describe('a search over all logs', () => {
     })
   })
 
-  test('goes on without a log that is damaged or gone', async () => {
+  test('skips a log that is damaged or gone', async () => {
     const job = await fleet.add(filler(0.2 * MIB, 'lost order'), { project: aProjectName('gone') })
     await fleet.blobs.delete(`logs/${job}-1.zst`)
     const { unreadable, hits } = await fleet.searchAll({ text: 'order' })
@@ -214,7 +214,7 @@ describe('a search over all logs', () => {
   })
 })
 
-test('times are those of the run, in whichever zone its log is written', async () => {
+test('times are those of the run, whatever the zone of its log', async () => {
   await using fleet = await openArchivedFleet()
   const startedAtMs = Date.UTC(2026, 10, 2, 10)
   const job = await fleet.add(
@@ -235,7 +235,7 @@ test('times are those of the run, in whichever zone its log is written', async (
   expect(await linesIn(-40, -1)).toEqual([])
 })
 
-test('logs on which an expression takes too long are named unreadable, until it must be the expression', async () => {
+test('logs on which an expression takes too long are reported as unreadable, until the expression must be the reason', async () => {
   await using fleet = await openArchivedFleet()
   const ids: JobId[] = []
   for (let number = 0; number < 6; number += 1) ids.push(await fleet.add(`line ${number}\n`))

@@ -26,7 +26,7 @@ function threadsThat(answers: ((order: never) => unknown)[]): { threads: ThreadP
   return { threads: { run } as unknown as ThreadPool, asked }
 }
 
-test('a number of a block is never used again after a step that failed', async () => {
+test('a block number is never reused after a failed step', async () => {
   await using directory = await makeTemporaryDirectory({ inMemory: true })
   const numbers: number[] = []
   const index = (order: IndexOrder) => {
@@ -58,7 +58,7 @@ test('a number of a block is never used again after a step that failed', async (
   await one.stop()
 })
 
-test('the part of the index that only deleted logs are in is deleted, and what is left of a part moves', async () => {
+test('the part of the index with deleted logs only is deleted, and the rest of a mixed part moves', async () => {
   await using fleet = await openArchivedFleet()
   const old = await fleet.add('deleted later')
   const [kept, newest] = [await fleet.add('kept by itself', { spider: 'stock' }), await fleet.add('the newest')]

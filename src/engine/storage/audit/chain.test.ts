@@ -56,19 +56,22 @@ const TAMPERINGS: Record<string, (entries: Entry[], at: number) => { after: Entr
   }
 }
 
-it.each(Object.keys(TAMPERINGS))('whoever %s is found at the first entry that does not fit', (name) => {
-  fc.assert(
-    fc.property(fc.array(fc.string({ maxLength: 20 }), { minLength: 2, maxLength: 20 }), fc.nat(), (names, place) => {
-      const entries = chainOf(names.map((one, index) => `${index} ${one}`))
-      const newest = { seq: entries.length, hash: entries.at(-1)!.hash }
-      expect(verify(entries, newest)).toBeNull()
-      const { after, first } = TAMPERINGS[name]!(entries, place % entries.length)
-      expect(verify(after, newest)).toBe(first)
-    })
-  )
-})
+it.each(Object.keys(TAMPERINGS))(
+  'a change by an attacker who %s is found at the first entry that does not fit',
+  (name) => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ maxLength: 20 }), { minLength: 2, maxLength: 20 }), fc.nat(), (names, place) => {
+        const entries = chainOf(names.map((one, index) => `${index} ${one}`))
+        const newest = { seq: entries.length, hash: entries.at(-1)!.hash }
+        expect(verify(entries, newest)).toBeNull()
+        const { after, first } = TAMPERINGS[name]!(entries, place % entries.length)
+        expect(verify(after, newest)).toBe(first)
+      })
+    )
+  }
+)
 
-it('a hash that was kept elsewhere tells a chain that was written anew as a whole', () => {
+it('a hash that is stored elsewhere detects a completely rewritten chain', () => {
   const [kept, forged] = [chainOf(['a', 'b', 'c']), chainOf(['a', 'x', 'c'])]
   const has = (entries: Entry[]) => {
     const check = new ChainCheck(START, kept[1]!.hash)
@@ -90,7 +93,7 @@ it('an entry that was sent as JSON with its fields in another order has the same
   expect(inOrder(reversed)).toBe(text)
 })
 
-it('whatever is recorded, its text is in order, has its place and is not longer than allowed', () => {
+it('any recorded entry has ordered text with a limited length, at its own place', () => {
   const longer = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 50 }),
     fc.constantFrom('x'.repeat(3_000), '😀'.repeat(900))

@@ -14,7 +14,7 @@ async function open(maxTotalBytes?: number) {
 
 const some = (...texts: string[]) => Readable.from(texts.map((text) => Buffer.from(text)))
 
-test('what arrives is a file for its owner alone, until everybody who holds it has released it', async () => {
+test('received content is a file for its owner only, until every holder has released it', async () => {
   const { directory, incoming } = await open()
   {
     await using file = await incoming.receive(some('first, ', 'second'))
@@ -38,14 +38,14 @@ test('content that breaks off leaves nothing', async () => {
   expect(await readdir(directory)).toEqual([])
 })
 
-test('what a crash left is removed at the start', async () => {
+test('leftovers of a crash are removed at the start', async () => {
   const { directory } = await open()
   await writeFile(join(directory, 'left'), 'half')
   IncomingFiles.open(directory)
   expect(await readdir(directory)).toEqual([])
 })
 
-test('all files together have a limit, and what was removed no longer counts', async () => {
+test('all files together have a limit, and removed ones no longer count', async () => {
   const { directory, incoming } = await open(10)
   const first = await incoming.receive(some('12345678'))
   await expect(incoming.receive(some('1', '23'))).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
@@ -54,7 +54,7 @@ test('all files together have a limit, and what was removed no longer counts', a
   await using _ = await incoming.receive(some('1234567890'))
 })
 
-test('as a file of the contract it is read from disk, and found again; another wire’s file is written to disk', async () => {
+test('received content is read from disk as a file of the contract, and recognized; a file of another transport is written to disk', async () => {
   const { directory, incoming } = await open()
   await using received = await incoming.receive(some('egg'))
   const file = await incoming.toFile(received, 'shop.egg', 'application/zip')

@@ -31,7 +31,7 @@ const slowly = (store: Store, moment: Promise<unknown>): Store => ({
   }
 })
 
-test('two engines that start at the same moment on one store take the same blobs for theirs', async () => {
+test('two engines that start at the same moment on one store claim the same blobs', async () => {
   const store = await aStore()
   const blobs = unclaimed()
   const { promise: moment, resolve } = Promise.withResolvers<void>()

@@ -77,7 +77,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
   const copyKilled = (...how: Parameters<typeof copyUntilKilled>) => whenFree(() => copyUntilKilled(...how))
   const copy = (...how: Parameters<typeof copyNow>) => whenFree(async () => copyNow(...how))
 
-  test('SQLite to PostgreSQL to SQLite leaves every row of every table as it was', async () => {
+  test('from SQLite to PostgreSQL to SQLite leaves every row of every table unchanged', async () => {
     const [postgres, back] = [aNamespace(), await aDirectory()]
     // Batches end in the middle of every larger table, by rows and by bytes.
     const there = await copy({ directory: filled.path }, { postgres }, { limits: { rows: 25, bytes: 5_000 } })
@@ -88,7 +88,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     expect(tablesOf(back)).toEqual(tablesOf(filled.path))
   })
 
-  test('a namespace in use is read as it was at one moment, whatever is written meanwhile', async () => {
+  test('reads a namespace in use as it was at one moment, whatever is written meanwhile', async () => {
     const [postgres, back] = [aNamespace(), await aDirectory()]
     await copy({ directory: filled.path }, { postgres })
     const store = await whenFree(() => openPostgresStoreHere({ ...common, address: postgres }))
@@ -110,7 +110,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     await restored.close()
   })
 
-  test('both copies go on where the store was: its change log, its queue, its deliveries', async () => {
+  test('continues the change log, the queue and the deliveries of the store in both copies', async () => {
     const [postgres, back] = [aNamespace(), await aDirectory()]
     await copy({ directory: filled.path }, { postgres })
     await copy({ postgres }, { directory: back })
@@ -135,7 +135,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
   })
 
   test.each(['to PostgreSQL', 'to SQLite'] as const)(
-    'a copy %s that was killed in the middle is not in place, and continues',
+    'a copy %s that was killed halfway does not take effect, and can be continued',
     async (direction) => {
       const [postgres, back] = [aNamespace(), await aDirectory()]
       let [from, to]: [StorePlace, StorePlace] = [{ directory: filled.path }, { postgres }]
@@ -163,7 +163,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     }
   )
 
-  test('an unfinished copy of another store is not continued, unless it is begun anew', async () => {
+  test('does not continue an unfinished copy of another store, unless it starts again', async () => {
     const [postgres, other] = [aNamespace(), await aDirectory()]
     const store = await openSqliteStoreHere({ ...common, path: join(other, 'scrapdeck.sqlite') })
     await store.close()
@@ -172,7 +172,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     expect((await copy({ directory: other }, { postgres }, { restart: true })).resumed).toBe(false)
   })
 
-  test('a source that has changed since the interruption is found by the comparison', async () => {
+  test('detects by comparison that a source has changed since the interruption', async () => {
     const [postgres, changing] = [aNamespace(), await aDirectory()]
     await copy({ directory: filled.path }, { postgres })
     await copy({ postgres }, { directory: changing })
@@ -190,7 +190,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     expect(again.tables.length).toBeGreaterThan(40)
   })
 
-  test('is refused while an engine runs on either side, and where there is a store', async () => {
+  test('is refused while an engine runs on either side, and if the target has a store', async () => {
     const [postgres, empty] = [aNamespace(), await aDirectory()]
     const running = await openPostgresStoreHere({ ...common, address: postgres })
     const there = [{ directory: filled.path }, { postgres }] as const
@@ -208,7 +208,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     await open.close()
   })
 
-  test('is refused without a store, between two of a kind, and from another version', async () => {
+  test('is refused without a source, between two stores of the same kind, and from another version', async () => {
     const [postgres, empty, older] = [aNamespace(), await aDirectory(), await aDirectory()]
     await expect(copy({ directory: empty }, { postgres })).rejects.toThrow('has no store')
     await expect(copy({ postgres }, { directory: empty })).rejects.toThrow('has no store')
@@ -219,7 +219,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     await expect(copy({ directory: older }, { postgres })).rejects.toMatchObject({ code: 'DATA_TOO_OLD' })
   })
 
-  test('texts that PostgreSQL cannot keep are counted', async () => {
+  test('counts texts that PostgreSQL cannot store', async () => {
     const [postgres, source] = [aNamespace(), await aDirectory()]
     const store = await openSqliteStoreHere({ ...common, path: join(source, 'scrapdeck.sqlite') })
     await store.close()

@@ -6,7 +6,7 @@ const WELL: ServerFacts = {
   ...{ synchronousCommit: 'on', encoding: 'UTF8', keepsSession: true }
 }
 
-test('a server with the usual settings serves', () => {
+test('a server with the usual settings is accepted', () => {
   expect(judgeServer(WELL)).toEqual({ refusal: null, warnings: [] })
 })
 
@@ -17,11 +17,11 @@ test.each([
   [{ fsync: 'off' }, 'fsync is off'],
   [{ encoding: 'SQL_ASCII' }, 'encoding'],
   [{ keepsSession: false }, 'transaction pooler']
-])('what cannot keep the promises of a store is refused: %j', (facts, words) => {
+])('a server that cannot keep the promises of a store is refused: %j', (facts, words) => {
   expect(judgeServer({ ...WELL, ...facts }).refusal).toContain(words)
 })
 
-test('what is only a risk of the server is a warning', () => {
+test('a server with settings that are only risky causes a warning', () => {
   const { refusal, warnings } = judgeServer({ ...WELL, synchronousCommit: 'off', fullPageWrites: 'off' })
   expect([refusal, warnings.length]).toEqual([null, 2])
 })

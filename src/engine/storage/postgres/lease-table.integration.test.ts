@@ -51,7 +51,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     return { epoch: await table.take(claim), hasLock: gotLock }
   }
 
-  test('of two that saw the same lease, one takes it', async () => {
+  test('is taken by one of two engines that saw it in the same state', async () => {
     const [north, south] = [open(), open()]
     const seen = [await north.look({ wantsLock: true }), await south.look({ wantsLock: true })]
     expect(seen.map(({ gotLock }) => gotLock)).toEqual([true, false])
@@ -73,7 +73,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     expect((await winner.terms(5)).map(({ epoch }) => epoch)).toEqual([1])
   })
 
-  test('a lease that was renewed after it was looked at is not taken, and its leader keeps its connection', async () => {
+  test('is not taken if it was renewed after it was read, and its leader keeps its connection', async () => {
     let lost = 0
     const [north, south] = [open(() => (lost += 1)), open()]
     await take(north, 'north')
@@ -85,7 +85,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     expect(lost).toBe(0)
   })
 
-  test('who takes it without the lock ends the connection that has the lock, and the former leader renews no more', async () => {
+  test('ends the connection that holds the lock if it is taken without the lock, and the former leader cannot renew it', async () => {
     let lost = 0
     const [north, south] = [open(() => (lost += 1)), open()]
     await take(north, 'north')
@@ -102,7 +102,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     expect((await north.look({ wantsLock: true })).gotLock).toBe(false)
   })
 
-  test('a lease is renewed by its holder in its term, and released by nobody else', async () => {
+  test('is renewed by its holder in its term, and released by no other', async () => {
     const north = open()
     await take(north, 'north')
     const lease = { holder: 'north', epoch: 1, hasLock: true, leaseMs: LEASE_MS }
@@ -123,7 +123,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     )
   })
 
-  test('a lease that is not renewed expires, and one that is does not', async () => {
+  test('expires if it is not renewed, and not otherwise', async () => {
     const north = open()
     const { epoch, renewal } = await north.look({ wantsLock: false })
     await north.take({ holder: 'n', name: 'n', hasLock: false, epoch, renewal, leaseMs: 30, reason: 'a test' })
@@ -137,7 +137,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     expect((await north.look({ wantsLock: false })).isExpired).toBe(false)
   })
 
-  test('a connection that was given up is replaced by one without its lock', async () => {
+  test('gets a new connection without the lock if the old one was given up', async () => {
     let lost = 0
     const [north, south] = [open(() => (lost += 1)), open()]
     await take(north, 'north')
@@ -155,7 +155,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     expect(lost).toBe(1)
   })
 
-  test('a write with the lease of a former term is refused, and changes nothing', async () => {
+  test('refuses a write with the lease of a former term, which changes nothing', async () => {
     const [north, south] = [open(), open()]
     await take(north, 'north')
     const common = { clock: systemClock, logger: silentLogger }
@@ -182,7 +182,7 @@ describe.skipIf(whyNoPostgres() !== null)('the lease, on a real PostgreSQL', () 
     }
   })
 
-  test('a leader that stands still in a transaction does not keep another one from leading', async () => {
+  test('can be taken from a leader that hangs in a transaction', async () => {
     const [north, south] = [open(), open()]
     await take(north, 'north')
     const writer = connectTo({ ...address, lease: { holder: 'north', epoch: 1 } })

@@ -8,12 +8,15 @@ const commitFailedWith = (code: string) =>
   )
 
 test.each(['57P01', '08006', 'CONNECTION_CLOSED', 'ECONNRESET', 'NO_ANSWER'])(
-  'a COMMIT that ended with %s may have been carried out, and its error says so',
+  'a COMMIT that ended with %s may have taken effect, and its error says so',
   (code) => {
     expect(commitFailedWith(code)).toMatchObject({ code: 'DATABASE_UNUSABLE', data: { commit: 'unknown' } })
   }
 )
 
-test.each(['53100', '57014', '40001', '25P02'])('a COMMIT that the server refused with %s was not', (code) => {
-  expect(commitFailedWith(code)).not.toMatchObject({ data: { commit: 'unknown' } })
-})
+test.each(['53100', '57014', '40001', '25P02'])(
+  'a COMMIT that the server refused with %s has not taken effect',
+  (code) => {
+    expect(commitFailedWith(code)).not.toMatchObject({ data: { commit: 'unknown' } })
+  }
+)

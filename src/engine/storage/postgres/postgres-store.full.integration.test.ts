@@ -50,7 +50,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
   }
   describeStore('PostgresStore', openOne, { any: pickLength(3, 20), retention: pickLength(5, 100) })
 
-  test('a statement whose result nobody looked at explains why the next ones in its transaction fail', () => {
+  test('a failed statement without a reader explains why the next ones in its transaction fail', () => {
     const send = (text: string, isInTransaction = true) => connection.send({ text, values: [], isInTransaction })
     send('BEGIN', false)
     send('SELECT 1 / 0')
@@ -68,7 +68,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(send('SELECT 1', false).result().rows).toEqual([[1]])
   })
 
-  test('once a young database has grown, its rows are counted, so that no plan is left from when it was empty', async () => {
+  test('a young database is analyzed once it has grown, so that no plan remains from when it was empty', async () => {
     const { store, remove } = await openOne()
     const analyzed = () =>
       ask(
@@ -111,7 +111,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     }
   )
 
-  test('a connection that was lost while nobody asked anything is replaced', async () => {
+  test('a connection that was lost while idle is replaced', async () => {
     const other = connectTo(parsePostgresAddress(`${url}?namespace=idle_${process.pid}`))
     const pidOf = () => ask(other, 'SELECT pg_backend_pid()')[0]![0]
     const first = pidOf()
@@ -131,7 +131,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     other.end()
   })
 
-  test('what belongs to a transaction does not run on the connection after it', async () => {
+  test('statements of a transaction do not run on the connection after it', async () => {
     const other = connectTo(parsePostgresAddress(`${url}?namespace=lost_${process.pid}`))
     const pid = ask(other, 'SELECT pg_backend_pid()')[0]![0]
     other.send({ text: 'BEGIN', values: [] }).result()
@@ -152,7 +152,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
   })
 
   describe('a namespace', () => {
-    test('belongs to one engine, and another has its own', async () => {
+    test('belongs to one engine, and another engine has its own', async () => {
       const [one, other] = ['one', 'other'].map((name) =>
         parsePostgresAddress(`${url}?namespace=${name}_${process.pid}`)
       )
@@ -178,7 +178,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       for (const { schema } of [one!, other!]) ask(connection, `DROP SCHEMA "${schema}" CASCADE`)
     })
 
-    test('gets each step once, from where it stands; one from before the first step is refused and left alone', () => {
+    test('gets each missing step once; one from before the first step is refused and left unchanged', () => {
       const own = connectTo(parsePostgresAddress(url))
       const schema = `migrated_${process.pid}`
       ask(own, `SET search_path TO "${schema}"`)
@@ -201,7 +201,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
   })
 
   test.skipIf(process.env['DATABASE_URL'] !== undefined)(
-    'a database that crashes fails the writes meanwhile, and has every acknowledged job when it is back',
+    'a database that crashes fails the writes meanwhile, and has every acknowledged job afterwards',
     async () => {
       const own = await startPostgres()
       const store = await openPostgresStoreHere({ ...common, address: parsePostgresAddress(own.url) })

@@ -43,7 +43,7 @@ describe('grouped commits', () => {
     database.prepare('INSERT INTO things VALUES (?, ?)').run(id, parent)
   const ids = () => database.prepare('SELECT id FROM things ORDER BY id').pluck().all()
 
-  test('writes of one turn share one commit, in the order they were asked', async () => {
+  test('writes of one turn share one commit, in the order of the calls', async () => {
     const order: number[] = []
     const writes = [1, 2, 3].map((id) =>
       commits.write(() => {
@@ -56,7 +56,7 @@ describe('grouped commits', () => {
     expect([order, committed]).toEqual([[1, 2, 3], 1])
   })
 
-  test('nothing is done before its turn, and nothing is told before the commit', async () => {
+  test('nothing is written before its turn, and nothing is reported before the commit', async () => {
     let told = 0
     const write = commits
       .write(() => insert(1))
@@ -68,7 +68,7 @@ describe('grouped commits', () => {
     expect(told).toBe(1)
   })
 
-  test('a write that fails half way is undone and rejected alone', async () => {
+  test('a write that fails halfway is undone and rejected alone', async () => {
     const results = await Promise.allSettled([
       commits.write(() => insert(1)),
       commits.write(() => {
@@ -117,7 +117,7 @@ describe('grouped commits', () => {
     expect(recorded).toEqual([1, 1, ...others.map(() => 0)])
   })
 
-  test('a commit that fails rejects everybody and keeps nothing', async () => {
+  test('a failed commit rejects all writes and keeps nothing', async () => {
     // The missing parent is found at COMMIT only, as a full disk would be.
     const results = await Promise.allSettled([commits.write(() => insert(1)), commits.write(() => insert(2, 99))])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -126,7 +126,7 @@ describe('grouped commits', () => {
     expect(ids()).toEqual([3])
   })
 
-  test('of joined writes, one whose failure only COMMIT tells is rejected alone', async () => {
+  test('of joined writes, one that fails only at COMMIT is rejected alone', async () => {
     // As a server that answers later: whoever waits, or commits, hears of it.
     let failure: Error | null = null
     const settle = () => {
@@ -158,7 +158,7 @@ describe('grouped commits', () => {
     expect([ids(), committed]).toEqual([[1, 3], 1])
   })
 
-  test('when SQLite gives up the whole transaction, nobody is told of success', async () => {
+  test('when SQLite rolls back the whole transaction, no write succeeds', async () => {
     const results = await Promise.allSettled([
       commits.write(() => insert(1)),
       commits.write(() => {
@@ -171,7 +171,7 @@ describe('grouped commits', () => {
     expect(ids()).toEqual([])
   })
 
-  test('a write that is alone is undone whole as well: where it fails half way, where COMMIT fails, where SQLite gives up', async () => {
+  test('a single write is undone as a whole, too: if it fails halfway, if COMMIT fails, if SQLite rolls back', async () => {
     for (const fail of [
       () => insert(2, 99),
       () => {
@@ -193,7 +193,7 @@ describe('grouped commits', () => {
     expect(ids()).toEqual([3])
   })
 
-  test('settling waits for what was asked and for nothing else', async () => {
+  test('draining waits for earlier calls and for nothing else', async () => {
     await commits.drain()
     const write = commits.write(() => insert(1))
     await commits.drain()

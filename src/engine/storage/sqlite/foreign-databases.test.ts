@@ -42,7 +42,7 @@ test("another program's database is refused, and gets no table of ours", () => {
   expect(namesIn()).toEqual(['spider_queue'])
 })
 
-test('a database that only says that it is ours is refused', () => {
+test('a database that only claims to be ours is refused', () => {
   change(`CREATE TABLE spider_queue (id INTEGER PRIMARY KEY); PRAGMA user_version = ${newestVersion(MIGRATIONS)}`)
   expect(openAndClose).toThrow(/damaged or not a Scrapdeck database/)
 })
@@ -53,7 +53,7 @@ const PLANTED = {
   'virtual table': 'CREATE VIRTUAL TABLE planted USING fts5 (text)'
 }
 
-test.each(Object.entries(PLANTED))('a %s in a database is refused, by name, in a backup as well', (_kind, sql) => {
+test.each(Object.entries(PLANTED))('a %s in a database is refused by name, also in a backup', (_kind, sql) => {
   openAndClose()
   change(sql)
   expect(() => checkSnapshot(path)).toThrow(/in the backup is damaged.*planted/)

@@ -44,7 +44,7 @@ const change = (rows: number) => {
   idle.postpone()
 }
 
-test('the log is copied when nothing was committed for a while; then nothing is done until the next commit', async () => {
+test('the WAL is copied when nothing was committed for a while; then nothing happens until the next commit', async () => {
   change(10_000)
   await clock.advanceBy(15)
   idle.postpone()
@@ -54,7 +54,7 @@ test('the log is copied when nothing was committed for a while; then nothing is 
   expect([isCopied(), clock.timerCount()]).toEqual([true, 0])
 })
 
-test('between two commits the log is copied only once it is long, because the next ones change the same pages', async () => {
+test('between two commits the WAL is copied only once it is long, because the next ones change the same pages', async () => {
   change(2_000)
   await clock.advanceBy(400)
   expect(isCopied()).toBe(false)
@@ -63,7 +63,7 @@ test('between two commits the log is copied only once it is long, because the ne
   expect(isCopied()).toBe(true)
 })
 
-test('what fails is said, and tried again after the next commit', async () => {
+test('a failure is logged, and tried again after the next commit', async () => {
   change(10_000)
   const failing = vi.spyOn(database, 'pragma').mockImplementationOnce(() => {
     throw new Error('the disk is full')
@@ -77,7 +77,7 @@ test('what fails is said, and tried again after the next commit', async () => {
   expect(isCopied()).toBe(true)
 })
 
-test('nothing is done after it was stopped', async () => {
+test('nothing happens after the stop', async () => {
   change(10_000)
   idle.stop()
   await clock.advanceBy(1_000)

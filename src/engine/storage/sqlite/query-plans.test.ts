@@ -104,7 +104,7 @@ describe('query plans', () => {
     expect(planOf(QUEUE_SQL.heads)).toEqual(['SEARCH jobs USING INDEX jobs_queue (lane=?)'])
   })
 
-  test('a search over logs goes over their keys in an index, past what is packed, and looks the rest up', () => {
+  test('a search over logs scans their keys in an index, after the packed ones, and looks up the rest', () => {
     const keys = 'SEARCH archived_logs USING COVERING INDEX sqlite_autoindex_archived_logs_1'
     for (const query of [
       KEPT_LOGS_SQL.pageEnd,
@@ -120,7 +120,7 @@ describe('query plans', () => {
     expect(planOf(KEPT_LOGS_SQL.ended('true'))[0]).toMatch(/jobs USING (COVERING )?INDEX jobs_ended \(ended_at_ms>/)
   })
 
-  test('lanes and their depths are read without a look at the jobs', () => {
+  test('lanes and their depths are read without reading jobs', () => {
     expect(planOf(QUEUE_SQL.lanes).join()).not.toContain('jobs')
   })
 
@@ -128,14 +128,14 @@ describe('query plans', () => {
     expect(planOf(QUEUE_SQL.claim)[0]).toContain('SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)')
   })
 
-  test('when a job came into its lane is found by its id', () => {
+  test('the time at which a job came into its lane is found by its id', () => {
     expect(planOf(QUEUE_SQL.cameAfter).filter((step) => !step.startsWith('SCALAR SUBQUERY'))).toEqual([
       'SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)',
       'SEARCH transitions USING INDEX transitions_by_job (job_id=?)'
     ])
   })
 
-  test('an end looks at the chains, of which there are few, and at nothing else that grows', () => {
+  test('an end scans the few chains, and no table that grows', () => {
     const scanned = planOf(CHAIN_ENDS_MANY.due.each).filter((step) =>
       // The other two are the end itself.
       /^SCAN (?!CONSTANT ROW|given)/.test(step)
@@ -150,7 +150,7 @@ describe('query plans', () => {
       forgetAnswered: CHAIN_ENDS_MANY.forgetAnswered.each,
       forgetLines: CHAIN_ENDS_MANY.forgetLines.each
     })
-  )('%s of chains looks at a job or at what is due, or goes over what is kept in its order', (name, query) => {
+  )('%s of chains finds a job or due ends by an index, or scans stored lines in order', (name, query) => {
     for (const plan of planOf(query)) {
       expect(plan).not.toMatch(
         name.startsWith('old')
@@ -160,7 +160,7 @@ describe('query plans', () => {
     }
   })
 
-  test('the past runs of a spider are the first of their index, which nothing sorts', () => {
+  test('the past runs of a spider are the first in their index, without sorting', () => {
     expect(planOf(FINDINGS_SQL.successfulRuns)).toEqual([
       'SEARCH jobs USING INDEX jobs_listed (project=? AND spider=? AND state=? AND outcome=? AND id<?)',
       'CORRELATED SCALAR SUBQUERY 1',
@@ -168,7 +168,7 @@ describe('query plans', () => {
     ])
   })
 
-  test('retention walks over ends and sizes of logs in their indexes, without the rows', () => {
+  test('retention scans ends and sizes of logs in their indexes, without the rows', () => {
     expect(planOf(RETENTION_SQL.walk)).toEqual(['SEARCH jobs USING COVERING INDEX jobs_ended ((ended_at_ms,id)>(?,?))'])
     expect(planOf(RETENTION_SQL.logsOf)).toEqual([
       'SEARCH archived_logs USING COVERING INDEX archived_logs_sizes (job_id=?)'
@@ -176,7 +176,7 @@ describe('query plans', () => {
   })
 
   test.each([...Object.values(RETENTION_SQL), ...retentionDeletesSql(SQLITE)])(
-    'retention finds what it asks for: %s',
+    'retention finds its rows in an index: %s',
     (query) => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN (?!listed)/)
     }
@@ -197,7 +197,7 @@ describe('query plans', () => {
     }
   )
 
-  test.each(Object.entries(JOB_LIST_SQL))('a page (%s) walks down its index and sorts nothing', (name, query) => {
+  test.each(Object.entries(JOB_LIST_SQL))('a page (%s) is read from its index without sorting', (name, query) => {
     for (const plan of planOf(typeof query === 'string' ? query : query('project = ? AND status = ?')))
       expect(plan).toMatch(PLAN_OF_LIST[name]!)
   })
@@ -209,7 +209,7 @@ describe('query plans', () => {
   })
 
   test.each(Object.entries(SCHEDULES_SQL))(
-    '%s of schedules scans no jobs, and no firings but down their ids',
+    '%s of schedules scans no jobs, and firings only by their ids',
     (_name, query) => {
       for (const plan of planOf(query))
         expect(plan).not.toMatch(/^SCAN (jobs|firings|schedules$|schedule_progress)|TEMP B-TREE FOR ORDER BY/)
@@ -236,7 +236,7 @@ describe('query plans', () => {
     { asked: ['project'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ },
     { asked: ['text'], page: /^SCAN schedules USING INDEX schedules_by_name$/, count: /^SCAN schedules$/ }
   ] as { asked: (keyof ScheduleFilter)[]; page: RegExp; count: RegExp }[])(
-    'a page of schedules by $asked walks down names, and reads no other rows than it must',
+    'a page of schedules by $asked scans names in order, and reads no unnecessary rows',
     ({ asked, page, count }) => {
       const first = scheduleListSql(SQLITE, asked, false)
       expect([planOf(first.page)[0], planOf(first.count)[0]]).toEqual([
@@ -254,7 +254,7 @@ describe('query plans', () => {
   )
 
   test.each(Object.entries(PRUNING_SQL))(
-    '%s of pruning walks firings from the oldest on, and sorts none',
+    '%s of pruning scans firings from the oldest on, without sorting',
     (_name, query) => {
       for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN firings.+USING|TEMP B-TREE/)
     }
@@ -266,16 +266,16 @@ describe('query plans', () => {
     Object.entries({ ...SCHEDULES_SQL, ...PRUNING_SQL }).filter(
       ([name, sql]) => !ofAll.has(name) && / firings /.test(sql)
     )
-  )('%s finds firings by their schedule, their backfill or themselves', (_name, query) => {
+  )('%s finds firings by their schedule, their backfill or their id', (_name, query) => {
     for (const plan of planOf(query).filter((step) => step.includes('firings')))
       expect(plan).toMatch(/^SEARCH firings USING .*(schedule_id|backfill_id|rowid)=\?/)
   })
 
-  test('answers whose time is over are found by it', () => {
+  test('expired responses are found by their time', () => {
     expect(planOf(ANSWERS_SQL.prune).join()).toContain('INDEX remembered_answers_over (expires_at_ms<?)')
   })
 
-  test.each(Object.entries(OUTBOX_SQL))('%s of the outbox scans no deliveries and sorts none', (_name, query) => {
+  test.each(Object.entries(OUTBOX_SQL))('%s of the outbox scans no deliveries and does not sort', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN deliveries|TEMP B-TREE/)
   })
 
@@ -289,7 +289,7 @@ describe('query plans', () => {
     }
   )
   // `newest` is asked once for each start, `pruneOldest` walks from the oldest on.
-  test.each(['page', 'prune'] as const)('%s of the past of alerts scans no facts and sorts none', (name) => {
+  test.each(['page', 'prune'] as const)('%s of past alerts scans no recorded signals and does not sort', (name) => {
     for (const plan of planOf(ALERT_FACTS_SQL[name])) expect(plan).not.toMatch(/^SCAN alert_facts|TEMP B-TREE/)
   })
 

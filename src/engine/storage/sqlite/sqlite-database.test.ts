@@ -11,7 +11,7 @@ function open() {
   }
 }
 
-test('a statement is compiled when it is first used, not when it is prepared', () => {
+test('a statement is compiled at its first use, not when it is prepared', () => {
   using opened = open()
   const early = opened.database.prepare<[], number>('SELECT count(*) FROM later').pluck()
   expect(() => early.get()).toThrow('no such table')
@@ -19,7 +19,7 @@ test('a statement is compiled when it is first used, not when it is prepared', (
   expect(early.get()).toBe(0)
 })
 
-test('rows come as objects, as lists or as single values, as the statement was told', () => {
+test('rows are objects, lists or single values, as the statement is configured', () => {
   using opened = open()
   const { database } = opened
   opened.exec('CREATE TABLE one (a INTEGER, b TEXT) STRICT')
@@ -30,14 +30,14 @@ test('rows come as objects, as lists or as single values, as the statement was t
   expect([...database.prepare(select).pluck().iterate(1)]).toEqual([1])
 })
 
-test('the planner sees no parameter, and texts that look like one stay as they are', () => {
+test('the planner gets no parameters, and texts that look like one are unchanged', () => {
   expect(withHiddenParameters(`SELECT 'a?:b', x ->> '$.c' FROM t WHERE a = :owner AND b IN (?, ?) LIMIT ?`)).toBe(
     `SELECT 'a?:b', x ->> '$.c' FROM t WHERE a = +:owner AND b IN (+?, +?) LIMIT +?`
   )
   expect(withHiddenParameters(`SELECT 'it''s ?' WHERE a = ?`)).toBe(`SELECT 'it''s ?' WHERE a = +?`)
 })
 
-test('values of every type arrive as they were given', () => {
+test('values of every type are returned unchanged', () => {
   using opened = open()
   opened.exec('CREATE TABLE one (i INTEGER, r REAL, t TEXT, b BLOB, n TEXT) STRICT')
   const [i, r, t, b, n] = [7, 0.5, '12', Buffer.from('x'), null]

@@ -146,7 +146,7 @@ function startWriter(directory: string, limits = '') {
 }
 
 describe('a store whose process is killed', () => {
-  test('has every acknowledged job, whole, when it is opened again', { timeout: 60_000 }, async () => {
+  test('has every acknowledged job, complete, when it is opened again', { timeout: 60_000 }, async () => {
     const directory = await temporaryPath()
     const acknowledged: string[] = []
     for (const killAfter of [1, 60, 150]) {
@@ -205,7 +205,7 @@ describe('opening', () => {
   test.each([
     ['of a newer Scrapdeck', 9999, 'DATA_FROM_NEWER_VERSION'],
     ['from before the oldest migration', 1, 'DATA_TOO_OLD']
-  ])('data %s is refused and left alone', async (_, version, code) => {
+  ])('data %s is refused and left unchanged', async (_, version, code) => {
     const directory = await temporaryPath()
     await (await open(directory)).close()
     const database = new DatabaseConstructor(join(directory, 'scrapdeck.db'))
@@ -215,7 +215,7 @@ describe('opening', () => {
     database.close()
   })
 
-  test('a file in the way of the directory is told in words', async () => {
+  test('a file in place of the directory is reported with an explanation', async () => {
     const directory = await temporaryPath()
     await writeFile(join(directory, 'file'), 'not a directory')
     await expect(open(join(directory, 'file', 'data'))).rejects.toMatchObject({
@@ -224,7 +224,7 @@ describe('opening', () => {
     })
   })
 
-  test.skipIf(process.platform === 'win32')('nobody else may read the data', async () => {
+  test.skipIf(process.platform === 'win32')('other users cannot read the data', async () => {
     const directory = await temporaryPath()
     const store = await open(directory)
     await store.putSetting('paused', true)
@@ -234,7 +234,7 @@ describe('opening', () => {
     expect([files.length, modes]).toEqual([3, [0, 0, 0]])
   })
 
-  test('a file that is not a database is refused and left alone', async () => {
+  test('a file that is not a database is refused and left unchanged', async () => {
     const directory = await temporaryPath()
     await writeFile(join(directory, 'scrapdeck.db'), 'not a database, but long enough to be taken for one'.repeat(100))
     await expect(open(directory)).rejects.toMatchObject({
@@ -245,7 +245,7 @@ describe('opening', () => {
   })
 
   test.each(['settings', 'sqlite_sequence'])(
-    'damage of %s is said at the start, and the lock is free',
+    'damage of %s is reported at the start, and the lock is free',
     async (table) => {
       const path = join(await temporaryPath(), 'scrapdeck.db')
       await writeFile(path, (empty ??= await anEmptyDatabase()))
@@ -262,7 +262,7 @@ describe('opening', () => {
     }
   )
 
-  test.skipIf(process.platform === 'win32')('a disk without room is refused at the start', async () => {
+  test.skipIf(process.platform === 'win32')('a full disk is refused at the start', async () => {
     const directory = await temporaryPath()
     await (await open(directory)).close()
     // The limit on file size stands in for the full disk: both fail the write itself.

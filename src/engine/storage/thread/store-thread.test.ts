@@ -59,7 +59,7 @@ describe('a store in a thread of its own', () => {
     await directory.remove()
   })
 
-  test('says of every call that its thread is gone, once it is, and closes all the same', async () => {
+  test('rejects every call once its thread is gone, and can still be closed', async () => {
     store = await open(DYING)
     const gone = { code: 'DATA_DIRECTORY_UNUSABLE', message: expect.stringContaining('its database thread') }
     const calls = await Promise.allSettled([store.getJob(aJobId('a')), store.enqueueJobs([aNewJob()])])
@@ -68,21 +68,21 @@ describe('a store in a thread of its own', () => {
     expect(logged).toEqual(['The database thread has exited'])
   })
 
-  test('tells that a write which it refused may have taken effect', async () => {
+  test('reports that a rejected write may have taken effect', async () => {
     let doubts = 0
     store = await open(DOUBTING, { onUnknownCommit: () => void (doubts += 1) })
     await expect(store.enqueueJobs([aNewJob()])).rejects.toMatchObject({ code: 'DATABASE_UNUSABLE' })
     expect(doubts).toBe(1)
   })
 
-  test('tells once that its thread is gone, also where it dies while it closes', async () => {
+  test('reports once that its thread is gone, even if it dies while it closes', async () => {
     let deaths = 0
     store = await open(DYING, { onDeath: () => void (deaths += 1) })
     await store.close()
     expect(deaths).toBe(1)
   })
 
-  test('errors of ours and of others arrive as what they are', async () => {
+  test('returns our errors and other errors as what they are', async () => {
     store = await open()
     const after = [{ jobId: 'f'.repeat(32), on: 'ended' as const }]
     await expect(store.enqueueJobs([aNewJob({ after })])).rejects.toMatchObject({
@@ -94,7 +94,7 @@ describe('a store in a thread of its own', () => {
     await expect(store.enqueueJobs([job])).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_PRIMARYKEY' })
   })
 
-  test('a call that cannot be sent to it fails alone', async () => {
+  test('rejects a call that cannot be sent to it, and no other', async () => {
     store = await open()
     const job = aNewJob()
     const odd = { ...aNewJob(), args: { run: (() => 'a function') as unknown as string } }
@@ -103,7 +103,7 @@ describe('a store in a thread of its own', () => {
     expect(await store.getJob(job.id)).not.toBeNull()
   })
 
-  test('listeners hear of a commit before its writer does', async () => {
+  test('notifies listeners of a commit before its writer', async () => {
     store = await open()
     const order: string[] = []
     store.onQueueChange(() => order.push('queue'))
@@ -112,7 +112,7 @@ describe('a store in a thread of its own', () => {
     expect(order).toEqual(['queue', 'change', 'written'])
   })
 
-  test('a call that follows the lives of attempts goes over with the next call, or after a moment: a longer one where others just went', async () => {
+  test('sends a call about attempts together with the next call, or after a short wait, which is longer after recent ones', async () => {
     const clock = createFakeClock()
     store = await open(undefined, { clock })
     const landed: string[] = []

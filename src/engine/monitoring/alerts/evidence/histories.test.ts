@@ -23,7 +23,7 @@ const successes = (...seconds: number[]): PastRun[] =>
     ...{ startedAtMs: NOW_MS - count * 1_000, endedAtMs: NOW_MS }
   }))
 
-test('the run of an alert stands out among those around it, with units in words', () => {
+test('the run of an alert stands out among its neighbours, with the units spelled out', () => {
   expect(historyOfRuns('items', runsOf(1_204, 640, 3, 990), { subject, jobId: idOf(3) })).toEqual({
     title: 'Items of the last 4 runs of shop/prices',
     bars: [
@@ -77,7 +77,7 @@ test('a running job is shown beside the durations of successful ones', () => {
   expect(historyOfRunTime(ended, successes(60, 90), { subject, nowMs: NOW_MS })?.bars).toHaveLength(2)
 })
 
-test('of an unusual run, the figure that is unusual is drawn', () => {
+test('for an unusual run, the unusual figure is drawn', () => {
   const captionOf = (metric: Parameters<typeof historyOfMetric>[0]) =>
     historyOfMetric(metric, successes(60, 90), { subject, jobId: idOf(2) })?.caption
   expect(captionOf('runtime')).toBe('This run: 1 min 30 s. 1 other run: 1 min.')
@@ -101,7 +101,7 @@ test('a day shows the worst value of each half hour, and ends with the current v
   expect(historyOfDay('queue_length', [ago(10, 3)], { now: 3, nowMs: NOW_MS })).toBeNull()
 })
 
-test('whatever was recorded, a day has at most 48 bars, each a value that was so, and words for all of them', () => {
+test('a day always has at most 48 bars, each with a recorded value, and a description of all of them', () => {
   const signal = fc.record({
     atMs: fc.integer({ min: NOW_MS - 200_000_000, max: NOW_MS + 1_000 }),
     value: fc.option(fc.nat(5_000))
@@ -121,7 +121,7 @@ test('whatever was recorded, a day has at most 48 bars, each a value that was so
   )
 })
 
-test('whatever runs there were, a chart has at most 30 bars, oldest first, and one that stands out', () => {
+test('a chart always has at most 30 bars, oldest first, and one that stands out', () => {
   const items = fc.array(fc.option(fc.nat(9_999)), { maxLength: 50 })
   fc.assert(
     fc.property(items, fc.nat(60), (all, own) => {

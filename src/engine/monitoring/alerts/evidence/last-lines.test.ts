@@ -6,7 +6,7 @@ const HEAD = '2026-11-28 10:36:58 [scrapy.core.engine] INFO:'
 const STATS = '2026-11-28 10:37:02 [scrapy.statscollectors] INFO: Dumping Scrapy stats:'
 const many = (count: number) => Array.from({ length: count }, (_, at) => `${HEAD} line ${at}`)
 
-test('a log ends with its last thirty lines, without the half of one at the beginning', () => {
+test('the last thirty lines of a log are shown, without a cut first line', () => {
   const lines = many(40)
   expect(lastLines(`${lines.join('\r\n')}\n\n`, false)).toEqual(lines.slice(-30))
   expect(lastLines('half of a line\nwhole\n', true)).toEqual(['whole'])
@@ -14,7 +14,7 @@ test('a log ends with its last thirty lines, without the half of one at the begi
   expect(lastLines('', false)).toEqual([])
 })
 
-test('closing statistics leave room for what stands before them', () => {
+test('closing stats are shortened to leave room for the lines before them', () => {
   const stats = ["{'downloader/request_bytes': 230,", " 'ours': {'a': {'b': 1},", "          'c': 2},", " 'x': 1}"]
   const end = `${HEAD} Spider closed (finished)`
   const text = ["KeyError: 'price'", STATS, ...stats, end].join('\n')
@@ -22,7 +22,7 @@ test('closing statistics leave room for what stands before them', () => {
   expect(lastLines([STATS, "{'x': 1}", end].join('\n'), false)).toEqual([`${STATS} (1 line left out)`, end])
 })
 
-test('statistics without an end, and what only looks like them, are shown as they are', () => {
+test('stats without an end, and lines that only look like stats, are shown unchanged', () => {
   for (const lines of [
     [STATS, "{'x': 1,", " 'y': 2,"],
     [STATS, "{'x': 1,", `${HEAD} killed {}`],
@@ -32,7 +32,7 @@ test('statistics without an end, and what only looks like them, are shown as the
     expect(lastLines(lines.join('\n'), false)).toEqual(lines)
 })
 
-test('whatever a log holds, its last lines are lines of it, in their order, but for statistics', () => {
+test('the last lines of any log are lines of that log, in order, except for shortened stats', () => {
   const line = fc.oneof(fc.string(), fc.constantFrom(STATS, "{'x': 1,", " 'y': 2}", '{}', '', ' }', '\r'))
   fc.assert(
     fc.property(fc.array(line, { maxLength: 60 }), fc.boolean(), (lines, beginsInLine) => {

@@ -48,7 +48,7 @@ const untilMailed = (count: number) =>
     }
   )
 
-it('a spider that failed: the end of its log, and how it went before', async () => {
+it('the mail about a failed spider shows the end of its log and its earlier runs', async () => {
   await runSpider()
   await watch('spider_fails', {})
   const jobId = await runSpider('shutdown')
@@ -76,7 +76,7 @@ it('a spider that failed: the end of its log, and how it went before', async () 
   })
 })
 
-it('many readers of evidence wait for each other, and more than that are told to come again', async () => {
+it('some requests for evidence wait for each other, and any beyond that are refused for now', async () => {
   await runSpider()
   await watch('spider_fails', {})
   await runSpider('shutdown')
@@ -91,7 +91,7 @@ it('many readers of evidence wait for each other, and more than that are told to
   for (const evidence of read) expect(evidence.log?.lines.at(-1)).toMatch(/Spider closed \(shutdown\)$/)
 })
 
-it('a queue that is long: how long it was, and is now', async () => {
+it('the mail about a long queue shows how long it was and is now', async () => {
   await watch('queue_length', { threshold: 3 })
   await t.clock.advanceBy(5_000)
   await t.restart(7_200_000)

@@ -30,7 +30,7 @@ test('the end of the log of the run and the figures of its spider are read', asy
   ])
 })
 
-test('what cannot be read is left out, and the rest is not', async () => {
+test('what cannot be read is left out, and the rest is shown', async () => {
   const broken = async () => {
     throw new Error('the node does not respond')
   }
@@ -40,7 +40,7 @@ test('what cannot be read is left out, and the rest is not', async () => {
   expect(noRuns).toMatchObject({ log: { lines: ['one', 'two'] }, history: null })
 })
 
-test('a log that takes longer than two seconds is given up, and its reading ended', async () => {
+test('reading a log stops after two seconds', async () => {
   const clock = createFakeClock()
   const signals: AbortSignal[] = []
   const readLog: EvidenceParts['readLog'] = (_jobId, _wanted, signal) => {

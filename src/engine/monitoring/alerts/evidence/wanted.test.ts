@@ -19,7 +19,7 @@ test('for an ended alert, the figure is drawn and no log is read', () => {
   expect([log, history]).toMatchObject([null, { kind: 'items', standsOut: false }])
 })
 
-test('a watch whose figure says nothing in a chart has none, and only runs have a log', () => {
+test('a watch whose figure is not worth a chart has none, and only runs have a log', () => {
   const of = (watch: (typeof ALERT_WATCH_NAMES)[number]) => wantedForNews(someNews({ firing: [aRunAlert({ watch })] }))
   const charted = ALERT_WATCH_NAMES.filter((watch) => of(watch).history !== null)
   const runs = ['spider_fails', 'spider_items', 'spider_errors', 'spider_unusual', 'job_runs_long']
@@ -28,7 +28,7 @@ test('a watch whose figure says nothing in a chart has none, and only runs have 
   expect(wantedForNews(someNews({ firing: [anAlert()] }))).toEqual({ log: null, history: null })
 })
 
-test('an alert shows its own run even after its end, but no chart of a day after its end', () => {
+test('an ended alert still shows its own run, but no chart of a later day', () => {
   const own = wantedForAlert(aRunAlert({ resolvedAtMs: NOW_MS - 9 * DAY_MS }), NOW_MS)
   expect(own).toMatchObject({ log: { subject: 'shop/prices' }, history: { kind: 'items', standsOut: true } })
   const ended = (agoMs: number | null) =>

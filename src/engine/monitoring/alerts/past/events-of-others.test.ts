@@ -13,7 +13,7 @@ const shown = (events: Iterable<PastEvent>) =>
     'signal' in event ? [event.atMs, event.signal.key, event.signal.value] : [event.atMs, event.gone.key]
   )
 
-test('an error counts from when it appeared, or appeared again, for a day', () => {
+test('an error counts for a day from when it appeared or reappeared', () => {
   const group = (id: number, firstSeenMs: number, lastSeenMs: number, reopenedAtMs: number | null = null) =>
     ({
       ...{ id: id as ErrorGroupId, project: SHOP, title: 'KeyError', culprit: 'parse', jobCount: 4 },
@@ -30,7 +30,7 @@ test('an error counts from when it appeared, or appeared again, for a day', () =
   ])
 })
 
-test('a missed run counts for a day after the last one; a refused one until its schedule fires', () => {
+test('a missed run counts for a day after the last one; a refused run counts until its schedule fires', () => {
   const schedule = {
     movedAtMs: HOUR_MS,
     settings: { name: 'Nightly', jobs: [{ project: SHOP }] }
@@ -63,7 +63,7 @@ test('a missed run counts for a day after the last one; a refused one until its 
   ])
 })
 
-test('hours without a success are counted from the last one, and only in the time that is looked at', () => {
+test('hours without a success are counted from the last one, and only within the period of the preview', () => {
   const of = { project: SHOP, spider: 'prices' }
   const times = { fromMs: 10 * HOUR_MS, untilMs: 14 * HOUR_MS }
   expect(shown(eventsOfSuccesses(of, [HOUR_MS, 12.5 * HOUR_MS], times))).toEqual([
@@ -75,7 +75,7 @@ test('hours without a success are counted from the last one, and only in the tim
   ])
 })
 
-test('jobs are read in slices, and no more than 50,000 of them', async () => {
+test('jobs are read in batches, and at most 50,000 of them', async () => {
   const limits: number[] = []
   const store = {
     async listJobs(_filter: unknown, { before, limit }: { before: string | null; limit: number }) {

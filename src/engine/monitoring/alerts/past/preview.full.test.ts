@@ -27,7 +27,7 @@ const runSpider = async (finishReason?: string | null) => {
   await t.until(async () => (await t.client.jobs.get({ id: jobs[0]!.id })).job.state === 'ended')
 }
 
-it('finds failures of spiders in the history of jobs, and that they ended', async () => {
+it('finds failures of spiders in past jobs, and when they ended', async () => {
   await runSpider('shutdown')
   await runSpider('shutdown')
   await runSpider()
@@ -46,7 +46,7 @@ it('finds failures of spiders in the history of jobs, and that they ended', asyn
   expect(await previewOf('spider_fails', { project: 'other' as never })).toMatchObject({ fired: 0 })
 })
 
-it('takes a run whose outcome is unclear neither for a failure nor for a success', async () => {
+it('counts a run whose outcome is unclear neither as a failure nor as a success', async () => {
   await runSpider('shutdown')
   await runSpider(null)
   await runSpider('shutdown')
@@ -59,7 +59,7 @@ it('takes a run whose outcome is unclear neither for a failure nor for a success
   await t.until(async () => (await t.client.alerts.list({ state: 'firing' })).alerts.length === 1)
 })
 
-it('fires the alerts that an existing rule fired', async () => {
+it('fires the same alerts as an existing rule', async () => {
   await t.client.alertRules.create(settingsOf('spider_fails'))
   await t.client.alertRules.create(settingsOf('node_down', { forSeconds: 60 }))
   const has = (state: 'firing' | 'resolved', count: number) =>
@@ -86,7 +86,7 @@ it('fires the alerts that an existing rule fired', async () => {
   }
 })
 
-it('records which nodes were down although no rule watches them, also over a restart', async () => {
+it('records which nodes were down even if no rule watches them, also across a restart', async () => {
   t.node.isDown = true
   await t.clock.advanceBy(180_000)
   await t.restart(60_000)
@@ -135,7 +135,7 @@ it('finds that a spider was overdue', async () => {
   })
 })
 
-it('refuses what would be refused as a rule, and stores nothing', async () => {
+it('refuses what a rule would refuse, and stores nothing', async () => {
   await expect(previewOf('spider_overdue')).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await expect(previewOf('node_down', { days: 31 })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
   await previewOf('node_down')

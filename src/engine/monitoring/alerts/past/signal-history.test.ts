@@ -66,7 +66,7 @@ const sorted = <One extends { subject: string; firedAtMs: number }>(alerts: Iter
     }))
     .sort((one, other) => one.firedAtMs - other.firedAtMs || one.subject.localeCompare(other.subject))
 
-test('a preview over recorded signals fires the alerts that a live book fired, also over restarts', async () => {
+test('a preview of recorded signals fires the alerts that really fired, also across restarts', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(aLook, { maxLength: 60 }),
@@ -128,7 +128,7 @@ test('figures are recorded at most every five minutes, states whenever they chan
   expect(written([], 'node_down', 86_400_040)).toEqual([null])
 })
 
-test('values that were not written are considered again', () => {
+test('values that could not be written are considered again', () => {
   const history = new SignalHistory()
   const signals = [nodeSignal('north', 0, 0)]
   expect(history.changesOf('node_down', signals, new Set(), 0)).toHaveLength(1)

@@ -52,7 +52,7 @@ test('counts the runs of this and the previous period, and lists the worst first
   expect(report.newErrors.groups.map(({ id }) => id)).toEqual([2, 1])
 })
 
-test('lists have a limit, however much happened', () => {
+test('lists have a limit, whatever happened', () => {
   const names = [...Array(500).keys()].map(String)
   const report = digestOf(
     input({
@@ -65,7 +65,7 @@ test('lists have a limit, however much happened', () => {
   expect(JSON.stringify(report).length).toBeLessThan(30_000)
 })
 
-test('an e-mail shows it as text and as HTML, in which text of others is escaped', () => {
+test('an e-mail shows it as text and as HTML with foreign text escaped', () => {
   const report = digestOf(
     input({ jobs: [aJob('prices', 'failed', 1)], errors: [anError(2, 1, '<b>TypeError</b>\u001b[31m')] })
   )
@@ -80,7 +80,7 @@ test('an e-mail shows it as text and as HTML, in which text of others is escaped
   expect(text).toContain('https://deck.example/#/alerts')
 })
 
-test('other channels get one line, and what is no report is told as alerts', () => {
+test('other channels get one line, and only a report is read as a report', () => {
   const report = digestOf(input({ jobs: [aJob('prices', 'failed', 1)] }))
   const news = newsOfReport(report)
   expect(news).toMatchObject({ kind: 'report', severity: 'info' })

@@ -57,7 +57,7 @@ it('a report lists the runs, and a channel gets it once per due time, even over 
   expect(told[1]).toMatchObject({ data: { runs: { succeeded: 0, failed: 0 } } })
 })
 
-it('new settings, or a pause, start anew: earlier periods are not reported', async () => {
+it('new settings or a pause start again: earlier periods are not reported', async () => {
   const { channel } = await t.client.alertChannels.create({ name: 'Team', target, digest: dueIn(-60) })
   await t.clock.advanceBy(120_000)
   const settings = { id: channel.id, name: 'Team', target }

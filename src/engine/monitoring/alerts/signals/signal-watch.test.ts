@@ -59,7 +59,7 @@ function openWatch(watched: AlertWatch[]) {
   return { clock, known, told, signals, nodes, stuck, unknown: () => unknown, watch }
 }
 
-test('after a start, a problem that has not been found again yet has not ended', async () => {
+test('after a start, a problem that was not found again yet has not ended', async () => {
   const { clock, known, told, watch } = openWatch(['service_problem'])
   await watch.start()
   await clock.advanceBy(1_000)
@@ -74,7 +74,7 @@ test('after a start, a problem that has not been found again yet has not ended',
   await watch.stop()
 })
 
-test('a disk that has not been measured yet is not one that has room', async () => {
+test('a disk that was not measured yet does not count as one with free space', async () => {
   const { clock, known, told, watch } = openWatch(['disk_free'])
   await watch.start()
   await clock.advanceBy(120_000)
@@ -86,7 +86,7 @@ test('a disk that has not been measured yet is not one that has room', async () 
   await watch.stop()
 })
 
-test('a problem of which nobody knows since when has been there since it was seen first', async () => {
+test('a problem without a known start begins when it is first seen', async () => {
   const { clock, known, signals, watch } = openWatch(['service_problem'])
   known.problems = [SYSLOG_AWAY]
   await watch.start()
@@ -103,7 +103,7 @@ test('a problem of which nobody knows since when has been there since it was see
   await watch.stop()
 })
 
-test('after a start, a node may still be stuck until the engine has had the time to see that it starts nothing', async () => {
+test('after a start, a node may still be stuck until the engine has had time to see whether it starts jobs', async () => {
   const { clock, nodes, stuck, signals, unknown, watch } = openWatch(['node_stuck'])
   const aNode = (id: string) =>
     ({ stored: { id, name: id, tags: [] }, status: { health: 'up' } }) as unknown as FleetNode
@@ -122,7 +122,7 @@ test('after a start, a node may still be stuck until the engine has had the time
   await watch.stop()
 })
 
-test('tells how many whole days the certificate lasts, and that there is none only once the server listens', async () => {
+test('reports for how many whole days the certificate is valid, and a missing one only once the server listens', async () => {
   const { clock, known, told, signals, watch } = openWatch(['certificate_days'])
   await watch.start()
   await clock.advanceBy(1_000)

@@ -28,7 +28,7 @@ it('a node that has not been polled yet gives no signal', () => {
   expect(nodeSignals([aNode('up')]).signals).toMatchObject([{ value: 0 }])
 })
 
-it('counts the bad runs since the last good one, and says why the newest failed', () => {
+it('counts the bad runs since the last good one, and gives the reason of the newest', () => {
   const failed = aJob({ state: 'ended', outcome: 'failed', killingLine: 'KeyError: price', items: 2, errors: 1 })
   const good = aJob({ state: 'ended', outcome: 'succeeded', items: 600, errors: 0 })
   expect(signalsOfRuns([], nodes)).toEqual([])
@@ -46,7 +46,7 @@ it('the number of items of a lost run is unknown', () => {
   expect(signalsOfRuns([lost], nodes)).toHaveLength(1)
 })
 
-it('distinguishes problems of schedules and of the service from those with a watch of their own', () => {
+it('distinguishes problems of schedules and of the service from those that have a watch of their own', () => {
   const of = { severity: 'error', text: 'why', sinceMs: 7, nodeId: null, project: null, spider: null, mend: null }
   const problems = [
     {
@@ -65,7 +65,7 @@ it('distinguishes problems of schedules and of the service from those with a wat
   expect(asSent(serviceSignals(problems))).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
 })
 
-it('says how much of the disk is free, in tenths of a percent', () => {
+it('gives the free space of the disk in tenths of a percent', () => {
   expect(diskSignal({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
 })
 
@@ -85,7 +85,7 @@ it('reports a new error even if more than a page of older ones was logged after 
   expect(await errorSignals(store as never, nowMs)).toMatchObject([{ key: '1' }])
 })
 
-it('counts a spider that never succeeded from the first rule that wants it to, whatever rules come later', async () => {
+it('counts the time of a spider that never succeeded from the first rule that watches it, whatever rules follow', async () => {
   const rule = { enabled: true, watch: 'spider_overdue', project: 'shop', spider: 'prices' }
   const hours = (count: number) => count * 3_600_000
   const rules = [

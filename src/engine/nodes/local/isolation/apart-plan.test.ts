@@ -31,7 +31,7 @@ function mountsOf(args: readonly string[]): string[] {
   return args.flatMap((word, at) => (/^--(ro-bind|bind|tmpfs)$/.test(word) ? [`${word.slice(2)} ${args[at + 1]}`] : []))
 }
 
-test('a sandbox shows nothing of the data directory but the code of the run, its files and its folder', () => {
+test('a sandbox contains nothing of the data directory except the code of the run, its files and its folder', () => {
   const { apart } = plan({ group: null, sandbox: { bwrap: '/usr/bin/bwrap', proc: ['--proc', '/proc'] } }, null)
   const shown = mountsOf(apart!.sandbox!).filter((mount) => mount.includes(DATA))
   expect(shown).toEqual([
@@ -44,14 +44,14 @@ test('a sandbox shows nothing of the data directory but the code of the run, its
   ])
 })
 
-test('a Python above the data directory does not uncover it', () => {
+test('a Python above the data directory does not make it visible', () => {
   const view = { hidden: DATA, readable: ['/srv'], writable: [], temporary: null }
   const mounts = mountsOf(sandboxArguments([], view))
   expect(mounts.indexOf('ro-bind /srv')).toBeGreaterThan(-1)
   expect(mounts.indexOf(`tmpfs ${DATA}`)).toBeGreaterThan(mounts.indexOf('ro-bind /srv'))
 })
 
-test('a user owns its files and its folder, never a directory that leads to them, and reads a copy of its egg', () => {
+test('a user owns its files and its folder, but no directory above them, and reads a copy of its egg', () => {
   const { apart, source } = plan({ group: 60_706, sandbox: null }, 60_707)
   expect(apart).toMatchObject({ user: 60_707, group: 60_706, sandbox: null, temporary: null })
   expect(apart!.private).toEqual([`${LOCAL}/work/shop`])
@@ -61,7 +61,7 @@ test('a user owns its files and its folder, never a directory that leads to them
   expect(apart!.readable).toEqual({ [`${LOCAL}/egg-files/x.egg`]: `${LOCAL}/runs/j1/code.egg` })
 })
 
-test('its home is its folder, unless the run is given another one', () => {
+test('the home directory of a run is its folder, unless the run sets another one', () => {
   const ways: Ways = { group: 60_706, sandbox: null }
   expect(plan(ways, 60_707).environment).toEqual({ HOME: `${LOCAL}/work/shop`, GIVEN: '1' })
   expect(plan(ways, 60_707, { environment: { HOME: '/h' } }).environment).toEqual({ HOME: '/h' })

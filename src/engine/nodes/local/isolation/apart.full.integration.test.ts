@@ -212,8 +212,8 @@ const succeeded = (answers: Answers) => Object.keys(answers).filter((label) => a
 /** sandbox: as root it is one of the project's user. */
 const WAYS: Way[] = [...(bwrap === null ? [] : ['sandbox' as const]), ...(isRoot ? ['users' as const] : [])]
 
-describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
-  test('is listed without getting at anything, warm and cold', async () => {
+describe.each(WAYS)('a hostile egg that is isolated by %s', (way) => {
+  test('is listed without access to anything, warm and cold', async () => {
     const t = await aPlace(way)
     const node = await t.open()
     const honest = ['honest', 'probe', 'sleeping']
@@ -222,7 +222,7 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
     expect(await cold.listSpiders(OURS, aVersionName('1'))).toEqual(honest)
   }, 60_000)
 
-  test('writes where the next run finds it, and leaves what it wrote to Scrapdeck', async () => {
+  test('writes where the next run finds it, and its files belong to Scrapdeck afterwards', async () => {
     const t = await aPlace(way)
     const node = await t.open()
     for (const jobid of ['first', 'second']) {
@@ -238,7 +238,7 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
     expect(await readdir(join(t.directory, 'runs', 'second'))).not.toContain('tmp')
   }, 60_000)
 
-  test('is stopped by INT, ends with all it started, and is found again by the next engine', async () => {
+  test('stops on INT, ends with all processes that it started, and is found again by the next engine', async () => {
     const t = await aPlace(way)
     const first = await t.open()
     const seconds = String(600_000 + Math.trunc(process.pid))
@@ -258,7 +258,7 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
   }, 60_000)
 
   test.each([true, false])(
-    'gets at nothing (warm start: %s)',
+    'gets no access to anything (warm start: %s)',
     async (warm) => {
       expect(succeeded(await attack(way, { warm }))).toEqual([])
     },
@@ -308,7 +308,7 @@ def build_wheel(*_, **__):
 }
 
 test.each(WAYS)(
-  'a package that is installed for a project gets at nothing (%s)',
+  'a package that is installed for a project gets no access to anything (%s)',
   async (way) => {
     expect(await buildHostilePackage(way)).toBe('GOT 0 of its wishes')
   },
@@ -316,7 +316,7 @@ test.each(WAYS)(
 )
 
 test.each(WAYS)(
-  'what a package leaves running is ended before its files are removed, which it could exchange for links (%s)',
+  'processes that a package leaves running end before its files are deleted, or they could replace them by links (%s)',
   async (way) => {
     const seconds = String(700_000 + Math.trunc(process.pid))
     const leaves = `import subprocess; subprocess.Popen(["sleep", "${seconds}"], start_new_session=True, stdout=-3, stderr=-3)`
@@ -327,7 +327,7 @@ test.each(WAYS)(
 )
 
 test.runIf(WAYS.length > 0)(
-  'the same package gets at all of it when code is not kept apart',
+  'the same package gets access to everything if code is not isolated',
   async () => {
     expect(await buildHostilePackage('off')).toBe('GOT 6 of its wishes')
   },
@@ -335,7 +335,7 @@ test.runIf(WAYS.length > 0)(
 )
 
 test.runIf(WAYS.length > 0)(
-  'the same egg gets at most of it when spiders are not kept apart',
+  'the same egg gets access to most of it if spiders are not isolated',
   async () => {
     const answers = await attack('off', { warm: true })
     const failed = Object.keys(answers).filter((label) => answers[label] !== true)
@@ -344,24 +344,27 @@ test.runIf(WAYS.length > 0)(
   120_000
 )
 
-test.runIf(process.platform === 'linux')('without the programs it takes, nothing runs, and it says why', async () => {
-  const t = await aPlace('sandbox', { warm: false })
-  const path = process.env['PATH']
-  vi.stubEnv('PATH', t.root)
-  try {
-    const node = await t.open()
-    expect(node.python.state()).toMatchObject({ state: 'missing', path: null })
-    expect(node.python.state().problem).toMatch(/^Spiders cannot be kept apart \(keep_spiders_apart = sandbox\): /)
-    expect(node.whyNotReady(OURS)).toContain('Spiders cannot be kept apart')
-    await expect(node.schedule(aRequest('honest'))).rejects.toThrow('Spiders cannot be kept apart')
-    await expect(node.listSpiders(OURS, aVersionName('1'))).rejects.toThrow('Spiders cannot be kept apart')
-  } finally {
-    vi.stubEnv('PATH', path)
+test.runIf(process.platform === 'linux')(
+  'if isolation is required and its programs are missing, nothing runs, and the node says why',
+  async () => {
+    const t = await aPlace('sandbox', { warm: false })
+    const path = process.env['PATH']
+    vi.stubEnv('PATH', t.root)
+    try {
+      const node = await t.open()
+      expect(node.python.state()).toMatchObject({ state: 'missing', path: null })
+      expect(node.python.state().problem).toMatch(/^Spiders cannot be kept apart \(keep_spiders_apart = sandbox\): /)
+      expect(node.whyNotReady(OURS)).toContain('Spiders cannot be kept apart')
+      await expect(node.schedule(aRequest('honest'))).rejects.toThrow('Spiders cannot be kept apart')
+      await expect(node.listSpiders(OURS, aVersionName('1'))).rejects.toThrow('Spiders cannot be kept apart')
+    } finally {
+      vi.stubEnv('PATH', path)
+    }
   }
-})
+)
 
 test.runIf(process.platform === 'linux')(
-  'if it is only wished, everything runs without them, and it says why',
+  'if isolation is only preferred, everything runs without its programs, and the node says why',
   async () => {
     const t = await aPlace('if-possible', { warm: false })
     const path = process.env['PATH']

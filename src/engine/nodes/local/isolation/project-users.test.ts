@@ -8,7 +8,7 @@ import { findUserOfRange, nextUser, ProjectUsers } from './project-users.ts'
 
 const RANGE = { first: 70_000, last: 70_003 }
 
-test('each project keeps its user, over restarts, and no two have the same', async () => {
+test('each project keeps its user across restarts, and no two share one', async () => {
   await using place = await makeTemporaryDirectory()
   const users = ProjectUsers.open(place.path, RANGE)
   const given = await Promise.all(['shop', 'news', 'shop'].map((name) => users.of(name)))
@@ -19,14 +19,14 @@ test('each project keeps its user, over restarts, and no two have the same', asy
   await expect(again.of('fourth')).rejects.toThrow('All user ids of spider_users (70000-70003) are given')
 })
 
-test('without knowing who has which user, none is given', async () => {
+test('no user is assigned while the existing assignments are unknown', async () => {
   await using place = await makeTemporaryDirectory()
   await writeFile(join(place.path, 'users.json'), '{"shop": "root"}')
   expect(() => ProjectUsers.open(place.path, RANGE)).toThrow()
   expect(await readFile(join(place.path, 'users.json'), 'utf8')).toBe('{"shop": "root"}')
 })
 
-test('an id is in the range, is not that of the group, and was never given', () => {
+test('an id is in the range, is not that of the group, and was never assigned', () => {
   const range = fc
     .tuple(fc.nat(1000), fc.integer({ min: 1, max: 50 }))
     .map(([first, size]) => ({ first, last: first + size }))
@@ -41,11 +41,11 @@ test('an id is in the range, is not that of the group, and was never given', () 
   )
 })
 
-test.runIf(process.platform !== 'win32')('a range with an account is found', () => {
+test.runIf(process.platform !== 'win32')('a range that contains an account is detected', () => {
   expect(findUserOfRange({ first: 0, last: 5 })).toContain('(0 in /etc/passwd)')
 })
 
-test('a range is two ids above those of accounts', () => {
+test('a valid range has at least two ids', () => {
   expect(parseUserRange(' 70000 - 70003 ')).toEqual(RANGE)
   for (const text of ['', '70000', '0-70000', '5-4', '70003-70000', '70000-70000', 'a-b']) {
     expect(parseUserRange(text), text).toBeNull()

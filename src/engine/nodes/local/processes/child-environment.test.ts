@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { apartEnvironment, childEnvironment, environmentOfBuild } from './child-environment.ts'
 
-test("spiders inherit our environment without what is Scrapdeck's, Electron's, or would choose another project", () => {
+test('spiders inherit our environment except variables of Scrapdeck and Electron, and those that choose another project', () => {
   const own = {
     PATH: '/bin',
     HTTP_PROXY: 'http://proxy',
@@ -25,7 +25,7 @@ test("spiders inherit our environment without what is Scrapdeck's, Electron's, o
   })
 })
 
-test('what is kept apart has nothing of ours that a crawl does not need', () => {
+test('an isolated spider inherits only what a crawl needs', () => {
   const own = {
     PATH: '/bin',
     TZ: 'UTC',

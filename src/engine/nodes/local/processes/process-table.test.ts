@@ -18,20 +18,20 @@ const ROW = {
   childrenCpuSeconds: 0.19
 }
 
-test('a line of /proc/PID/stat is read whatever the command is called', () => {
+test('a line of /proc/PID/stat is parsed whatever the command is called', () => {
   expect(parseStat(STAT, UNITS)).toEqual(ROW)
   for (const command of ['a b', ') Z 1 1 1', '(', ') S 1 2 3 4']) {
     expect(parseStat(STAT.replace('python', command), UNITS)).toEqual(ROW)
   }
 })
 
-test('a zombie, a process that has gone and a line cut short are no processes', () => {
+test('a zombie, an ended process and a truncated line are not processes', () => {
   for (const text of [STAT.replace(') S', ') Z'), '', '28666 (python', STAT.slice(0, 60), 'nonsense']) {
     expect(parseStat(text, UNITS)).toBeNull()
   }
 })
 
-test('the units are what the system says they are', () => {
+test('the units are those that the system reports', () => {
   const pairs = [
     [33n, 140_000_000n],
     [6n, 16_384n],
@@ -48,7 +48,7 @@ test('the units are what the system says they are', () => {
   expect(parseAuxiliaryVector(Buffer.alloc(0))).toEqual(UNITS)
 })
 
-test('what macOS’s ps prints is read, its three forms of time included', () => {
+test('the output of ps on macOS is parsed, including its three time formats', () => {
   const text = [
     '    1     0     1 Ss    21248   1:05.50',
     ' 4242     1  4242 S+   102400   0:00.04',
@@ -67,12 +67,12 @@ test('what macOS’s ps prints is read, its three forms of time included', () =>
   expect(rows[1]).toMatchObject({ parentPid: 1, groupId: 4242, memoryBytes: 102_400 * 1024 })
 })
 
-test('Windows is not asked', async () => {
+test('the process table is not read on Windows', async () => {
   expect(await openProcessTable('win32')).toBeNull()
 })
 
 test.runIf(process.platform === 'linux')(
-  'of the real table, others are read once; what is wanted, or came lately, is read again, and now and then everything',
+  'other processes are read once; watched and recent ones are read again, and sometimes all of them',
   async () => {
     const table = (await openProcessTable())!
     const read = async (wanted: number[], mayBeNew = false) =>

@@ -15,22 +15,22 @@ function run(script: string, over: Partial<Parameters<typeof runCommand>[0]> = {
   })
 }
 
-test('what a command says and how it ends is told', async () => {
+test('the result has the output of a command and how it ended', async () => {
   const result = await run("console.log('out'); console.error('err'); process.exitCode = 3")
   expect(result).toEqual({ code: 3, signal: null, stdout: 'out\n', stderr: 'err\n', stoppedFor: null })
 })
 
-test('lines are told as they come', async () => {
+test('lines are passed on as they arrive', async () => {
   const lines: string[] = []
   await run("process.stdout.write('a\\nb'); process.stdout.write('c\\n')", { onLine: (line) => lines.push(line) })
   expect(lines).toEqual(['a', 'bc'])
 })
 
-test('a command that says too much is ended', async () => {
+test('a command that prints too much is stopped', async () => {
   expect(await run("for (;;) console.log('x'.repeat(100))")).toMatchObject({ code: null, stoppedFor: 'output' })
 })
 
-test('an aborted command is ended', async () => {
+test('an aborted command is stopped', async () => {
   const controller = new AbortController()
   const result = run("console.log('go'); setInterval(() => {}, 1000)", {
     signal: controller.signal,
@@ -39,7 +39,7 @@ test('an aborted command is ended', async () => {
   expect(await result).toMatchObject({ code: null, stoppedFor: 'abort' })
 })
 
-test('the time limit ends a command with all that it started', async () => {
+test('the time limit stops a command with all processes that it started', async () => {
   let grandchild = 0
   const script = `const child = require('node:child_process').spawn('sleep', ['60']); console.log(child.pid)
     setInterval(() => {}, 1000)`
@@ -50,7 +50,7 @@ test('the time limit ends a command with all that it started', async () => {
   await expect.poll(() => isAlive({ pid: grandchild, startTime: startTime ?? 'gone' })).toBe(false)
 })
 
-test('a grandchild that left the group and keeps the output open holds nobody up', async () => {
+test('a grandchild that left the group and keeps the output open delays nothing', async () => {
   const script = `const child = require('node:child_process').spawn('sleep', ['60'], { detached: true, stdio: 'inherit' })
     console.log(child.pid); child.unref(); process.exit(0)`
   const result = await run(script)

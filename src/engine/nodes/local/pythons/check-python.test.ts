@@ -26,7 +26,7 @@ test.skipIf(process.platform === 'win32').each([
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a named Python has its Scrapy whatever the finders of other packages lack or throw',
+  'a named Python finds its Scrapy even if the finders of other packages lack methods or throw',
   async () => {
     await using place = await makeTemporaryDirectory()
     const finders = join(place.path, 'packages')

@@ -84,7 +84,7 @@ async function readAll(environments: Opened, id: string): Promise<string> {
   return text
 }
 
-test('a project that names no Python runs with the main one, and waits while there is none', async () => {
+test('a project without a Python of its own uses the main one, and waits while there is none', async () => {
   await using t = await aRoom({ scrapy: null })
   const environments = await t.open()
   const missing = { path: null, waiting: 'has no Python with Scrapy yet', problem: expect.stringContaining('3.12') }
@@ -96,7 +96,7 @@ test('a project that names no Python runs with the main one, and waits while the
   expect(next.list()).toMatchObject([{ id: 'main', state: 'ready', projects: ['shop'], problem: null, hasLog: false }])
 })
 
-test('a project may name its Python, by a relative path too; its versions are shown', async () => {
+test('a project can name its Python, also by a relative path; its versions are shown', async () => {
   await using t = await aRoom()
   const own = await writeFakePython(t.at('own'), '3.11.2', '2.11.0')
   const python: ProjectPython = { kind: 'interpreter', path: relative(process.cwd(), own) }
@@ -123,7 +123,7 @@ test.each([
     { version: '3.12.1', failure: 'No module named lxml' },
     /Scrapy cannot be imported \(No module named lxml\)/
   ]
-])('a Python that cannot run spiders is refused, and told where a project has it: %s', async (name, facts, words) => {
+])('a Python that cannot run spiders is refused, and reported if a project uses it: %s', async (name, facts, words) => {
   await using t = await aRoom()
   if (facts) await writeFakePython(t.at(name), facts.version, null, { failure: facts.failure })
   const python: ProjectPython = { kind: 'interpreter', path: t.at(name) }
@@ -145,7 +145,7 @@ test.each([
   expect(await environments.checkedPythonOf(SHOP)).toEqual({ path: t.at(name) })
 })
 
-test('a program that is no Python is told as such', async () => {
+test('a program that is not Python is reported as such', async () => {
   await using t = await aRoom()
   const environments = await t.open()
   const verify = (path: string) => environments.verify({ kind: 'interpreter', path })
@@ -185,7 +185,7 @@ test('requirements make one environment for all projects with the same content, 
   expect(await t.installs()).toHaveLength(2)
 })
 
-test('where every package needs a hash, what the runner needs is installed apart', async () => {
+test('if every package needs a hash, the packages of the runner are installed separately', async () => {
   await using t = await aRoom()
   t.set('shop', 'Scrapy==2.18.0 --hash=sha256:00')
   const environments = await t.open()
@@ -194,7 +194,7 @@ test('where every package needs a hash, what the runner needs is installed apart
   expect(installs).toEqual([expect.stringMatching(/^-r .*requirements\.txt$/), 'setuptools<81'])
 })
 
-test('while it is made its step is told, its log is read as it grows, and other projects run', async () => {
+test('while an environment is created, its step is shown, its log can be followed, and other projects run', async () => {
   await using t = await aRoom({
     pip: 'echo Collecting lxml; until [ -e AT/go ]; do sleep 0.01; done; printf "the end"'
   })
@@ -218,7 +218,7 @@ test('while it is made its step is told, its log is read as it grows, and other 
   await untilState(environments, 'ready')
 })
 
-test('who stops reading a log that grows is let go', async () => {
+test('a reader that stops following a growing log is released', async () => {
   await using t = await aRoom({ pip: 'until [ -e AT/go ]; do sleep 0.01; done' })
   t.set('shop', 'lxml')
   const environments = await t.open()
@@ -234,7 +234,7 @@ test('who stops reading a log that grows is let go', async () => {
   }
 })
 
-test('one that fails says why and what to do, keeps its log without credentials, and is made when it is asked for again', async () => {
+test('an environment that fails says why and what to do, keeps its log without credentials, and is created on the next request', async () => {
   const index = 'https://me:pass%2Fword@index.example/simple'
   await using t = await aRoom({
     pip: `echo Looking in indexes: ${index}; [ -e AT/mended ] && exit 0; echo ERROR: nothing at ${index} >&2; echo hint: see above >&2; exit 1`
@@ -260,7 +260,7 @@ test('one that fails says why and what to do, keeps its log without credentials,
   await untilState(environments, 'ready')
 })
 
-test('a venv module that is missing is told with the way to get it', async () => {
+test('a missing venv module is reported with how to install it', async () => {
   await using t = await aRoom()
   const text = 'The virtual environment was not created successfully because ensurepip is not\\navailable.'
   await writeFile(
@@ -272,7 +272,7 @@ test('a venv module that is missing is told with the way to get it', async () =>
   expect((await untilState(environments, 'failed')).problem).toContain('apt install python3-venv')
 })
 
-test('it is made again beside the one that serves, which serves on when that fails', async () => {
+test('an environment is rebuilt beside the one in use, which stays in use if that fails', async () => {
   await using t = await aRoom({
     pip: '[ ! -e AT/wait ] || until [ -e AT/go ]; do sleep 0.01; done; [ ! -e AT/broken ]'
   })
@@ -298,7 +298,7 @@ test('it is made again beside the one that serves, which serves on when that fai
   expect(environments.pythonOf(SHOP)).toEqual({ path: again.path })
 })
 
-test('left-overs are deleted once nobody can be starting with them, and never while they are in use', async () => {
+test('leftovers are deleted once no run can be starting with them, and never while they are in use', async () => {
   await using directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const base = { path: await writeFakePython(join(directory.path, 'main'), '3.12.1', null), version: '3.12.1' }
@@ -326,7 +326,7 @@ test('left-overs are deleted once nobody can be starting with them, and never wh
   expect(open().current()).toBeNull()
 })
 
-test('a making that the engine leaves, even by kill -9, is begun afresh by the next', async () => {
+test('an environment that the engine left unfinished, even by kill -9, is started again by the next one', async () => {
   await using t = await aRoom({ pip: 'echo $$ > AT/pid; until [ -e AT/go ]; do sleep 0.01; done' })
   t.set('shop', 'lxml')
   const environments = await t.open()
@@ -344,7 +344,7 @@ test('a making that the engine leaves, even by kill -9, is begun afresh by the n
   expect(path).not.toContain('killed')
 })
 
-test('two are made at a time; one that waits for its turn can be deleted', async () => {
+test('two environments are created at a time; one that waits can be deleted', async () => {
   await using t = await aRoom({ pip: 'until [ -e AT/go ]; do sleep 0.01; done' })
   for (const name of ['one', 'two', 'three', 'four']) t.set(name, name)
   const environments = await t.open()
@@ -366,7 +366,7 @@ test('two are made at a time; one that waits for its turn can be deleted', async
   expect(await t.installs()).toHaveLength(3)
 })
 
-test('an unused environment is listed and can be deleted; one that projects or spiders use cannot', async () => {
+test('an unused environment is listed and can be deleted; one that a project or spider uses cannot', async () => {
   await using t = await aRoom()
   t.set('shop', 'lxml')
   const environments = await t.open()

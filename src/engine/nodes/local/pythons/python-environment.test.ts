@@ -29,7 +29,7 @@ async function aRoom() {
   return { open, at, changes: () => changes, [Symbol.asyncDispose]: directory.remove }
 }
 
-test('the first Python with Scrapy is taken', async () => {
+test('the first Python with Scrapy is used', async () => {
   await using t = await aRoom()
   const bare = await writeFakePython(t.at('bare'), '3.13.1', null)
   const full = await writeFakePython(t.at('full'), '3.11.2', '2.19.0')
@@ -40,7 +40,7 @@ test('the first Python with Scrapy is taken', async () => {
   expect(t.changes()).toBe(1)
 })
 
-test('the Python that was named comes first', async () => {
+test('a named Python comes first', async () => {
   await using t = await aRoom()
   const full = await writeFakePython(t.at('full'), '3.11.2', '2.19.0')
   const named = await writeFakePython(t.at('named'), '3.12.0', '2.18.0')
@@ -52,13 +52,13 @@ test.each([
   ['3.8.10', null, undefined, 'Python 3.8.10 was found but is too old. Install Python 3.10 or newer'],
   ['3.8.10', '2.11.0', undefined, 'Python 3.8.10 was found but is too old. Install Python 3.10 or newer'],
   ['3.12.1', null, 'No module named lxml', 'its Scrapy cannot be imported (No module named lxml)']
-])('what is missing is told in words: %s, %s, %s', async (version, scrapy, failure, words) => {
+])('a missing requirement is explained: %s, %s, %s', async (version, scrapy, failure, words) => {
   await using t = await aRoom()
   const state = await t.open([await writeFakePython(t.at('python'), version, scrapy, { failure })]).settled()
   expect(state).toMatchObject({ state: 'missing', problem: expect.stringContaining(words) })
 })
 
-test('nothing that lies in the working directory is taken for Python or imported by it', async () => {
+test('nothing in the working directory is used as Python or imported by it', async () => {
   await using t = await aRoom()
   const seen = t.at('seen')
   const nosy = t.at('nosy')
@@ -75,7 +75,7 @@ test('nothing that lies in the working directory is taken for Python or imported
   expect([...directories]).toEqual([data, join(data, 'environments/main')])
 })
 
-test('an environment in the working directory is not looked for: it may be of anybody', async () => {
+test('an environment in the working directory is ignored, because anyone may have put it there', async () => {
   await using t = await aRoom()
   await mkdir(t.at('.venv/bin'), { recursive: true })
   await writeFakePython(t.at('.venv/bin/python'), '3.12.0', '2.18.0')
@@ -84,13 +84,13 @@ test('an environment in the working directory is not looked for: it may be of an
   expect(findPythons('/nowhere/resources')).not.toContainEqual(expect.stringContaining('.venv'))
 })
 
-test('a Python may be named by a relative path', async () => {
+test('a Python can be named by a relative path', async () => {
   await using t = await aRoom()
   const named = await writeFakePython(t.at('named'), '3.12.0', '2.18.0')
   expect(await t.open([], relative(process.cwd(), named)).settled()).toMatchObject({ state: 'ready', path: named })
 })
 
-test('without any Python, or with a wrong one named, the next step is told', async () => {
+test('without any Python, or with a wrong name, the message says what to do next', async () => {
   await using t = await aRoom()
   expect((await t.open([]).settled()).problem).toMatch(/^No Python was found\. Install Python 3\.10/)
   const wrong = t.at('wrong')
@@ -99,7 +99,7 @@ test('without any Python, or with a wrong one named, the next step is told', asy
   )
 })
 
-test('an environment is made, told step by step, and found again by the next engine', async () => {
+test('an environment is created step by step, and found again by the next engine', async () => {
   await using t = await aRoom()
   const candidates = [await writeFakePython(t.at('bare'), '3.11.4', null)]
   const environment = t.open(candidates)
@@ -118,7 +118,7 @@ test('an environment is made, told step by step, and found again by the next eng
   expect(await t.open(candidates).settled()).toMatchObject(ready)
 })
 
-test('an environment that fails or is given up leaves nothing behind but its log', async () => {
+test('an environment that fails or is cancelled leaves nothing behind but its log', async () => {
   await using t = await aRoom()
   const pip = 'echo no network >&2; exit 1'
   const failing = t.open([await writeFakePython(t.at('bare'), '3.11.4', null, { pip })])
@@ -142,7 +142,7 @@ test('an environment that fails or is given up leaves nothing behind but its log
   expect((await readdir(t.at('data/environments/main'))).sort()).toEqual(left)
 })
 
-test('a Python that is ready goes on serving while its environment is made again, and when that fails', async () => {
+test('a Python in use stays in use while its environment is rebuilt, and if that fails', async () => {
   await using t = await aRoom()
   const pip = `echo Collecting Scrapy; [ ! -e ${t.at('broken')} ]`
   const environment = t.open([await writeFakePython(t.at('bare'), '3.11.4', null, { pip })])
@@ -162,7 +162,7 @@ test('a Python that is ready goes on serving while its environment is made again
   expect(environment.state()).toEqual(second)
 })
 
-test('a second creation meanwhile is refused', async () => {
+test('a second creation at the same time is refused', async () => {
   await using t = await aRoom()
   const environment = t.open([await writeFakePython(t.at('bare'), '3.11.4', null)])
   await environment.settled()

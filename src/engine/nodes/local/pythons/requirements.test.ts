@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { addedRequirements, demandsHashes, environmentId, normaliseRequirements } from './requirements.ts'
 
-test('comments, blank lines, line ends and patch releases make no other environment; all else does', () => {
+test('comments, blank lines, line ends and patch releases give the same environment; any other change gives another', () => {
   const id = environmentId('Scrapy==2.19.0\nlxml\n', '3.11.4')
   expect(id).toMatch(/^[0-9a-f]{12}$/)
   expect(environmentId('\uFEFF# ours\r\nScrapy==2.19.0   # pinned\r\n\r\n  lxml', '3.11.9')).toBe(id)
@@ -27,11 +27,11 @@ test.each([
   ['scrapy[x]~=2.11', ['setuptools<81']],
   ['scrapy-playwright', ['Scrapy', 'setuptools<81']],
   ['git+https://host/scrapy@master#egg=Scrapy\n-r more.txt', ['setuptools<81']]
-])('what the runner needs is added unless it is named: %j', (text, added) => {
+])('the packages of the runner are added unless they are named: %j', (text, added) => {
   expect(addedRequirements(text)).toEqual(added)
 })
 
-test('hashes are noticed', () => {
+test('hashes are detected', () => {
   expect(demandsHashes('a==1 \\\n  --hash=sha256:00')).toBe(true)
   expect(demandsHashes('--require-hashes\na==1')).toBe(true)
   expect(demandsHashes('a==1 # --hash=no\nhash')).toBe(false)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { makeTemporaryDirectory } from '../../../testing/temporary-directory.ts'
 import { readFileRange } from './file-range.ts'
 
-test('a range is read from the start, from the end, and past the end', async () => {
+test('a range can be read from the start, from the end, and past the end', async () => {
   await using directory = await makeTemporaryDirectory()
   const path = join(directory.path, 'a.log')
   await writeFile(path, '0123456789')
@@ -21,7 +21,7 @@ test('a range is read from the start, from the end, and past the end', async () 
   expect(await readFileRange(join(directory.path, 'b.log'), { offset: 0, limitBytes: 1 })).toBeNull()
 })
 
-test.skipIf(process.platform === 'win32')('a spider that makes its log a pipe holds up nobody', async () => {
+test.skipIf(process.platform === 'win32')('a spider that replaces its log by a pipe blocks nothing', async () => {
   await using directory = await makeTemporaryDirectory()
   const path = join(directory.path, 'a.log')
   execFileSync('mkfifo', [path])
@@ -30,24 +30,27 @@ test.skipIf(process.platform === 'win32')('a spider that makes its log a pipe ho
   expect(await Promise.all(reads)).toEqual(Array(8).fill(null))
 })
 
-test.skipIf(process.platform === 'win32')('a spider that makes its log a link shows nobody another file', async () => {
-  await using directory = await makeTemporaryDirectory()
-  const at = (...names: string[]) => join(directory.path, ...names)
-  const log = at('logs/shop/prices/1.log')
-  await mkdir(at('logs/shop/prices'), { recursive: true })
-  await writeFile(log, 'a log')
-  await writeFile(at('1.log'), 'a secret')
-  const read = async () => {
-    const part = await readFileRange(log, { offset: 0, limitBytes: 10 }, at('logs'))
-    return part && Buffer.from(part.bytes).toString()
-  }
-  expect(await read()).toBe('a log')
-  for (const target of [at('1.log'), log]) {
-    await rm(log)
-    await symlink(target, log)
+test.skipIf(process.platform === 'win32')(
+  'a spider that replaces its log by a link exposes no other file',
+  async () => {
+    await using directory = await makeTemporaryDirectory()
+    const at = (...names: string[]) => join(directory.path, ...names)
+    const log = at('logs/shop/prices/1.log')
+    await mkdir(at('logs/shop/prices'), { recursive: true })
+    await writeFile(log, 'a log')
+    await writeFile(at('1.log'), 'a secret')
+    const read = async () => {
+      const part = await readFileRange(log, { offset: 0, limitBytes: 10 }, at('logs'))
+      return part && Buffer.from(part.bytes).toString()
+    }
+    expect(await read()).toBe('a log')
+    for (const target of [at('1.log'), log]) {
+      await rm(log)
+      await symlink(target, log)
+      expect(await read()).toBeNull()
+    }
+    await rename(at('logs/shop/prices'), at('before'))
+    await symlink(directory.path, at('logs/shop/prices'))
     expect(await read()).toBeNull()
   }
-  await rename(at('logs/shop/prices'), at('before'))
-  await symlink(directory.path, at('logs/shop/prices'))
-  expect(await read()).toBeNull()
-})
+)

@@ -29,7 +29,7 @@ function aPlan(spec: Partial<RunSpec> = {}, directories: Partial<RunDirectories>
   return planLaunch({ ...SPEC, ...spec }, all)
 }
 
-test('a run is planned as Scrapyd 1.6 does: its own settings in the place of the same of the user, _job first, _version last', () => {
+test('a run is planned as in Scrapyd 1.6: its own settings override those of the user, _job is first, _version last', () => {
   expect(aPlan()).toEqual({
     id: 'j-1',
     python: '/py',
@@ -51,20 +51,20 @@ test('a run is planned as Scrapyd 1.6 does: its own settings in the place of the
   })
 })
 
-test('a version that nobody asked for is not told the spider', () => {
+test('a spider gets no version that its job did not request', () => {
   const plan = aPlan({ isVersionAsked: false })
   expect(plan.arguments.at(-1)).toBe('q=')
   expect(plan.environment).toEqual({ SCRAPY_PROJECT: 'my shop' })
 })
 
-test('variables of the job are set, secret ones are masked in logs, and ours cannot be replaced', () => {
+test('variables of the job are set, secret ones are masked in logs, and ours cannot be overridden', () => {
   const env = { PROXY: 'http://proxy', TOKEN: 'tulip', SCRAPY_PROJECT: 'other' }
   const plan = aPlan({ env, secretNames: ['TOKEN'] })
   expect(plan.environment).toMatchObject({ PROXY: 'http://proxy', TOKEN: 'tulip', SCRAPY_PROJECT: 'my shop' })
   expect(plan.secrets).toEqual(['tulip'])
 })
 
-test('no feed without an items directory; JOBDIR where there is one for it', () => {
+test('a run has no feed without an items directory, and a JOBDIR if there is a directory for it', () => {
   const plan = aPlan(
     { settings: { JOBDIR: 'mine', A: '1' }, args: {} },
     { itemsDirectory: null, jobsDirectory: '/jobs' }
@@ -76,13 +76,13 @@ test('no feed without an items directory; JOBDIR where there is one for it', () 
   expect(plan.directories).toEqual(['/data/logs/my shop/prices', '/data/work/my shop'])
 })
 
-test("a job's own feeds go beside ours, which stands in the arguments as with Scrapyd", () => {
+test("a job's own feeds are kept beside ours, which is in the arguments as with Scrapyd", () => {
   const plan = aPlan({ settings: { FEEDS: '{"own.json": {}}' }, args: {} })
   expect(plan.feed).toEqual({ url: 'file:///data/items/my%20shop/prices/j-1.jl', asked: '{"own.json": {}}' })
   expect(plan.arguments[3]).toMatch(/^FEEDS=\{"file:/)
 })
 
-test('a run without the capability to read files has it as a mark, and not in its arguments', () => {
+test('a run without the right to read files is marked, and its arguments do not show that', () => {
   const plan = aPlan({ settings: { ...WITHOUT_FILES }, args: {} })
   expect([plan.isWithoutFiles, plan.arguments.join()]).toEqual([true, expect.not.stringContaining('HANDLERS')])
   const chosen = aPlan({ settings: { DOWNLOAD_HANDLERS_BASE: '{}' }, args: {} })
@@ -102,7 +102,7 @@ test.each([
   expect(itemsFileOf(itemsDirectory, run)).toBe(file)
 })
 
-test('a run needs a Python of its own if a variable of it takes effect only when one starts', () => {
+test('a run needs a fresh Python if one of its variables takes effect only at the start of Python', () => {
   expect(needsOwnPython(aPlan())).toBe(false)
   expect(
     needsOwnPython(aPlan({ env: { TZ: 'UTC', HTTP_PROXY: 'http://proxy', LANGUAGE: 'de', MY_PYTHON: '3' } }))

@@ -186,7 +186,7 @@ describe('one node', () => {
   })
   afterAll(() => closeAll(after))
 
-  test('each limit ends the run that goes beyond it, and is its reason; one without limits goes on', async () => {
+  test('each limit ends the run that exceeds it and is the reason; a run without limits continues', async () => {
     const limits: Record<string, RunLimits | null> = {
       quiet: { silentSeconds: 6 },
       hungry: { memoryMegabytes: 130 },
@@ -217,7 +217,7 @@ describe('one node', () => {
     expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])
   })
 
-  test('what a run uses is the sum over its processes, those in sessions of their own too', async () => {
+  test('the usage of a run is the sum over its processes, including those in sessions of their own', async () => {
     let samples = 0
     node.events.on('usage', () => samples++)
     await node.schedule({ ...aRequest('hungry', null), jobid: 'fed' })
@@ -238,7 +238,7 @@ describe('one node', () => {
     expect(node.usage.usageOf('fed').length).toBeGreaterThan(0)
   })
 
-  test.skipIf(process.platform === 'win32')('address space and open files are held by the kernel', async () => {
+  test.skipIf(process.platform === 'win32')('the kernel enforces address space and open files', async () => {
     await node.schedule(aRequest('greedy', { addressSpaceMegabytes: 2000 }))
     await node.schedule(aRequest('opens', { openFiles: 200 }))
     const { exit } = await untilFinished(node, 'greedy')
@@ -250,7 +250,7 @@ describe('one node', () => {
   })
 
   test.runIf(process.platform === 'linux')(
-    'a spider that ignores INT is killed, and so are its grandchildren in sessions of their own, orphans included',
+    'a spider that ignores INT is killed with its grandchildren in sessions of their own, even orphans',
     async () => {
       await node.schedule(aRequest('stubborn', null))
       const [child, orphan] = await vi.waitFor(async () => {
@@ -271,7 +271,7 @@ describe('one node', () => {
   )
 })
 
-test('the next engine holds to the limits of runs that it adopts, and wall time counts from their start', async () => {
+test('the next engine enforces the limits of adopted runs, and counts wall time from their start', async () => {
   const t = await aNode()
   const first = await t.open()
   await first.schedule(aRequest('quiet', { wallSeconds: 5 }))

@@ -50,7 +50,7 @@ const NAMES = {
   'log size': 'logMegabytes'
 } as const
 
-test('a limit is hit exactly when what it limits is beyond it, and the one that came due first is told', () => {
+test('a limit is hit exactly if its value is exceeded, and the one that was hit first is named', () => {
   const limit = fc.option(fc.integer({ min: 1, max: 1000 }))
   const fact = fc.option(fc.integer({ min: 0, max: 2000 }))
   const limitsOf = fc.record({
@@ -92,7 +92,7 @@ test('a limit is hit exactly when what it limits is beyond it, and the one that 
   )
 })
 
-test('the kernel holds what only it can, and CPU time a minute later than we do', () => {
+test('the kernel enforces what only it can, and CPU time a minute later than we do', () => {
   expect(resourceLimitsOf({ addressSpaceMegabytes: 2, cpuSeconds: 10, openFiles: 100, wallSeconds: 5 })).toEqual({
     addressSpaceBytes: 2 * MEGABYTE,
     cpuSeconds: 70,
@@ -102,7 +102,7 @@ test('the kernel holds what only it can, and CPU time a minute later than we do'
   expect(resourceLimitsOf(null)).toBeNull()
 })
 
-test('SIGXCPU is a CPU time limit where there was one', () => {
+test('SIGXCPU means the CPU time limit if there was one', () => {
   const textOf = (...of: Parameters<typeof limitOfExit>) => {
     const hit = limitOfExit(...of)
     return hit && render(hit)

@@ -30,19 +30,19 @@ async function openRoom(keep: number, needed: string[], options: { notBeforeMs?:
   }
 }
 
-test('the newest stay, whatever their names; folders and other spiders are left alone', async () => {
+test('the newest files stay, whatever their names; folders and other spiders are not touched', async () => {
   await using t = await openRoom(2, [])
   await t.write(['1.log', 'b.txt', '2.log', '3.log'])
   expect(await t.prune()).toEqual(['2.log', '3.log', 'a-folder'])
 })
 
-test('files of jobs that are not over stay however old, and are not counted', async () => {
+test('files of live jobs stay however old they are, and do not count', async () => {
   await using t = await openRoom(1, ['old', 'with.dots'])
   await t.write(['old.log', 'old.json', 'with.dots.log', 'older.log', 'newest.log'])
   expect(await t.prune()).toEqual(['a-folder', 'newest.log', 'old.json', 'old.log', 'with.dots.log'])
 })
 
-test('as many as are kept are all kept', async () => {
+test('no file is deleted up to the configured number', async () => {
   await using t = await openRoom(2, [])
   await t.write(['1.log', '2.log'])
   expect(await t.prune()).toEqual(['1.log', '2.log', 'a-folder'])

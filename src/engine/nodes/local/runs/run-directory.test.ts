@@ -19,19 +19,22 @@ async function readBack(child: object, exit: object) {
   }
 }
 
-test('what a supervisor wrote is read back', async () => {
+test('the files of a supervisor are read back', async () => {
   expect(await readBack(CHILD, EXIT)).toMatchObject({ child: CHILD, exit: EXIT })
 })
 
-test.each([-1, 0, 1, 1.5, 1e300])('the pid %d, which a spider may have written, is never signalled', async (pid) => {
+test.each([-1, 0, 1, 1.5, 1e300])('the pid %d, which a spider may have written, never gets a signal', async (pid) => {
   expect((await readBack({ ...CHILD, pid }, EXIT)).child).toBeNull()
 })
 
-test.each([{ code: 1.5 }, { atMs: 1e300 }, { signal: 'x'.repeat(1000) }])('no end of a run: %j', async (change) => {
-  expect((await readBack(CHILD, { ...EXIT, ...change })).exit).toBeNull()
-})
+test.each([{ code: 1.5 }, { atMs: 1e300 }, { signal: 'x'.repeat(1000) }])(
+  'invalid as the end of a run: %j',
+  async (change) => {
+    expect((await readBack(CHILD, { ...EXIT, ...change })).exit).toBeNull()
+  }
+)
 
-test('any jobid has a directory of its own, with a name that is safe on every system', () => {
+test('any jobid gets a directory of its own, with a name that is safe on every system', () => {
   const jobids = ['a-1', '2018-09-05T03_13_50', 'a.b', 'a b:c', 'ü☃', 'CON', '~a', 'x'.repeat(200), '']
   const names = jobids.map(runDirectoryName)
   expect(names.slice(0, 2)).toEqual(jobids.slice(0, 2))
@@ -39,7 +42,7 @@ test('any jobid has a directory of its own, with a name that is safe on every sy
   expect(new Set(names).size).toBe(jobids.length)
 })
 
-test('a run that an engine before this one accepted is read with what it could not know', async () => {
+test('a run that an earlier version accepted is read, with defaults for what that version did not store', async () => {
   await using directory = await makeTemporaryDirectory()
   const names = { project: 'shop', version: '1', spider: 'prices', jobid: 'a' }
   const spec = { ...names, settings: {}, args: {}, priority: 0, acceptedAtMs: 1 }
@@ -52,7 +55,7 @@ test('a run that an engine before this one accepted is read with what it could n
   })
 })
 
-test('whatever a spider puts in place of a file is no evidence, and is not waited for', async () => {
+test('whatever a spider puts in place of a file counts as no evidence, and does not block', async () => {
   await using directory = await makeTemporaryDirectory()
   const path = (name: string) => join(directory.path, name)
   await mkdir(path('exit.json'))
@@ -63,7 +66,7 @@ test('whatever a spider puts in place of a file is no evidence, and is not waite
   expect(await readLimit(directory.path)).toBeNull()
 })
 
-test('an end is written over what a spider left in its place, not into it', async () => {
+test('an end is written in place of what a spider left there, not into it', async () => {
   await using directory = await makeTemporaryDirectory()
   const other = join(directory.path, 'other')
   await writeFile(other, 'untouched')
@@ -74,6 +77,6 @@ test('an end is written over what a spider left in its place, not into it', asyn
   expect(await readFile(other, 'utf8')).toBe('untouched')
 })
 
-test.each([-1, 9_000_000_000_000_000])('no run ends at %d: a time that cannot be told', async (atMs) => {
+test.each([-1, 9_000_000_000_000_000])('the impossible time %d does not count as the end of a run', async (atMs) => {
   expect((await readBack(CHILD, { ...EXIT, atMs })).exit).toBeNull()
 })

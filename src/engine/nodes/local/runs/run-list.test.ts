@@ -150,7 +150,7 @@ async function untilEnded(list: RunList, jobid: string) {
   }, WAIT)
 }
 
-test('a run starts at once, and its end is told with its exit code', async () => {
+test('a run starts at once, and its end has its exit code', async () => {
   const { open, touched } = await aWorkplace()
   let changes = 0
   const list = await open({ onChange: () => changes++ })
@@ -160,7 +160,7 @@ test('a run starts at once, and its end is told with its exit code', async () =>
   expect(changes).toBeGreaterThanOrEqual(2)
 })
 
-test('a jobid is taken once, by this engine and the next', async () => {
+test('a jobid is used once, by this engine and the next', async () => {
   const { open, touched } = await aWorkplace()
   const first = await open()
   // Which of the two is first is nobody's business; that only one is taken, is.
@@ -174,7 +174,7 @@ test('a jobid is taken once, by this engine and the next', async () => {
   expect(await touched()).toEqual(['a'])
 })
 
-test('no more run than there are slots; the rest follow by priority, then age', async () => {
+test('no more runs than slots are active; the rest follow by priority, then age', async () => {
   const { open } = await aWorkplace()
   const list = await open({ slots: () => 1 })
   await list.accept(aSpec('first', 'waits'))
@@ -188,7 +188,7 @@ test('no more run than there are slots; the rest follow by priority, then age', 
   expect(idsIn(list)).toEqual({ pending: ['old', 'young'], running: ['urgent'], finished: ['first'] })
 })
 
-test('what a run that failed before its log said is its log', async () => {
+test('the output of a run that failed before it opened its log becomes its log', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'fails'))
@@ -199,7 +199,7 @@ test('what a run that failed before its log said is its log', async () => {
 test.skipIf(process.platform === 'win32').each([
   ['removes the directory of its run', 'vandal', 0],
   ['puts pipes where its log and its end are written', 'plumber', 3]
-])('a spider that %s gives back its slot', async (_what, spider, code) => {
+])('a spider that %s releases its slot', async (_what, spider, code) => {
   const { open } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', spider))
@@ -219,7 +219,7 @@ test.skipIf(process.platform === 'win32')('a spider that writes its own end keep
   expect(await untilEnded(next, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
-test('a run whose supervisor and directory are gone has ended, nobody knows how', async () => {
+test('a run whose supervisor and directory are gone has ended, with an unknown result', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'sleeps'))
@@ -246,7 +246,7 @@ test('a run whose egg has gone, or whose Python cannot be started, ends with a l
   expect(await log('b')).toContain('The egg of shop, version 2, no longer exists')
 })
 
-test('a run that could not be started gives back its slot, also where its log cannot be written', async () => {
+test('a run that could not be started releases its slot, even if its log cannot be written', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open({ slots: () => 1, python: ({ spider }) => (spider === 'quick' ? 'python3' : '/no/python') })
   await mkdir(join(directory.path, 'data/logs'), { recursive: true })
@@ -257,7 +257,7 @@ test('a run that could not be started gives back its slot, also where its log ca
   expect(await untilEnded(list, 'b')).toEqual({ code: 0, signal: null })
 })
 
-test('an interrupted spider ends by the signal; a killed one takes its children along', async () => {
+test('an interrupted spider ends by the signal; a killed one takes its children with it', async () => {
   const { open, directory, touched } = await aWorkplace()
   const list = await open({ slots: () => 3 })
   for (const spider of ['waits', 'stubborn', 'parent']) await list.accept(aSpec(spider, spider))
@@ -280,7 +280,7 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
   expect(await list.cancel(SHOP, 'parent', 'KILL')).toBeNull()
 })
 
-test('a signal that meets a run before it has a process reaches it all the same', async () => {
+test('a signal to a run that has no process yet reaches it later', async () => {
   const { open } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
@@ -288,7 +288,7 @@ test('a signal that meets a run before it has a process reaches it all the same'
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
-test('a cancel that comes before the spider has begun prevents it: no code of the project runs, nothing is left', async () => {
+test('a cancel before the spider starts prevents it: no code of the project runs, and nothing is left', async () => {
   const { open, touched, directory } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
@@ -305,7 +305,7 @@ test('a cancel that comes before the spider has begun prevents it: no code of th
   expect(next.freeSlots()).toBe(2)
 })
 
-test('a run that was cancelled before its spider began does not begin after a crash either', async () => {
+test('a run that was cancelled before its spider started does not start after a crash either', async () => {
   const { open, touched } = await aWorkplace()
   const list = await open({ python: () => null })
   await list.accept(aSpec('a', 'waits'))
@@ -316,7 +316,7 @@ test('a run that was cancelled before its spider began does not begin after a cr
   expect(await touched()).toEqual([])
 })
 
-test('a cancel that comes when the spider has begun interrupts it: either prevents it or it ends by the signal', async () => {
+test('a cancel at the moment of the start either prevents the spider or ends it by the signal', async () => {
   const { open, touched } = await aWorkplace()
   const list = await open({ slots: () => 8 })
   const ids = Array.from({ length: 8 }, (_, index) => `run-${index}`)
@@ -333,7 +333,7 @@ test('a cancel that comes when the spider has begun interrupts it: either preven
   expect((await touched()).filter((id) => prevented.includes(id))).toEqual([])
 })
 
-test('a pending run that is cancelled never starts, in this engine or the next', async () => {
+test('a cancelled pending run never starts, in this engine or the next', async () => {
   const { open, touched } = await aWorkplace()
   const list = await open({ python: () => null })
   await list.accept(aSpec('a', 'quick'))
@@ -344,7 +344,7 @@ test('a pending run that is cancelled never starts, in this engine or the next',
   expect(await touched()).toEqual([])
 })
 
-test('tells of each run that gets a process, and of none that never does', async () => {
+test('emits an event for each run that gets a process, and for no other', async () => {
   const { open } = await aWorkplace()
   const started: string[] = []
   let python: string | null = null
@@ -370,7 +370,7 @@ test('runs wait while there is no Python, and start when it is there', async () 
   expect(await untilEnded(list, 'a')).toEqual({ code: 0, signal: null })
 })
 
-test('a run whose project has no Python holds up nobody behind it', async () => {
+test('a run whose project has no Python does not block those behind it', async () => {
   const { open } = await aWorkplace()
   const ready = new Set(['shop'])
   const list = await open({ slots: () => 1, python: ({ project }) => (ready.has(project) ? 'python3' : null) })
@@ -384,7 +384,7 @@ test('a run whose project has no Python holds up nobody behind it', async () => 
   expect(list.list().finished[0]).toMatchObject({ python: 'python3' })
 })
 
-test('the next engine adopts what runs, starts what was accepted, knows what ended, and clears away the rest', async () => {
+test('the next engine adopts running runs, starts accepted ones, knows the ended ones, and cleans up the rest', async () => {
   const { open, directory, touched } = await aWorkplace()
   const first = await open({ slots: () => 2 })
   for (const [jobid, spider] of [
@@ -416,7 +416,7 @@ test('the next engine adopts what runs, starts what was accepted, knows what end
   await vi.waitFor(async () => expect((await touched()).sort()).toEqual(['accepted', 'dies', 'ended', 'lives']), WAIT)
 })
 
-test('a spider goes on without its supervisor; then nobody knows how it ended', async () => {
+test('a spider continues without its supervisor; its result is then unknown', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
@@ -429,7 +429,7 @@ test('a spider goes on without its supervisor; then nobody knows how it ended', 
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })
 })
 
-test('a run that was started in a time before the last boot ended unseen', async () => {
+test('a run from before the last boot has ended with an unknown result', async () => {
   const { open, directory, touched } = await aWorkplace()
   const runs = join(directory.path, 'data', 'runs')
   await mkdir(runs, { recursive: true })
@@ -441,7 +441,7 @@ test('a run that was started in a time before the last boot ended unseen', async
   expect(await touched()).toEqual([])
 })
 
-test('a claim that cannot be read ends the run unseen instead of holding its slot', async () => {
+test('an unreadable claim ends the run with an unknown result, and does not hold its slot', async () => {
   const { open, directory, touched } = await aWorkplace()
   const runs = join(directory.path, 'data', 'runs')
   await mkdir(runs, { recursive: true })
@@ -452,7 +452,7 @@ test('a claim that cannot be read ends the run unseen instead of holding its slo
   expect(await touched()).toEqual([])
 })
 
-test('of many supervisors of one run, one starts it', async () => {
+test('only one of many supervisors of a run starts it', async () => {
   const { open, directory, touched } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'quick'))
@@ -464,7 +464,7 @@ test('of many supervisors of one run, one starts it', async () => {
   expect(await touched()).toEqual(['a'])
 })
 
-test('only the newest ended runs are remembered; their logs stay', async () => {
+test('only the newest ended runs are kept in memory; their logs stay', async () => {
   const { open, directory } = await aWorkplace()
   const list = await open({ slots: () => 1, finishedKept: 2 })
   for (const jobid of ['a', 'b', 'c']) {

@@ -121,7 +121,7 @@ async function pass(durationMs: number): Promise<void> {
 }
 
 describe('usage', () => {
-  test('of all that runs is sampled in one pass, and nothing is set while nothing runs', async () => {
+  test('of all runs is sampled in one pass, and no timer is set while nothing runs', async () => {
     const watch = await open()
     expect(clock.timerCount()).toBe(0)
     const [one, other] = [await aRun('a', 100), await aRun('b', 200)]
@@ -148,7 +148,7 @@ describe('usage', () => {
     expect(watch.endOf(one)).toMatchObject({ peakMemoryBytes: 60 * MEGABYTE, cpuSeconds: 5.25 })
   })
 
-  test('of ended runs is kept for the newest only', async () => {
+  test('is kept only for the newest ended runs', async () => {
     const watch = await open()
     for (let at = 0; at < 60; at += 1) await aRun(`run-${at}`, 100 + at)
     table = running.map((run) => uses(run.child!.pid, 1))
@@ -165,7 +165,7 @@ describe('usage', () => {
 })
 
 describe('a limit', () => {
-  test('that is hit is recorded before the first signal, then INT, INT and KILL follow until the run has ended', async () => {
+  test('that is hit is recorded before the first signal; then INT, INT and KILL follow until the run has ended', async () => {
     const run = await aRun('a', 100, { memoryMegabytes: 50 })
     const free = await aRun('b', 200)
     const watch = await open()
@@ -190,7 +190,7 @@ describe('a limit', () => {
     expect(watch.endOf(free).limit).toBeNull()
   })
 
-  test('that is hit leaves out no step, however short the waits are', async () => {
+  test('that is hit skips no step, however short the waits are', async () => {
     const run = await aRun('a', 100, { wallSeconds: 1 })
     await open([10, 10, 10])
     await pass(8_000)
@@ -199,7 +199,7 @@ describe('a limit', () => {
     await pass(2_000)
   })
 
-  test('of wall time goes on over a restart; the next engine knows why a run ends, and goes on with the signals', async () => {
+  test('on wall time survives a restart: the next engine knows why a run ends, and continues with the signals', async () => {
     const run = await aRun('a', 100, { wallSeconds: 60 })
     const first = await open()
     await pass(40_000)
@@ -220,7 +220,7 @@ describe('a limit', () => {
     expect(render(fourth.endOf(run).limit!)).toBe('wall time limit of 1 min (ran 1 min 1 s)')
   })
 
-  test('is not what ended a run that was being cancelled before', async () => {
+  test('is not the reason for the end of a run that was already being cancelled', async () => {
     const run = await aRun('a', 100, { wallSeconds: 10 })
     const watch = await open()
     await pass(4_000)
@@ -232,7 +232,7 @@ describe('a limit', () => {
     expect(watch.endOf(run).limit).toBeNull()
   })
 
-  test('of silence looks at when the log last grew, a limit of its size at how large it is', async () => {
+  test('on silence uses the time at which the log last grew, and one on log size uses its size', async () => {
     const silent = await aRun('silent', 100, { silentSeconds: 30 })
     const loud = await aRun('loud', 200, { logMegabytes: 1 })
     await open()
@@ -257,7 +257,7 @@ describe('a limit', () => {
   test.each([
     ['does not tell what processes use', null],
     ['tells it only to others', unreadable]
-  ])('holds also where the system %s', async (_case, processes) => {
+  ])('applies even if the system %s', async (_case, processes) => {
     const run = await aRun('a', 100, { wallSeconds: 1, memoryMegabytes: 16 })
     const watch = await RunWatch.open({
       runs: () => ({ running, finished }),
@@ -283,7 +283,7 @@ describe('secrets', () => {
     launch: await readFile(join(run.directory, 'launch.json'), 'utf8').catch(() => null)
   })
 
-  test('of a run that has ended are neither in its files nor in memory any more', async () => {
+  test('of an ended run are no longer in its files or in memory', async () => {
     const run = await aRun('a', 100)
     const watch = await open()
     await pass(2_000)
@@ -296,7 +296,7 @@ describe('secrets', () => {
     expect(JSON.stringify(run.spec)).not.toContain('open sesame')
   })
 
-  test('are taken out when the next engine opens, too', async () => {
+  test('are also removed when the next engine opens', async () => {
     const run = await aRun('a', 100)
     end(run)
     await (await open()).close()
@@ -304,7 +304,7 @@ describe('secrets', () => {
   })
 })
 
-test('a spider that removes the directory of its run does not escape its limits', async () => {
+test('a spider that deletes the directory of its run does not escape its limits', async () => {
   const watch = await open()
   const run = await aRun('a', 100, { memoryMegabytes: 50 })
   watch.wake()
@@ -316,8 +316,8 @@ test('a spider that removes the directory of its run does not escape its limits'
   expect(render(watch.endOf(run).limit!)).toBe('memory limit of 50 MB (used 51 MB)')
 })
 
-describe('a jump of the wall clock, or a machine that slept,', () => {
-  test('ends no run, and takes no time from the limits or from the waits between signals', async () => {
+describe('a jump of the wall clock, or a suspended machine,', () => {
+  test('ends no run, and does not count towards limits or waits between signals', async () => {
     const watch = await open([10_000, 10_000, 10_000])
     const log = async (run: Run) => {
       await writeFile(join(run.directory, 'log'), 'line')
@@ -347,7 +347,7 @@ describe('a jump of the wall clock, or a machine that slept,', () => {
     expect(signals.slice(2)).toEqual(['a KILL recorded'])
   })
 
-  test('begins the silence of a log anew', async () => {
+  test('restarts the count of silence of a log', async () => {
     const watch = await open()
     const run = await aRun('a', 100, { silentSeconds: 30 })
     await writeFile(join(run.directory, 'log'), 'line')

@@ -27,7 +27,7 @@ function aRun(childPid: number, supervisorPid: number | null = null): RunProcess
   }
 }
 
-test('a spider with its browser: group, session, descendants in sessions of their own, and orphans', () => {
+test('the usage of a spider includes its group, session, descendants in sessions of their own, and orphans', () => {
   const [spider, other] = [aRun(100, 90), aRun(200, 91)]
   const rows = [
     row(1, 0),
@@ -49,20 +49,20 @@ test('a spider with its browser: group, session, descendants in sessions of thei
   expect([...spider.members.keys()]).toEqual([100, 101, 102, 103, 104, 105])
 })
 
-test('a process that was seen once is known again when its parents are gone, but not when its pid is another’s', () => {
+test('a known process is recognized when its parents are gone, but not if its pid belongs to another process', () => {
   const spider = aRun(100)
   sumUsage([row(100, 1), row(103, 100)], [spider])
   expect(sumUsage([row(100, 1), row(103, 1)], [spider]).get(spider)).toMatchObject({ processes: 2 })
   expect(sumUsage([row(103, 1, { startTime: 'later' })], [spider]).get(spider)).toMatchObject({ processes: 0 })
 })
 
-test('a pid that was given out again after the child ended is not the child', () => {
+test('a pid that was reused after the child ended is not the child', () => {
   const spider = aRun(100)
   const stranger = row(100, 1, { startTime: '99999' })
   expect(sumUsage([stranger], [spider]).get(spider)).toEqual({ memoryBytes: 0, cpuSeconds: 0, processes: 0 })
 })
 
-test('whatever the table holds, circles too: every process is counted for one run at most', () => {
+test('every process counts for at most one run, whatever the table contains, even loops', () => {
   const pid = fc.integer({ min: 1, max: 12 })
   const rows = fc.uniqueArray(
     fc.tuple(pid, pid, pid, pid).map(([own, parent, groupId, sessionId]) => row(own, parent, { groupId, sessionId })),
@@ -82,7 +82,7 @@ test('whatever the table holds, circles too: every process is counted for one ru
   )
 })
 
-test('a history keeps its room however long the run, from the first sample to the newest, peaks included', () => {
+test('a history has a fixed size however long the run, from the first sample to the newest, with its peaks', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20_000 }), fc.nat(19_999), (count, peakAt) => {
       const history = new UsageHistory()

@@ -6,7 +6,7 @@ import { PARKED_BYTES, PARKED_FOR_MS, ParkedChildren, parkedWanted } from './par
 const GIB = 1024 ** 3
 const PLENTY = { freeBytes: 16 * GIB, totalBytes: 32 * GIB }
 
-test('children are parked for what was used lately, within what was chosen, is free in slots and left of memory', () => {
+test('children are parked for recently used projects, within the setting, the free slots and the free memory', () => {
   const aParent = fc.record({
     lastStartMs: fc.option(fc.integer({ min: 0, max: 2 * PARKED_FOR_MS })),
     parked: fc.nat(3)
@@ -32,7 +32,7 @@ test('children are parked for what was used lately, within what was chosen, is f
   )
 })
 
-test('what was used last comes first', () => {
+test('the most recently used project comes first', () => {
   const parents = [1, 3, null, 2].map((lastStartMs) => ({ lastStartMs, parked: 0 }))
   const now = { monotonicMs: 5, mostParked: 2, memory: PLENTY }
   expect(parkedWanted(parents, { ...now, freeSlots: 20 })).toEqual([2, 2, 0, 2])
@@ -65,7 +65,7 @@ function aLot(over: { mostParked?: number; freeSlots?: number } = {}) {
   return { clock, asked, parent, now, lot, start }
 }
 
-test('soon after a start, not at once, a child is parked; one that has died is replaced at the next look', async () => {
+test('a child is parked soon after a start, not at once, and replaced at the next check if it has died', async () => {
   const { clock, asked, parent, start } = aLot()
   start()
   await clock.advanceBy(149)
@@ -81,7 +81,7 @@ test('soon after a start, not at once, a child is parked; one that has died is r
   expect(asked).toEqual([1, 1, 1])
 })
 
-test('children go when memory gets low or nothing starts for ten minutes; then nothing is looked at any more', async () => {
+test('children end when memory gets low or nothing starts for ten minutes; then the checks stop', async () => {
   const { clock, asked, parent, now, start } = aLot()
   start()
   await clock.advanceBy(150)
@@ -98,7 +98,7 @@ test('children go when memory gets low or nothing starts for ten minutes; then n
   expect(asked).toHaveLength(asks)
 })
 
-test('none is parked where it is turned off, no slot is free, nothing was started or the pool is closed', async () => {
+test('no child is parked if parking is off, no slot is free, nothing was started or the pool is closed', async () => {
   const off = aLot({ mostParked: 0 })
   off.start()
   const full = aLot({ freeSlots: 0 })

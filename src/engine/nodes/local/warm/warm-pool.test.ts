@@ -76,7 +76,7 @@ echo '{"event":"exit","id":"1","code":0,"signal":null,"atMs":6,"cpuSeconds":1,"m
 echo '{"event":"gone","id":"1"}'
 exec cat >/dev/null`
 
-test('the first start is cold and has a parent made; the next is warm and hears of its run', async () => {
+test('the first start is cold and creates a parent; the next is warm and passes its run to it', async () => {
   const { pool, aPython, until, start, events } = await aWorkplace()
   const python = await aPython('python', ANSWERS)
   expect(pool.mode(python).mode).toBe('cold')
@@ -86,7 +86,7 @@ test('the first start is cold and has a parent made; the next is warm and hears 
   await vi.waitFor(() => expect(events).toEqual(['child', 'exit', 'gone']), WAIT)
 })
 
-test('a parent that does not answer is ended; the start is cold, and the next parent comes after a wait', async () => {
+test('a parent that does not respond is ended; the start is cold, and the next parent comes after a wait', async () => {
   const { clock, pool, aPython, until, start } = await aWorkplace()
   const python = await aPython('python', DEAF)
   pool.prepare(python)
@@ -101,7 +101,7 @@ test('a parent that does not answer is ended; the start is cold, and the next pa
   await until(python, 'warm')
 })
 
-test('a parent that cannot be made ready is tried again, less and less often, and says why', async () => {
+test('a parent that fails to start is tried again, less and less often, and says why', async () => {
   const { clock, pool, aPython, until } = await aWorkplace()
   const fails = `echo tried >> "$0.tries"; echo '{"event":"failed","reason":"ImportError: no lxml"}'; exit 1`
   const python = await aPython('python', fails)
@@ -119,7 +119,7 @@ test('a parent that cannot be made ready is tried again, less and less often, an
   await untilTried(4)
 })
 
-test('of a fifth Python the parent comes, and that of the one that was not used for longest goes', async () => {
+test('a fifth Python gets a parent, and the least recently used parent ends', async () => {
   const { clock, pool, aPython, until } = await aWorkplace()
   const pythons = await Promise.all([0, 1, 2, 3, 4].map((name) => aPython(`python-${name}`, DEAF)))
   for (const python of pythons.slice(0, 4)) {
@@ -133,7 +133,7 @@ test('of a fifth Python the parent comes, and that of the one that was not used 
   expect(pythons.map((python) => pool.mode(python).mode)).toEqual(['warm', 'cold', 'warm', 'warm', 'warm'])
 })
 
-test('a parent whose packages have changed is replaced before it is used', async () => {
+test('a parent whose packages have changed is replaced before its next use', async () => {
   const { pool, aPython, until, start, clock } = await aWorkplace()
   const python = await aPython('python', '')
   await utimes(python, 1, 1)
@@ -156,7 +156,7 @@ test('a parent whose packages have changed is replaced before it is used', async
   expect(pool.mode(python).mode).toBe('warming')
 })
 
-test('closing comes to its end where nothing else keeps the engine alive', async () => {
+test('closing finishes even if nothing else keeps the engine alive', async () => {
   const { aPython } = await aWorkplace()
   const python = await aPython('python', DEAF)
   const script = `
@@ -183,7 +183,7 @@ test.each([
   [{}, ['start', 'park 1']],
   [{ mostParked: 3 }, ['start', 'park 3']],
   [{ mostParked: 0 }, ['start']]
-])('with %j, a parent that has started a run is told to keep children parked: %j', async (chosen, told) => {
+])('with %j, a parent that has started a run is asked to keep children parked: %j', async (chosen, told) => {
   const memory = { freeBytes: 2 ** 34, totalBytes: 2 ** 34 }
   const { clock, pool, aPython, until, start } = await aWorkplace({
     ...chosen,
@@ -208,14 +208,14 @@ test.each([
   await isStarted
 })
 
-test('without warm starts no parent is made, and the node says why', async () => {
+test('without warm starts no parent is created, and the node says why', async () => {
   const { pool, aPython, start } = await aWorkplace({ isOn: false })
   const python = await aPython('python', DEAF)
   expect(await start(python)).toBe(false)
   expect(pool.mode(python)).toEqual({ mode: 'cold', text: expect.stringContaining('turned off in the configuration') })
 })
 
-test('only so many parents are kept: the one that was used last longest ago ends', async () => {
+test('the number of parents is limited: the least recently used one ends', async () => {
   const { pool, clock, aPython, until } = await aWorkplace({ mostParents: 1 })
   const [first, second] = [await aPython('first', DEAF), await aPython('second', DEAF)]
   pool.prepare(first)
@@ -226,7 +226,7 @@ test('only so many parents are kept: the one that was used last longest ago ends
   expect(pool.mode(first).mode).toBe('cold')
 })
 
-test('a start waits for a parent that is loading, as long as the operator chose', async () => {
+test('a start waits for a loading parent for as long as the operator chose', async () => {
   const { clock, aPython, start, events } = await aWorkplace({ waitMs: 2_000 })
   const python = await aPython('python', ANSWERS)
   expect(await start(python)).toBe(true)

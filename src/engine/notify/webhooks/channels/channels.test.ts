@@ -6,7 +6,7 @@ import { plain } from '../../../../shared/texts/message.ts'
 import { newsIn } from './message.ts'
 import { titleOf } from './words.ts'
 
-test('a webhook gets what was recorded, of the type alert, signed', async () => {
+test('a webhook gets the recorded body with the type alert and a signature', async () => {
   await using receiver = await openChannelServer([{ status: 204 }, { status: 410 }, { status: 204 }])
   const key = Buffer.alloc(32, 7).toString('base64')
   const channel = aChannel({ kind: 'webhook', url: `${receiver.url}/hook?a=b` }, `whsec_${key}`)
@@ -27,7 +27,7 @@ test('a webhook gets what was recorded, of the type alert, signed', async () => 
   expect(JSON.stringify(tried)).not.toContain(key)
 })
 
-test('messages of one channel are sent one after another, those of others meanwhile', async () => {
+test('messages of one channel are sent one after another, and those of others meanwhile', async () => {
   const began: string[] = []
   const open: (() => void)[] = []
   const channels = openChannels({
@@ -47,13 +47,13 @@ test('messages of one channel are sent one after another, those of others meanwh
   expect(await Promise.all(all)).toHaveLength(3)
 })
 
-test('what the app shows itself counts as delivered', async () => {
+test('a message that the app shows itself counts as delivered', async () => {
   const channel = aChannel({ kind: 'desktop' })
   expect(await openChannels().send(channel, deliveryOf(someNews()))).toMatchObject({ isGood: true })
   expect(await openChannels().test(channel)).toEqual({ ok: true, answer: 'shown in the app', conversation: [] })
 })
 
-test('a secret that was sealed with another key, and a body that is none, are told and never rejected', async () => {
+test('a secret that was encrypted with another key, or an invalid body, gives a failed result and no exception', async () => {
   const locked = { ...openBox, open: () => Promise.reject(new Error('bad decrypt of hunter2')) }
   const channel = aChannel({ kind: 'telegram', chatId: '1' }, 'hunter2')
   const sealed = await openChannels({ secretBox: locked }).send(channel, deliveryOf(someNews()))
@@ -62,6 +62,6 @@ test('a secret that was sealed with another key, and a body that is none, are to
   expect(await openChannels().send(channel, broken)).toEqual({ isGood: false, answer: 'sending failed (SyntaxError)' })
 })
 
-test('a long title is cut between characters: half a one is no text, and strict receivers refuse all of the JSON', () => {
+test('a long title is cut between characters: half of one would be invalid, and strict receivers refuse the whole JSON', () => {
   expect(titleOf(1, plain('🕷'.repeat(150))).title.isWellFormed()).toBe(true)
 })

@@ -44,7 +44,7 @@ test.each<AlertTarget>([
   { kind: 'webhook', url: 'http://10.1.2.3/hook' },
   { kind: 'command', command: 'page' },
   { kind: 'desktop' }
-])('%j can work', (target) => {
+])('%j is accepted', (target) => {
   expect(problemOf(target)).toBeNull()
 })
 
@@ -85,7 +85,7 @@ test.each<[AlertTarget, string]>([
   expect(problemOf(target, false)).toContain(words)
 })
 
-test('those without a secret need none, and without any command in the configuration that is said', () => {
+test('targets without a secret need none, and a command is refused if the configuration has none', () => {
   for (const target of [
     mail({ username: '' }),
     { kind: 'desktop' },
@@ -97,7 +97,7 @@ test('those without a secret need none, and without any command in the configura
   expect(none).toThrow('add one to alert_commands first')
 })
 
-test('a secret goes without TLS to this machine and private networks only', () => {
+test('a secret is sent without TLS only to this machine and to private networks', () => {
   expect(problemOfAddress('http://93.184.216.34/hook')).toMatch(/https/)
   expect(problemOfAddress('http://[2606:4700::1111]/hook')).toMatch(/https/)
   expect(problemOfAddress('http://chat.example.org/hook')).toMatch(/https/)

@@ -15,7 +15,7 @@ const withScript = (script: string, over: Parameters<typeof openChannels>[0] = {
 
 const send = (script: string) => withScript(script).send(channel, deliveryOf(someNews()))
 
-test('the program gets the message as its input, and its arguments', async () => {
+test('the program gets the message as its input, and its configured arguments', async () => {
   await using directory = await makeTemporaryDirectory()
   const file = join(directory.path, 'got.json')
   const script = `let text = ''; process.stdin.on('data', (piece) => text += piece).on('end', () =>
@@ -34,7 +34,7 @@ test('secrets of the service are not in its environment', async () => {
   expect(names.answer).toBe('exit code 0: none true')
 })
 
-test('its exit code and its last line are told', async () => {
+test('its exit code and its last line are reported', async () => {
   expect(await send("console.error('no credit'); process.exitCode = 3")).toEqual({
     isGood: false,
     answer: 'exit code 3: no credit'
@@ -44,12 +44,12 @@ test('its exit code and its last line are told', async () => {
   })
 })
 
-test('one that does not read its input is judged by its exit code', async () => {
+test('a program that does not read its input is judged by its exit code', async () => {
   const big = deliveryOf(someNews({ ruleName: 'x'.repeat(1_000_000) }))
   expect(await withScript('process.exit(0)').send(channel, big)).toMatchObject({ isGood: true })
 })
 
-test('after ten seconds it is ended, with all that it started', async () => {
+test('a program is stopped after ten seconds, with all processes that it started', async () => {
   await using directory = await makeTemporaryDirectory()
   const file = join(directory.path, 'pid')
   await writeFile(file, '')
@@ -66,14 +66,14 @@ test('after ten seconds it is ended, with all that it started', async () => {
   await expect.poll(() => isAlive({ pid, startTime })).toBe(false)
 })
 
-test('one that writes without end is ended', async () => {
+test('a program that writes endlessly is stopped', async () => {
   const result = await send(
     "const write = () => { while (process.stdout.write('x'.repeat(9999))); }; process.stdout.on('drain', write); write()"
   )
   expect(result).toMatchObject({ isGood: false, answer: expect.stringContaining('wrote too much') })
 })
 
-test('one that cannot be started, or that the configuration names no more, is told', async () => {
+test('a program that cannot be started, or is no longer in the configuration, is reported', async () => {
   const gone = openChannels({ commands: [{ name: 'page', program: '/no/such/program', args: [] }] })
   expect(await gone.send(channel, deliveryOf(someNews()))).toEqual({
     isGood: false,
@@ -85,7 +85,7 @@ test('one that cannot be started, or that the configuration names no more, is to
   })
 })
 
-test('a test shows the program and what it said, but not its arguments', async () => {
+test('a test shows the program and its output, but not its arguments', async () => {
   const { ok, conversation } = await withScript("console.log('sent')").test(channel)
   expect(ok).toBe(true)
   expect(conversation).toEqual([expect.stringMatching(/^> \/\S+ \(\d+ bytes of input\)$/), '< exit code 0: sent'])

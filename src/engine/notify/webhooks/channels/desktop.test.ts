@@ -7,7 +7,7 @@ import { noticeOf } from './desktop.ts'
 const everything = () => true
 const onlyShop = ({ project }: { project: string | null }) => project === 'shop'
 
-test('one alert is named in the title, and says what is wrong', () => {
+test('one alert is named in the title, with what is wrong', () => {
   expect(noticeOf(deliveryOf(someNews()), everything)).toEqual({
     ...{ id: 'msg_m8x2v9_1', atMs: NOW_MS, groupId: 'channel rule ', severity: 'critical' },
     ...{ title: 'Critical: north', body: 'north is down: connection refused' },
@@ -15,7 +15,7 @@ test('one alert is named in the title, and says what is wrong', () => {
   })
 })
 
-test('several are counted and the first are listed; ended ones beside them are counted', () => {
+test('several alerts are counted and the first ones listed; ended ones among them are counted', () => {
   const firing = Array.from({ length: 6 }, (_, index) =>
     anAlert({ id: String(index).repeat(32) as AlertId, text: `n${index} is down` })
   )
@@ -26,20 +26,20 @@ test('several are counted and the first are listed; ended ones beside them are c
   })
 })
 
-test('an end has no severity and nothing to acknowledge', () => {
+test('an ended alert has no severity and cannot be acknowledged', () => {
   const news = someNews({ firing: [], resolved: [anAlert({ resolvedAtMs: NOW_MS })] })
   expect(noticeOf(deliveryOf(news), everything)).toMatchObject({
     ...{ title: 'Resolved: north', severity: null, alertIds: [], retryJobIds: [] }
   })
 })
 
-test('a run that has ended can be tried again, one that still runs cannot', () => {
+test('a run that has ended can be run again, one that still runs cannot', () => {
   const late = aRunAlert({ watch: 'job_runs_long' })
   const retryOf = (alert = aRunAlert()) => noticeOf(deliveryOf(someNews({ firing: [alert] })), everything)?.retryJobIds
   expect([retryOf(), retryOf(late)]).toEqual([['d'.repeat(32)], []])
 })
 
-test('whoever sees one project gets what is of it, and not how much else there is', () => {
+test('a user of one project gets its alerts, and not the number of others', () => {
   const firing = [anAlert(), aRunAlert()]
   const news = someNews({ firing, moreFiring: 7, title: '9 alerts: north is down: connection refused' })
   const notice = noticeOf(deliveryOf(news), onlyShop)!
@@ -48,13 +48,13 @@ test('whoever sees one project gets what is of it, and not how much else there i
   expect(noticeOf(deliveryOf(someNews()), onlyShop)).toBeNull()
 })
 
-test('whoever sees one project learns nothing of the others from a message that lists only that project', () => {
+test('a user of one project learns nothing of others from a message that lists only that project', () => {
   const news = someNews({ severity: 'critical', firing: [aRunAlert()], moreFiring: 7, moreResolved: 3 })
   const notice = noticeOf(deliveryOf(news), onlyShop)!
   expect(notice).toMatchObject({ title: 'Warning: shop/prices', severity: 'warning', body: aRunAlert().text })
 })
 
-test('whatever texts say, a notice is short, is as the contract says, and steers no display', () => {
+test('whatever the texts are, a notice is short, matches the contract, and has no control characters', () => {
   fc.assert(
     fc.property(hostileNews(25), fc.constantFrom('shop' as ProjectName, null), (news, project) => {
       const notice = noticeOf(deliveryOf(news), project === null ? everything : (of) => of.project === project)

@@ -34,7 +34,7 @@ const foreign = (text: string) =>
     .replaceAll(/(?<=^\S+ )\*\*|\*\*$/gm, '')
     .replaceAll(/\\[!-/:-@[-`{-~]/g, '')
 
-test('whatever stands in alerts, a message keeps to the limits, pings nobody and has only our markup', () => {
+test('whatever alerts contain, a message keeps to the limits, pings no one and has only our markup', () => {
   fc.assert(
     fc.property(hostileNews(20), (news) => {
       const { content, embeds, allowed_mentions } = Message.parse(discordMessage(news, LINKS))
@@ -82,7 +82,7 @@ north is down\: connection refused`,
   ])
 })
 
-test('Discord gets the message and has to confirm it; rate limits and deleted webhooks are told', async () => {
+test('Discord gets the message and confirms it; rate limits and deleted webhooks are reported', async () => {
   await using discord = await openChannelServer([
     { status: 200, body: '{"id":"1"}' },
     {

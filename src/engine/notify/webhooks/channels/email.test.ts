@@ -101,7 +101,7 @@ test.each(['tls', 'starttls'] as const)(
   }
 )
 
-test('the evidence of the moment is in both parts, and is read for each try', async () => {
+test('the current evidence is in both parts, and is read for each try', async () => {
   const { port, mails } = await openMailServer()
   const asked: string[] = []
   const readEvidence = async ({ title }: AlertNews) => {
@@ -121,7 +121,7 @@ test('the evidence of the moment is in both parts, and is read for each try', as
   expect(html).toContain('>line 2<br>  indented</div>')
 })
 
-test('a report asks for no evidence', async () => {
+test('a report has no evidence', async () => {
   const none = { succeeded: 0, failed: 0, cancelled: 0, lost: 0, unclear: 0 }
   const nothing = {
     ...{ fromMs: NOW_MS - 1, untilMs: NOW_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
@@ -139,7 +139,7 @@ test('a report asks for no evidence', async () => {
 
 const headerOf = ({ source }: Mail, name: string) => new RegExp(`^${name}: (.+)$`, 'mi').exec(source)?.[1]?.trim()
 
-test('a repeated delivery has the same id; messages of one group are of one thread, others are not', async () => {
+test('a repeated delivery has the same id; messages of one group form a thread, and others do not', async () => {
   const { port, mails } = await openMailServer()
   const channel = aChannel(target(port), 'hunter2')
   const channels = trusting()
@@ -161,7 +161,7 @@ test('a repeated delivery has the same id; messages of one group are of one thre
   expect(headerOf(mails[2]!, 'In-Reply-To')).toBe(threads[0])
 })
 
-test('a wrong password is told, and tried again when it has been mended; neither it nor its base64 is shown', async () => {
+test('a wrong password is reported, and tried again when it is corrected; neither it nor its base64 is shown', async () => {
   const { port, mails } = await openMailServer()
   const result = await trusting().test(aChannel(target(port), 'hunter3'))
   expect(result).toMatchObject({ ok: false, answer: expect.stringContaining('refused the login of deck') })
@@ -173,7 +173,7 @@ test('a wrong password is told, and tried again when it has been mended; neither
   expect(sent.isFinal ?? false).toBe(false)
 })
 
-test('a test shows what both sides said', async () => {
+test('a test shows what both sides sent', async () => {
   const { port } = await openMailServer()
   const { ok, conversation } = await trusting().test(aChannel(target(port), 'hunter2'))
   expect(ok).toBe(true)
@@ -188,7 +188,7 @@ test('a test shows what both sides said', async () => {
   expect(conversation.join('\n')).not.toContain(Buffer.from('\0deck\0hunter2').toString('base64'))
 })
 
-test('without STARTTLS nothing is sent in the clear, unless the channel says so', async () => {
+test('without STARTTLS nothing is sent unencrypted, unless the channel allows it', async () => {
   const { port, mails } = await openMailServer({ disabledCommands: ['STARTTLS'] })
   const channels = trusting()
   const refused = await channels.send(aChannel(target(port), 'hunter2'), deliveryOf(someNews()))
@@ -198,7 +198,7 @@ test('without STARTTLS nothing is sent in the clear, unless the channel says so'
   expect(mails).toMatchObject([{ isEncrypted: false, user: undefined }])
 })
 
-test('a server without logins gets no message of a channel that has one', async () => {
+test('a channel with a login sends nothing to a server without logins', async () => {
   const { port, mails } = await openMailServer({ disabledCommands: ['AUTH'] })
   expect(await trusting().send(aChannel(target(port), 'hunter2'), deliveryOf(someNews()))).toMatchObject({
     isGood: false
@@ -206,7 +206,7 @@ test('a server without logins gets no message of a channel that has one', async 
   expect(mails).toEqual([])
 })
 
-test('a certificate that nobody vouches for is refused, before the password is sent', async () => {
+test('an untrusted certificate is refused before the password is sent', async () => {
   const { port } = await openMailServer({ secure: true })
   const { ok, answer, conversation } = await openChannels().test(aChannel(target(port, { security: 'tls' }), 'hunter2'))
   expect(ok).toBe(false)
@@ -214,7 +214,7 @@ test('a certificate that nobody vouches for is refused, before the password is s
   expect(conversation.join()).not.toContain('AUTH')
 })
 
-test('a refused recipient is told, and the others get the message', async () => {
+test('a refused recipient is reported, and the others get the message', async () => {
   const { port, mails } = await openMailServer({
     onRcptTo: ({ address }, _session, callback) =>
       callback(address.startsWith('boss') ? refusal(550, 'no such user') : null)
@@ -227,7 +227,7 @@ test('a refused recipient is told, and the others get the message', async () => 
 test.each([
   [451, 'try again later', 'waiting'],
   [550, 'no such user', 'dead']
-])('the answer %d to all recipients (%s) leaves the delivery %s', async (code, text, state) => {
+])('the response %d to all recipients (%s) leaves the delivery %s', async (code, text, state) => {
   const { port } = await openMailServer({
     onRcptTo: (_address, _session, callback) => callback(refusal(code, text))
   })
@@ -238,7 +238,7 @@ test.each([
   expect(planned.isGone ?? false).toBe(false)
 })
 
-test('servers in private networks are not connected to, whether written or looked up', async () => {
+test('servers in private networks are not connected to, by address or by name', async () => {
   const { port } = await openMailServer()
   const channels = openChannels({ guard: createAddressGuard([]) })
   for (const host of ['127.0.0.1', 'localhost']) {
@@ -247,7 +247,7 @@ test('servers in private networks are not connected to, whether written or looke
   }
 })
 
-test('a server that is not there, and one that says nothing, are told in time', async () => {
+test('a missing server and a silent one are reported in time', async () => {
   const silent = createServer()
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const { port } = silent.address() as AddressInfo

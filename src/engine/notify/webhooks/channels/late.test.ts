@@ -7,7 +7,7 @@ import { asOfNow } from './late.ts'
 const ended = (...ids: AlertId[]) => new Map(ids.map((id) => [id, NOW_MS]))
 const [north, shop] = [anAlert(), aRunAlert()]
 
-test('of a late message, what is over is told as over, and the rest as it was', () => {
+test('a late message shows ended alerts as ended, and the others unchanged', () => {
   const news = someNews({ kind: 'repeat', firing: [north, shop], title: `2 alerts: ${north.text}` })
   expect(asOfNow(news, ended())).toBe(news)
   expect(asOfNow(news, ended(north.id))).toMatchObject({
@@ -17,7 +17,7 @@ test('of a late message, what is over is told as over, and the rest as it was', 
   expect(asOfNow(news, ended(north.id, shop.id))).toMatchObject({ kind: 'news', severity: 'critical', firing: [] })
 })
 
-test('an incident whose trigger was held up until its alert had ended is not opened', async () => {
+test('no incident is opened if its message was delayed until its alert had ended', async () => {
   await using pager = await openChannelServer([{ status: 500 }, { status: 202 }])
   const channel = aChannel({ kind: 'pagerduty', url: `${pager.url}/v2/enqueue` }, 'a1b2c3d4'.repeat(4))
   const channels = openChannels({ readEnds: async () => ended(north.id) })

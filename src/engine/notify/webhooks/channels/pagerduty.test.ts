@@ -27,7 +27,7 @@ const Event = z.strictObject({
 const KEY = 'a1b2c3d4'.repeat(4)
 const ACCEPTED = { status: 202, body: '{"status":"success","message":"Event processed","dedup_key":"x"}' }
 
-test('whatever stands in alerts, each event is as PagerDuty documents it', () => {
+test('whatever alerts contain, each event is as PagerDuty documents it', () => {
   fc.assert(
     fc.property(hostileNews(5), (news) => {
       for (const event of pagerDutyEvents(news, LINKS)) {
@@ -62,7 +62,7 @@ test('each alert is an incident of its own, and ends as one', async () => {
   })
 })
 
-test('a message that failed half-way is sent again with the same keys, so that nothing is counted twice', async () => {
+test('a message that failed halfway is sent again with the same keys, so that nothing counts twice', async () => {
   const answers = [ACCEPTED, { status: 429, headers: { 'retry-after': '9' } }, ACCEPTED, ACCEPTED]
   await using pager = await open(answers)
   const other = anAlert({ id: '9'.repeat(32) as AlertId })
@@ -80,7 +80,7 @@ test('alerts beyond those listed share an incident until the group is quiet', ()
   expect(pagerDutyEvents(someNews({ firing: [], resolved: [anAlert()], stillFiring: 3 }), LINKS)).toHaveLength(1)
 })
 
-test('a test opens an incident and ends it; a wrong key is told without it', async () => {
+test('a test opens and resolves an incident; a wrong key is reported and not shown', async () => {
   const refusal = {
     status: 'invalid event',
     message: 'Event object is invalid',

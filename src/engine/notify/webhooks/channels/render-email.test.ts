@@ -15,7 +15,7 @@ import { renderEmail } from './render-email.ts'
 
 const skeleton = (html: string) => html.replaceAll(/>[^<]*</g, '><')
 
-test('whatever stands in alerts and logs, the markup is the same as of harmless words', () => {
+test('whatever alerts and logs contain, the markup is the same as for harmless text', () => {
   fc.assert(
     fc.property(
       hostileNews(3),
@@ -33,7 +33,7 @@ test('whatever stands in alerts and logs, the markup is the same as of harmless 
   )
 })
 
-test('hostile text is shown as it was written, and brings neither elements nor links', () => {
+test('hostile text is shown as it was written, and adds neither elements nor links', () => {
   const subject = `</td><script>alert("1")</script> & <img src='x'>`
   const { html } = renderEmail(someNews({ firing: [anAlert({ subject })] }), LINKS)
   const escaped = '&lt;/td&gt;&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &lt;img src=&#39;x&#39;&gt;'
@@ -42,7 +42,7 @@ test('hostile text is shown as it was written, and brings neither elements nor l
   expect(html.match(/href="[^"]*"/g)).toEqual(['href="https://deck.example.org/#/alerts"'])
 })
 
-test('nothing is loaded from elsewhere, and links are left out while the address of the app is unknown', () => {
+test('nothing is loaded from other servers, and links are left out while the address of the app is unknown', () => {
   const { html, text } = renderEmail(someNews({ firing: [aRunAlert()] }), { base: null })
   expect(html + text).not.toMatch(/https?:|url\(|src=|href=/)
 })
@@ -58,7 +58,7 @@ test('a full message stays below what Gmail shows', () => {
   expect(html).toContain('&quot;&quot;…')
 })
 
-test('the lines of a log keep their indentation, and nothing else that steers a display', () => {
+test('the lines of a log keep their indentation, but no control characters', () => {
   const lines = [
     'Traceback (most recent call last):',
     '  File "shop.py", line 3, in parse',
@@ -70,7 +70,7 @@ test('the lines of a log keep their indentation, and nothing else that steers a 
   expect(html).toContain('<br>  File &quot;shop.py&quot;, line 3, in parse<br>    x⟨U+202E⟩ y</div>')
 })
 
-test('a chart is cells of a table with its words below, and there is none of a single value', () => {
+test('a chart consists of table cells with a description below, and a single value has none', () => {
   const { html } = renderEmail(someNews(), LINKS, someEvidence([]))
   expect(html.match(/<td class="past" height="48"|<td height="3"/g)).toHaveLength(2)
   expect(html).toContain('This run: 3 items. 1 other run: 1,204 items.')
@@ -80,7 +80,7 @@ test('a chart is cells of a table with its words below, and there is none of a s
   expect(one.html).toBe(renderEmail(someNews(), LINKS).html)
 })
 
-test('a message after which its channel is silent says until when', () => {
+test('the last message before a silence of its channel says until when', () => {
   const factsOf = (all: boolean) =>
     renderEmail(someNews({ limit: { heldUntilMs: NOW_MS + 3_600_000, all } }), LINKS).text.match(
       /^Limit reached.*/m
@@ -89,7 +89,7 @@ test('a message after which its channel is silent says until when', () => {
   expect(factsOf(true)).toBe('Limit reached: all messages are held until 2026-11-28 11:49 UTC')
 })
 
-test('the text part says the same', () => {
+test('the text part has the same content', () => {
   const resolved = aRunAlert({ resolvedAtMs: aRunAlert().firedAtMs + 720_000 })
   const news = someNews({ kind: 'repeat', resolved: [resolved], moreFiring: 4, stillFiring: 2 })
   expect(renderEmail(news, LINKS, someEvidence(['[scrapy] ERROR: refused'])).text).toBe(

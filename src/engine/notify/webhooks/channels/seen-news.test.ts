@@ -12,12 +12,12 @@ const news = (firing: AlertView[], resolved: AlertView[] = []): AlertNews => ({
   ...{ ...exampleNews(1), kind: 'news', firing, resolved, moreFiring: 4, title: 'all of them' }
 })
 
-test('a channel for some projects is told of these, and not of what is of none', () => {
+test('a channel for some projects gets their alerts, and none that belong to no project', () => {
   expect([mayTell({}, null), mayTell({ projects: [] }, null), mayTell(SHOP, null)]).toEqual([true, true, false])
   expect([mayTell(SHOP, branded('shop')), mayTell(SHOP, branded('news'))]).toEqual([true, false])
 })
 
-test('of a message that waited, only what the channel may be told now is sent', () => {
+test('a delayed message has only what its channel may receive now', () => {
   const whole = news([of('shop')], [of('shop')])
   expect(newsFor(SHOP, whole)).toBe(whole)
   expect(newsFor({ projects: [] }, news([of('news')]))).toMatchObject({ title: 'all of them' })
@@ -28,7 +28,7 @@ test('of a message that waited, only what the channel may be told now is sent', 
   expect(newsFor(SHOP, exampleNews(1))).toEqual(exampleNews(1))
 })
 
-test('a report that has others, or the service, is not sent', () => {
+test('a report with other projects, or with the service, is not sent', () => {
   const none = { failing: [], unusual: [], slowest: [], newErrors: { count: 0, groups: [] }, service: null }
   const report = (over: object) => ({ ...none, ...over }) as unknown as AlertReport
   expect(isReportFor(SHOP, report({ failing: [{ project: 'shop' }] }))).toBe(true)

@@ -40,7 +40,7 @@ const Message = z.strictObject({
   ...{ unfurl_links: z.literal(false), unfurl_media: z.literal(false) }
 })
 
-test('whatever stands in alerts, a message keeps to the limits, and its text is in elements without markup', () => {
+test('whatever alerts contain, a message keeps to the limits, and its text is in elements without markup', () => {
   fc.assert(
     fc.property(hostileNews(20), (news) => {
       const message = slackMessage(news, LINKS)
@@ -84,7 +84,7 @@ test('an alert has its subject, its text, its time in the zone of the reader, an
   expect(JSON.stringify(slackBlocks(news, { base: null }))).not.toContain('http')
 })
 
-test('Slack gets the message; its refusals and its rate limit are told', async () => {
+test('Slack gets the message; its refusals and its rate limit are reported', async () => {
   await using slack = await openChannelServer([
     { status: 200, body: 'ok' },
     { status: 429, headers: { 'retry-after': '30' } },
@@ -105,7 +105,7 @@ test('Slack gets the message; its refusals and its rate limit are told', async (
   expect(await send()).toMatchObject({ isGood: false, isGone: true })
 })
 
-test('a test shows both sides without the secret address, also if the service repeats it', async () => {
+test('a test shows both sides without the secret address, even if the service repeats it', async () => {
   await using slack = await openChannelServer((request) => ({ status: 404, body: `no_service ${request.path}` }))
   const secret = `${slack.url}/services/T000/B000/hunter2`
   const { ok, answer, conversation } = await openChannels().test(aChannel({ kind: 'slack' }, secret))
@@ -118,7 +118,7 @@ test('a test shows both sides without the secret address, also if the service re
   expect(JSON.stringify({ answer, conversation })).not.toContain('hunter2')
 })
 
-test('plain HTTP to a name, a private address and a broken one are not connected to', async () => {
+test('plain HTTP to a name, a private address and an invalid one are not connected to', async () => {
   const channels = openChannels()
   const answerOf = async (secret: string) =>
     (await channels.send(aChannel({ kind: 'slack' }, secret), deliveryOf(someNews()))).answer

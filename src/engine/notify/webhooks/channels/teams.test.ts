@@ -40,7 +40,7 @@ const Message = z.strictObject({
   ])
 })
 
-test('whatever stands in alerts, a message keeps to the limit, and its text is in runs without markup', () => {
+test('whatever alerts contain, a message keeps to the limit, and its text is in runs without markup', () => {
   fc.assert(
     fc.property(hostileNews(20), (news) => {
       const message = teamsMessage(news, LINKS)
@@ -52,7 +52,7 @@ test('whatever stands in alerts, a message keeps to the limit, and its text is i
   )
 })
 
-test('of many long alerts in a script of three bytes, as many are listed as fit', () => {
+test('of many long alerts in a three-byte script, as many are listed as fit', () => {
   const long = aRunAlert({ subject: '蜘'.repeat(90), text: '网'.repeat(390) })
   const message = teamsMessage(someNews({ firing: Array(20).fill(long), resolved: Array(20).fill(long) }), LINKS)
   const size = Buffer.byteLength(JSON.stringify(message))
@@ -61,7 +61,7 @@ test('of many long alerts in a script of three bytes, as many are listed as fit'
   expect(JSON.stringify(message)).toMatch(/and \d+ more/)
 })
 
-test('Teams gets the message; the answer 200 of a connector with an error in it counts as one', async () => {
+test('Teams gets the message; a response 200 that contains an error counts as one', async () => {
   await using teams = await openChannelServer([
     { status: 202 },
     { status: 200, body: '1' },

@@ -16,7 +16,7 @@ const SendMessage = z.strictObject({
 /** The tags in their order. */
 const markupOf = (text: string) => text.match(/<[^>]*>/g)
 
-test('whatever stands in alerts, the text keeps to the limit, and only our tags are in it', () => {
+test('whatever alerts contain, the text keeps to the limit, and has only our tags', () => {
   fc.assert(
     fc.property(hostileNews(3), (news) => {
       const text = telegramText(news, LINKS)
@@ -42,7 +42,7 @@ test('whatever stands in alerts, the text keeps to the limit, and only our tags 
 })
 
 // python-telegram-bot, telegram.constants.MAX_MESSAGE_ENTITIES: further ones are ignored.
-test('a message has no more markup than Telegram follows, so that nothing of others becomes a mention', () => {
+test('a message has no more markup than Telegram parses, so that foreign text never becomes a mention', () => {
   const alerts = Array.from({ length: 20 }, () => aRunAlert({ subject: 's', text: 't' }))
   const news = someNews({ kind: 'repeat', firing: alerts, resolved: alerts, stillFiring: 3 })
   for (const links of [LINKS, { base: null }, { base: 'https://a' }]) {
@@ -70,7 +70,7 @@ What to do: <code>Check that the node runs and that this machine can reach it. C
   )
 })
 
-test('Telegram gets the message; its rate limit, a moved chat and other errors are told', async () => {
+test('Telegram gets the message; its rate limit, a moved chat and other errors are reported', async () => {
   const refuse = (error_code: number, description: string, parameters = {}) => ({
     status: error_code,
     body: JSON.stringify({ ok: false, error_code, description, parameters })

@@ -6,17 +6,17 @@ import { factsOf } from './words.ts'
 const toDo = (over: Parameters<typeof someNews>[0]) =>
   factsOf(someNews(over)).flatMap(([name, value]) => (name === 'What to do' ? [value] : []))
 
-test('what to do is said once for all that fire, and not where they are of several kinds', () => {
+test('the advice is given once for all firing alerts, and omitted if they are of several kinds', () => {
   expect(toDo({ firing: [anAlert(), anAlert({ subject: 'south' })] })).toEqual([mendOf('node_down')])
   expect(toDo({ firing: [anAlert(), aRunAlert()] })).toEqual([])
 })
 
-test('nothing is to be done about what is over, and problems of the service say it themselves', () => {
+test('ended alerts need no advice, and problems of the service contain it themselves', () => {
   expect(toDo({ firing: [], resolved: [anAlert()] })).toEqual([])
   expect(toDo({ firing: [anAlert({ watch: 'service_problem' })] })).toEqual([])
 })
 
-test('it is a sentence or two, which have room in every message', () => {
+test('the advice is one or two sentences, which fit into every message', () => {
   for (const watch of ALERT_WATCH_NAMES) {
     const words = mendOf(watch)
     if (watch === 'service_problem') expect(words).toBeNull()

@@ -45,7 +45,7 @@ test('an empty file has no items', async () => {
   expect(await countIn('')).toEqual({ items: 0, fields: [], hasMoreFields: false })
 })
 
-test('of items whose fields are named by their content, it keeps those that are filled most', async () => {
+test('keeps the most frequent fields of items whose field names depend on their content', async () => {
   const items = Array.from({ length: 300 }, (_, at) => JSON.stringify({ [`id ${at}`]: 1, price: 1 }))
   const { fields, hasMoreFields } = await countIn(items.join('\n'))
   expect(fields[0]).toEqual(['price', 300])
@@ -53,7 +53,7 @@ test('of items whose fields are named by their content, it keeps those that are 
   expect(hasMoreFields).toBe(true)
 })
 
-test('counts any names and values as a plain count does', async () => {
+test('counts any names and values like a simple count', async () => {
   const value = fc.oneof(fc.constantFrom(null, '', 0, false), fc.jsonValue())
   const items = fc.array(fc.dictionary(fc.constantFrom('price', '__proto__', 'constructor', ''), value), {
     maxLength: 9

@@ -85,7 +85,7 @@ describe('a log', () => {
     )
   })
 
-  test('in the archive is a file that zstd itself reads', async () => {
+  test('in the archive is a file that zstd can read', async () => {
     const zstd = findZstd()
     const log = lines(2_500_000)
     await keep(log)
@@ -94,12 +94,12 @@ describe('a log', () => {
     expect(unpacked.equals(log)).toBe(true)
   })
 
-  test('that is not there leaves nothing', async () => {
+  test('that does not exist leaves nothing', async () => {
     await expect(archive.copy(JOB, FIRST, async () => null)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
     expect(await blobs.list('logs/')).toEqual([])
   })
 
-  test('whose node stops answering is continued where it broke off, even by another engine', async () => {
+  test('whose node stops responding is continued where it broke off, even by another engine', async () => {
     const log = lines(3_000_000)
     const asked: number[] = []
     const read = async (range: WantedBytes) => {
@@ -139,7 +139,7 @@ describe('a log', () => {
     }
   })
 
-  test('without end is kept up to a limit, and the copy says that there is more', async () => {
+  test('that is endless is kept up to a limit, and the copy says that there is more', async () => {
     const copies = new LogCopies(spoolsIn(join(directory.path, 'few')), 1_500_000)
     const log = lines(4_000_000)
     for (const maxBytes of [1_000_000, 1_000_000]) await copies.advance(JOB, FIRST, nodeWith(log), { maxBytes })
@@ -149,17 +149,14 @@ describe('a log', () => {
     expect(Buffer.from(end).equals(log.subarray(1_499_980, 1_500_000))).toBe(true)
   })
 
-  test.each([0, 10, 40_000])(
-    'that a crash of its machine cut off after %i bytes stays as it was copied',
-    async (size) => {
-      const log = lines(50_000)
-      await archive.copies.advance(JOB, FIRST, nodeWith(log))
-      await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, size)))
-      expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(50_000)
-    }
-  )
+  test.each([0, 10, 40_000])('that a crash cut off after %i bytes stays as it was copied', async (size) => {
+    const log = lines(50_000)
+    await archive.copies.advance(JOB, FIRST, nodeWith(log))
+    await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, size)))
+    expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(50_000)
+  })
 
-  test('whose copy grows while it is archived is not archived with the end of another place', async () => {
+  test('whose copy grows while it is archived is not archived with the wrong end', async () => {
     const log = lines(2 * 1_048_576 + 5_000)
     await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, 1_048_576 + 5_000)))
     const source = await archive.copies.fileOf(JOB, FIRST)
@@ -170,7 +167,7 @@ describe('a log', () => {
     expect((await readAll(kept, log.length)).equals(log)).toBe(true)
   })
 
-  test('of which nothing was copied, or that is removed while it is copied, leaves nothing', async () => {
+  test('that was not copied at all, or is deleted while it is copied, leaves nothing', async () => {
     await expect(archive.copies.advance(JOB, FIRST, async () => null)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
     const log = lines(3_000_000)
     const removed: Promise<void>[] = []
@@ -186,13 +183,13 @@ describe('a log', () => {
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)
   })
 
-  test('that became another one under its name is copied from its beginning', async () => {
+  test('that was replaced under its name is copied from its beginning', async () => {
     await archive.copies.advance(JOB, FIRST, nodeWith(lines(50_000)))
     const kept = await keep(Buffer.from('the new log\n'))
     expect((await readAll(kept, 100)).toString()).toBe('the new log\n')
   })
 
-  test('that finds no room rejects with what the disk said, and is not lost', async () => {
+  test('without room on the disk rejects with the error of the disk, and is not lost', async () => {
     const full = {
       ...blobs,
       async adopt() {
@@ -205,7 +202,7 @@ describe('a log', () => {
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)
   })
 
-  test('is given up when asked to', async () => {
+  test('stops being copied on request', async () => {
     const aborting = new AbortController()
     const read = async (_range: WantedBytes, signal?: AbortSignal) => {
       aborting.abort()
@@ -234,7 +231,7 @@ describe('a log', () => {
     await expect(readAll(kept, log.length)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
   })
 
-  test('that was deleted is not there', async () => {
+  test('that was deleted does not exist', async () => {
     const kept = await keep(lines(100_000))
     await archive.delete(JOB, FIRST)
     expect(await archive.read(JOB, FIRST, kept, { offset: 0, limitBytes: 1 })).toBeNull()
@@ -252,14 +249,14 @@ describe('a small log', () => {
     expect(Buffer.from(range!.bytes)).toEqual(Buffer.from(cutBytes(lines(size), wanted).bytes))
   })
 
-  test('that is not small, or not whole in hand, is not', async () => {
+  test('is not packed if it is too large or incomplete', async () => {
     expect(await packSmallLog(inHand(lines(65_537)))).toBeNull()
     expect(await packSmallLog({ ...inHand(lines(100)), offset: 1 })).toBeNull()
     expect(await packSmallLog({ ...inHand(lines(100)), sizeBytes: 101 })).toBeNull()
   })
 })
 
-describe('a node that lies about a log', () => {
+describe('a node that sends wrong parts of a log', () => {
   const copy = (read: (range: WantedBytes) => LogBytes) => {
     let asked = 0
     return archive.copies.advance(JOB, FIRST, async (range) => {
@@ -276,12 +273,12 @@ describe('a node that lies about a log', () => {
     await expect(copying).rejects.toMatchObject({ code: 'NODE_ANSWER_INVALID' })
   })
 
-  test('gets another try if what it sends begins elsewhere', async () => {
+  test('gets another try if its response starts at the wrong offset', async () => {
     const copying = copy(({ offset }) => ({ offset: offset + 1, sizeBytes: 2_000, bytes: new Uint8Array(10) }))
     await expect(copying).rejects.toMatchObject({ code: 'NODE_ANSWER_INVALID' })
   })
 
-  test('is asked for no more than the log had at first, however it grows', async () => {
+  test('gets no requests beyond the size that the log had at first, however it grows', async () => {
     const progress = await copy(({ offset }) => {
       const bytes = Buffer.alloc(1_000)
       return { offset, sizeBytes: offset + 3_000, bytes }
@@ -298,7 +295,7 @@ function findZstd(): string | null {
   }
 }
 
-test('what a crash left of a log that was being archived is deleted by the next engine, and nothing else', async () => {
+test('the next engine deletes what a crash left of a log that was being archived, and nothing else', async () => {
   const drafts = join(directory.path, 'drafts')
   await keep(lines(100_000))
   await writeFile(join(drafts, 'left'), 'half a log')
@@ -311,7 +308,7 @@ test('what a crash left of a log that was being archived is deleted by the next 
   expect(log.sizes?.rawBytes).toBe(200_000)
 })
 
-test('logs are archived again once there is a directory that can be written to', async () => {
+test('logs are archived again once there is a writable directory', async () => {
   const path = join(directory.path, 'copies')
   const plain = join(directory.path, 'plain.log')
   await writeFile(plain, lines(100_000))

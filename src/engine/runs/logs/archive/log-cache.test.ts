@@ -21,7 +21,7 @@ async function open(limits?: LogCacheLimits) {
   return { cache, directory, copied, use, read, files: () => readdir(directory) }
 }
 
-test('a log is copied once, however often and at once it is read', async () => {
+test('a log is copied once, however often it is read at the same time', async () => {
   const { read, copied } = await open()
   expect(await Promise.all([read('a'), read('a'), read('a')])).toEqual(Array(3).fill('the log of a'))
   expect(await read('a')).toBe('the log of a')
@@ -31,7 +31,7 @@ test('a log is copied once, however often and at once it is read', async () => {
 test.each([
   ['entries', { bytes: 1_000, entries: 2 }],
   ['bytes', { bytes: 25, entries: 10 }]
-])('what was not used for longest goes when there are too many %s', async (_what, limits) => {
+])('the least recently used log is removed when there are too many %s', async (_what, limits) => {
   const { read, copied, files } = await open(limits)
   for (const key of ['a', 'b', 'a', 'c']) await read(key)
   await expect.poll(files).toHaveLength(2)
@@ -39,13 +39,13 @@ test.each([
   expect(copied).toEqual(['a', 'b', 'c', 'b'])
 })
 
-test('a log that alone is too large is still kept while it is the newest', async () => {
+test('a log that is too large on its own is still kept while it is the newest', async () => {
   const { read, copied } = await open({ bytes: 1, entries: 10 })
   for (const key of ['a', 'a', 'b', 'b']) await read(key)
   expect(copied).toEqual(['a', 'b'])
 })
 
-test('many logs read at once are all copied, though few of them can be kept', async () => {
+test('many logs read at once are all copied, although only a few of them can be kept', async () => {
   const { use, copied, files } = await open({ bytes: 1_000, entries: 1 })
   const keys = Array.from({ length: 20 }, (_, index) => String(index))
   await Promise.all(keys.map(use))
@@ -68,7 +68,7 @@ test('a log that cannot be read to its end fails and leaves nothing; the next re
   expect(await read('a')).toBe('the log of a')
 })
 
-test('what an earlier engine left is removed at the start', async () => {
+test('leftovers of an earlier engine are removed at the start', async () => {
   const { read, directory, files } = await open()
   await read('a')
   LogCache.open(directory)

@@ -18,7 +18,7 @@ async function inDirectory(): Promise<string> {
 const log = Buffer.from(Array.from({ length: 200_000 }, (_, line) => `line ${line} of the log\n`).join(''))
 const whole = { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER }
 
-test('a spool has every byte in order, however it was cut, also after it was opened anew', async () => {
+test('a spool has every byte in order, however it was split, also after it is reopened', async () => {
   const directory = await inDirectory()
   const pieces = fc.array(fc.oneof(fc.nat(2_000), fc.constant(FRAME_RAW_BYTES), fc.nat(1_500_000)), { maxLength: 4 })
   let made = 0
@@ -48,7 +48,7 @@ test('a spool has every byte in order, however it was cut, also after it was ope
   )
 })
 
-test('what a killed process was writing is cut off, and what it had written before is kept', async () => {
+test('the unfinished write of a killed process is cut off, and everything before it is kept', async () => {
   const directory = await inDirectory()
   const spool = await Spool.open(directory, 'a')
   await spool.append(log.subarray(0, 2 * FRAME_RAW_BYTES + 100))
@@ -75,7 +75,7 @@ test('what a killed process was writing is cut off, and what it had written befo
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(2 * FRAME_RAW_BYTES)
 })
 
-test('half a header of the rest is nothing', async () => {
+test('half a header of the tail counts as nothing', async () => {
   const directory = await inDirectory()
   const spool = await Spool.open(directory, 'a')
   await spool.append(log.subarray(0, 100))
@@ -83,7 +83,7 @@ test('half a header of the rest is nothing', async () => {
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(0)
 })
 
-test('a write that the disk took only a part of is completed', async () => {
+test('a write that the disk accepted only in part is completed', async () => {
   const spool = await Spool.open(await inDirectory(), 'a')
   await spool.append(log.subarray(0, 1_000))
   await using probe = await open(import.meta.filename)
@@ -107,7 +107,7 @@ test('spools are listed by name until they are removed', async () => {
   expect(await Spool.list(directory)).toEqual(['a'])
 })
 
-test('what was read while a frame was completed is refused, never taken for another place', async () => {
+test('a read during the completion of a frame is refused, and never returns bytes of another place', async () => {
   const spool = await Spool.open(await inDirectory(), 'live')
   await spool.append(log.subarray(0, 500_000))
   const before = { kind: 'spool', ...spool.describe() } as const
@@ -127,7 +127,7 @@ test('what was read while a frame was completed is refused, never taken for anot
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a thread reads a copy on, part by part, though its files are deleted meanwhile, with one descriptor each',
+  'a thread continues to read a copy part by part even if its files are deleted meanwhile, with one descriptor each',
   async () => {
     const spool = await Spool.open(await inDirectory(), 'a')
     const bytes = log.subarray(0, FRAME_RAW_BYTES + 1_000)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { assemble } from '../../../testing/assemble.ts'
 import { countNewlines, COUNT_NEWLINES } from './count-newlines.ts'
 
-test('newlines are counted as one by one, wherever a range of bytes begins and ends', () => {
+test('newlines are counted like one by one, wherever a range of bytes begins and ends', () => {
   const block = fc
     .array(fc.tuple(fc.constantFrom('\n', 'a', '\n\n', '\r\n', '\u000a\u008a'), fc.nat(9_000)), { maxLength: 40 })
     .map((runs) => Buffer.from(runs.map(([text, times]) => text.repeat(times)).join(''), 'latin1'))
@@ -16,6 +16,6 @@ test('newlines are counted as one by one, wherever a range of bytes begins and e
   )
 })
 
-test('what runs is what its source says', async () => {
+test('the compiled code matches its source', async () => {
   expect(await assemble(new URL('count-newlines.wat', import.meta.url))).toBe(COUNT_NEWLINES)
 })

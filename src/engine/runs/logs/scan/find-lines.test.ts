@@ -75,7 +75,7 @@ const query = fc.oneof(
   })
 )
 
-test('a search finds the lines that a search line by line finds, whatever the blocks are', () => {
+test('a search finds the same lines as a simple search line by line, whatever the blocks are', () => {
   fc.assert(
     fc.property(bytes, query, fc.integer({ min: 1, max: 30 }), (text, wanted, blockBytes) => {
       const { found, lines } = search(inBlocks(text, blockBytes), wanted)
@@ -113,13 +113,13 @@ test('the match is marked in the text, also far into a long line', () => {
   expect(found[0]!.text).toHaveLength(500)
 })
 
-test('a line of 10 MB is searched in pieces and harms nothing', () => {
+test('a line of 10 MB is searched in pieces without harm', () => {
   const log = inBlocks(Buffer.from(`${'x'.repeat(10_000_000)}needle\nneedle\n`), 1_048_576)
   const { found, lines } = search(log, { text: 'needle', isRegex: false, matchesCase: true })
   expect(found.map(({ offset }) => offset).at(-1)).toBe(10_000_007)
   expect(lines).toBe(2)
 })
 
-test('an expression that is not valid is a SyntaxError', () => {
+test('an invalid expression is a SyntaxError', () => {
   expect(() => createMatcher({ text: '(', isRegex: true, matchesCase: true })).toThrow(SyntaxError)
 })

@@ -10,7 +10,7 @@ const padding = fc.oneof({ weight: 9, arbitrary: fc.nat(40) }, fc.integer({ min:
 /** ASCII only, as the finder does. */
 const folded = (bytes: Buffer) => bytes.toString('latin1').replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-test('each place of a text is found, with and without case, also over the ends of what is searched at once', () => {
+test('each place of a text is found, with and without case, even across the ends of blocks', () => {
   fc.assert(
     fc.property(text(6), text(60), padding, fc.boolean(), (needle, haystack, before, ignoresCase) => {
       fc.pre(needle !== '')
@@ -29,6 +29,6 @@ test('each place of a text is found, with and without case, also over the ends o
   )
 })
 
-test('what runs is what its source says', async () => {
+test('the compiled code matches its source', async () => {
   expect(await assemble(new URL('find-text.wat', import.meta.url))).toBe(FIND_TEXT)
 })

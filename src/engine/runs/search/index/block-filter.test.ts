@@ -23,7 +23,7 @@ test('a block has the bits of every part of its text, however the text was added
   )
 })
 
-test('a filter that was taken is continued as if it had not been, and the next one begins empty', () => {
+test('a copied filter continues unchanged, and the next one starts empty', () => {
   fc.assert(
     fc.property(text, text, (first, second) => {
       const builder = new FilterBuilder()
@@ -42,6 +42,6 @@ test('a filter that was taken is continued as if it had not been, and the next o
   )
 })
 
-test('what runs is what its source says', async () => {
+test('the compiled code matches its source', async () => {
   expect(await assemble(new URL('block-bits.wat', import.meta.url))).toBe(BLOCK_BITS)
 })

@@ -65,7 +65,7 @@ describe('the files of the index', () => {
 
   const NEVER: BitTerm = { all: filters.map((_, at) => ({ bits: [at * 9, at * 9 + 1, at * 9 + 2, at * 9 + 3] })) }
 
-  test('rule nothing out of blocks that were not written, are damaged or are newer', () => {
+  test('rule out no blocks that were not written, are damaged or are newer', () => {
     write([1, 2])
     const path = join(directory.path, '0.rows')
     expect(found(NEVER, [0, 1, 2, 3, 5_000])).toEqual([0, 3, 5_000])

@@ -39,29 +39,29 @@ describe('a query', () => {
     [String.raw`\bprod\b`, true],
     ['(?:timeout|refused)+ after', true],
     ['3f2504e0-4f89-11d3-9a0c-0305e82c3301', false]
-  ])('for %s rules a block without it out', (text, isRegex) => {
+  ])('for %s rules out a block without it', (text, isRegex) => {
     expect(mayMatch(ofText(text, isRegex), LOG)).toBe(false)
   })
 
   test.each(['.*', 'a|', '(foo)?', '[abc]+', '(?i:foo)', String.raw`\d{4}`, 'x{0}', '(?!foo)', 'ab'])(
-    'for %s, which requires no text of three characters, rules nothing out',
+    'for %s, which requires no text of three characters, rules out nothing',
     (source) => {
       expect(isEverything(createQueryPlan(ofText(source, true)))).toBe(true)
     }
   )
 
-  test('of many bits looks up some of them', () => {
+  test('of many bits looks up only some of them', () => {
     const plan = createQueryPlan(ofText(Array.from({ length: 200 }, (_, index) => `${index * 7919}-`).join('')))
     expect('bits' in plan && plan.bits.length).toBe(40)
   })
 })
 
-describe('a block that holds a match is always a candidate', () => {
+describe('a block that contains a match is always a candidate', () => {
   const chars = fc.constantFrom(...'abcKkSsſKE0123_-./ :éÉ中\ufffd\ud83d'.split(''), '😀', 'product', '4711')
   const lines = fc.array(chars, { maxLength: 40 }).map((parts) => parts.join(''))
   const flags = fc.record({ isRegex: fc.constant(false), matchesCase: fc.boolean() })
 
-  test('of a part of its text, in any case', () => {
+  test('for a part of its text, in any case', () => {
     const changed = fc.constantFrom<(text: string) => string>(
       (text) => text,
       (text) => text.toUpperCase(),
@@ -131,7 +131,7 @@ describe('a block that holds a match is always a candidate', () => {
     )
   }))
 
-  test('of an expression', () => {
+  test('for an expression', () => {
     let tried = 0
     fc.assert(
       fc.property(expression, lines, fc.boolean(), (source, line, matchesCase) => {
@@ -150,7 +150,7 @@ describe('a block that holds a match is always a candidate', () => {
     expect(tried).toBeGreaterThan(150)
   })
 
-  test('with what separates words, too', () => {
+  test('even across word separators', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('ab', 'abc', 'abcd', 'x1', '-', ' ', '_'), { maxLength: 12 }), (parts) => {
         const line = parts.join('')
@@ -163,7 +163,7 @@ describe('a block that holds a match is always a candidate', () => {
   })
 })
 
-test('a filter that was taken can be continued', () => {
+test('a copied filter can be continued', () => {
   const builder = new FilterBuilder()
   builder.add(Buffer.from('order 4711'))
   const first = builder.take()

@@ -35,7 +35,7 @@ describe('blobs in a shared directory', () => {
     path = join(directory, 'share')
   })
 
-  test('what an operator must mend is told at the start, and nothing is made above the directory', async () => {
+  test('report at the start what an operator must correct, and create nothing above the directory', async () => {
     await writeFile(join(directory, 'file'), '')
     await mkdir(join(directory, 'data'))
     await writeFile(join(directory, 'data', 'engine.lock'), '')
@@ -53,7 +53,7 @@ describe('blobs in a shared directory', () => {
     expect((await readdir(directory)).toSorted()).toEqual(['data', 'file'])
   })
 
-  test.skipIf(isRoot || process.platform === 'win32')('a directory that cannot be written is told', async () => {
+  test.skipIf(isRoot || process.platform === 'win32')('report a directory that cannot be written to', async () => {
     await mkdir(path, { mode: 0o500 })
     await expect(openAt(path)).rejects.toMatchObject({
       ...{ code: 'BLOBS_UNUSABLE', message: expect.stringContaining('permission denied') }
@@ -62,7 +62,7 @@ describe('blobs in a shared directory', () => {
   })
 
   test.skipIf(process.platform === 'win32')(
-    'files and folders are for their owner alone; the start leaves only marks',
+    'create files and folders for their owner only; the start leaves only marks',
     async () => {
       const { store } = await openAt(path)
       expect(await readdir(path, { recursive: true })).toEqual(['owner', join('owner', 'place')])
@@ -74,7 +74,7 @@ describe('blobs in a shared directory', () => {
     }
   )
 
-  test('engines that start at the same moment see one mark, and one owner', async () => {
+  test('have one mark and one owner if engines start at the same moment', async () => {
     const engines = await Promise.all(Array.from({ length: 8 }, () => openAt(path)))
     expect(new Set(engines.map(({ mark }) => mark)).size).toBe(1)
     const owners = await Promise.all(engines.map(({ store }, index) => store.claim(`store ${index}`)))
@@ -83,7 +83,7 @@ describe('blobs in a shared directory', () => {
     expect((await readdir(join(path, 'owner'))).toSorted()).toEqual(['place', 'store'])
   })
 
-  test('a start removes nothing that a peer is writing, and what a killed one left goes after the grace', async () => {
+  test('keep what a peer is writing at a start, and delete leftovers of a killed one after the grace period', async () => {
     const peer = (await openAt(path)).store
     async function* slow() {
       yield Buffer.from('first half, ')
@@ -102,7 +102,7 @@ describe('blobs in a shared directory', () => {
     expect(await readdir(join(path, 'logs'))).toEqual(['a.zst'])
   })
 
-  test('what nobody refers to goes only after the grace, by the clock of the file server', async () => {
+  test('are deleted without references only after the grace period, by the clock of the file server', async () => {
     let ahead = 0
     const { store } = await openAt(path, { serverTimeMs: async () => Date.now() + ahead })
     await store.write('eggs/x', Buffer.from('x'))
@@ -119,7 +119,7 @@ describe('blobs in a shared directory', () => {
     expect(await readdir(join(path, 'eggs'))).toEqual([])
   })
 
-  test('an egg that a peer writes again while it is deleted stays', async () => {
+  test('keep an egg that a peer writes again while it is deleted', async () => {
     const peer = (await openAt(path)).store
     const egg = Buffer.from('an egg')
     await peer.write('eggs/x', egg)
@@ -134,7 +134,7 @@ describe('blobs in a shared directory', () => {
     expect(await readdir(join(path, 'eggs'))).toEqual(['x'])
   })
 
-  test('a share that was unmounted is told, not taken for one without blobs, and nothing is written in its place', async () => {
+  test('are reported if the share was unmounted, which is not mistaken for an empty one, and nothing is written in its place', async () => {
     const clock = createFakeClock()
     const { store, check, state } = await openAt(path, { clock })
     await store.write('eggs/x', Buffer.from('x'))
@@ -160,7 +160,7 @@ describe('blobs in a shared directory', () => {
     expect(await store.has('eggs/x')).toBe(true)
   })
 
-  test('at its start, another directory at the same path is refused, and the marked one is found wherever it is', async () => {
+  test('refuse another directory at the same path at the start, and find the marked one wherever it is', async () => {
     const { mark, store } = await openAt(path)
     await store.write('eggs/x', Buffer.from('x'))
     const elsewhere = join(directory, 'elsewhere')
@@ -180,7 +180,7 @@ describe('blobs in a shared directory', () => {
     expect((await openAt(path, { knownMark: mark })).mark).toBe(mark)
   })
 
-  test('it is looked at every half minute, more often while something is wrong, and says how much is free', async () => {
+  test('are checked every half minute, more often while something is wrong, and report the free space', async () => {
     const clock = createFakeClock()
     const { check, state, mark } = await openAt(path, { clock })
     expect(state().disk).toMatchObject({ totalBytes: expect.any(Number), freeBytes: expect.any(Number) })
@@ -195,7 +195,7 @@ describe('blobs in a shared directory', () => {
     expect(await readdir(join(path, 'owner'))).toEqual(['place'])
   })
 
-  test('errors of the system are told with what to do, other errors pass', async () => {
+  test('explain errors of the system with what to do, and pass on other errors', async () => {
     const { store, state } = await openAt(path)
     async function* full() {
       yield Buffer.from('x')

@@ -25,7 +25,7 @@ describe('blobs in files', () => {
     blobs = await openFilesystemBlobStore(root)
   })
 
-  test('a stream that breaks off leaves nothing, and the old content in its place', async () => {
+  test('a stream that breaks off leaves nothing, and keeps the old content', async () => {
     await blobs.write('logs/a.gz', Buffer.from('old'))
     async function* broken() {
       yield Buffer.from('new, but')
@@ -37,7 +37,7 @@ describe('blobs in files', () => {
     expect(await readdir(join(root, 'logs'))).toEqual(['a.gz'])
   })
 
-  test('a complete file is moved in, and is a file here', async () => {
+  test('a complete file is moved in, and is a local file here', async () => {
     const path = join(directory, 'draft')
     await writeFile(path, 'whole')
     await blobs.adopt('logs/a.zst', path)
@@ -49,7 +49,7 @@ describe('blobs in files', () => {
     await expect(blobs.adopt('logs/../x', path)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 
-  test('what a crash left half written is swept away at the next start, and only that', async () => {
+  test('the next start deletes what a crash left half written, and only that', async () => {
     await blobs.write('eggs/x', Buffer.from('x'))
     await writeFile(join(root, 'eggs', '.draft-dead'), 'half')
     await mkdir(join(directory, 'outside'))
@@ -60,7 +60,7 @@ describe('blobs in files', () => {
     expect(await readdir(join(directory, 'outside'))).toEqual(['.draft-foreign'])
   })
 
-  test.skipIf(process.platform === 'win32')('files and folders are for their owner alone', async () => {
+  test.skipIf(process.platform === 'win32')('files and folders are for their owner only', async () => {
     await blobs.write('eggs/x', Buffer.from('x'))
     const modes = await Promise.all(
       ['', 'eggs', 'eggs/x'].map(async (path) => (await stat(join(root, path))).mode & 0o077)
@@ -68,7 +68,7 @@ describe('blobs in files', () => {
     expect(modes).toEqual([0, 0, 0])
   })
 
-  test('a directory that cannot be made is told in words', async () => {
+  test('a directory that cannot be created is reported with an explanation', async () => {
     await writeFile(join(directory, 'file'), '')
     await expect(openFilesystemBlobStore(join(directory, 'file', 'blobs'))).rejects.toMatchObject({
       code: 'DATA_DIRECTORY_UNUSABLE'

@@ -30,7 +30,7 @@ describe('credentials', () => {
   const shared = (name: string, key: string) =>
     `[${name}]\r\naws_access_key_id = ${key}\naws_secret_access_key=s/${key}==\nregion = eu-${key}\n`
 
-  test('come from the environment, before the shared file', async () => {
+  test('come from the environment first, then from the shared file', async () => {
     write('.aws/credentials', shared('default', 'file'))
     const variables = { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: ' s\n', AWS_SESSION_TOKEN: 't' }
     expect(await chain(variables).get()).toMatchObject({ accessKeyId: 'k', secretAccessKey: 's', sessionToken: 't' })
@@ -41,7 +41,7 @@ describe('credentials', () => {
     })
   })
 
-  test('come from the named profile, or from our own file and nowhere else', async () => {
+  test('come from the named profile, or only from our own file', async () => {
     write('.aws/credentials', `# ours\n${shared('default', 'one')}\n${shared('other', 'two')}aws_session_token = t\n`)
     const variables = { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' }
     expect(await chain({ AWS_PROFILE: 'other' }).get()).toMatchObject({ accessKeyId: 'two', sessionToken: 't' })
@@ -55,7 +55,7 @@ describe('credentials', () => {
     expect(await readConfiguredRegion({ environment: {}, homeDirectory: home, profile: null })).toBeNull()
   })
 
-  test('that are nowhere are told, and looked for again', async () => {
+  test('that do not exist are reported, and looked up again', async () => {
     const file = write('later', '')
     const later = chain({}, { file })
     await expect(later.get()).rejects.toThrow('has no section [default]')
@@ -67,7 +67,7 @@ describe('credentials', () => {
     await expect(chain({}, { file }).get()).rejects.toThrow('EACCES')
   })
 
-  test('of a container are renewed before they expire, and kept while that fails', async () => {
+  test('of a container are renewed before they expire, and kept if that fails', async () => {
     let asked = 0
     let isAway = false
     const url = await listen((incoming) => {

@@ -13,8 +13,8 @@ const failure = (more: Partial<S3Failure>): S3Failure => ({
 const address = parseS3Address('s3://crawls/a?endpoint=https://s3.example')
 const told = (more: Partial<S3Failure>) => explainFailure(failure(more), address, 'profile x').message
 
-describe('answers of S3', () => {
-  test('what is in an element survives being written and read', () => {
+describe('requests to S3', () => {
+  test('write and read back any content of an element', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const xml = `<?xml version="1.0"?><A xmlns="x"><B>no</B><Key>${encode(text)}</Key></A>`
@@ -29,7 +29,7 @@ describe('answers of S3', () => {
     ])
   })
 
-  test('hostile XML ends nothing', () => {
+  test('survive hostile XML', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('<Key>', '</Key>', '&', '#', '&#x110000;', '&#9999999;', ';', 'x')),
@@ -44,7 +44,7 @@ describe('answers of S3', () => {
     )
   })
 
-  test('only what may pass is tried again', () => {
+  test('are repeated only after temporary errors', () => {
     const passing = [{ status: 503 }, { status: 500 }, { status: 429 }, { status: null, code: 'ECONNRESET' }]
     const final = [{ status: 403 }, { status: 404 }, { status: 412 }, { status: null, code: 'CERT_HAS_EXPIRED' }]
     expect(passing.map((one) => isPassing(failure(one)))).toEqual([true, true, true, true])
@@ -52,13 +52,13 @@ describe('answers of S3', () => {
     expect(isPassing(failure({ status: 409, code: 'ConditionalRequestConflict' }))).toBe(true)
   })
 
-  test('waits grow, have jitter and a bound', () => {
+  test('wait longer each time, with jitter and a limit', () => {
     const waits = Array.from({ length: 10 }, (_, count) => retryDelayMs(count, { next: () => 0.999 }))
     expect(waits.map(Math.ceil)).toEqual([200, 400, 800, 1599, 3197, 4995, 4995, 4995, 4995, 4995])
     expect(retryDelayMs(9, { next: () => 0 })).toBe(0)
   })
 
-  test('each failure says what to do', () => {
+  test('explain each failure with what to do', () => {
     expect(told({ code: 'AccessDenied', operation: 'put' })).toMatch(/no right to this: put\. It needs .*\(profile x\)/)
     expect(told({ code: 'PermanentRedirect', region: 'eu-west-1' })).toContain('Add region=eu-west-1')
     expect(told({ code: 'ExpiredToken' })).toContain('Renew the credentials')
@@ -71,7 +71,7 @@ describe('answers of S3', () => {
     expect(told({ status: 503, code: 'SlowDown' })).toContain('overloaded')
   })
 
-  test('no upload has more parts than S3 takes, nor parts smaller than it takes', () => {
+  test('split an upload into no more parts than S3 accepts, and none too small', () => {
     fc.assert(
       fc.property(fc.integer({ min: PART_BYTES + 1, max: 5 * 1024 ** 4 }), (sizeBytes) => {
         const partBytes = partBytesOf(sizeBytes)

@@ -60,7 +60,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       return { bytes, name: `eggs/${createHash('sha256').update(bytes).digest('hex')}` }
     }
 
-    test('what an operator must mend is told at the start, without secrets', async () => {
+    test('report at the start what an operator must correct, without secrets', async () => {
       const here = `endpoint=${server.endpoint}`
       const secret = 'a wrong secret'
       const cases: [Partial<S3BlobsOptions>, RegExp][] = [
@@ -89,7 +89,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       )
     })
 
-    test('what answers but is not S3 is told, too', async () => {
+    test('report a server that responds but is not S3', async () => {
       const page = await listen((_, response) => response.end('<html>a page</html>'))
       await expect(openAt(directory, 'x', at(`s3://${S3_BUCKET}/x?endpoint=${page}`))).rejects.toThrow('ignores ranges')
       const door = await listen((_, response) => response.writeHead(404, {}).end('no'))
@@ -102,7 +102,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       ['refuses', 501],
       ['ignores', 200]
     ])(
-      'of two stores that take the same blobs at one moment, at most one gets them, from a server that %s conditions, too',
+      'are claimed by at most one of two stores at the same moment, even from a server that %s conditions',
       async (_how, status) => {
         const simple = await listen((incoming, response) => {
           if (incoming.headers['if-none-match'] === undefined)
@@ -127,13 +127,13 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       }
     )
 
-    test('the start leaves nothing in the bucket', async () => {
+    test('leave nothing in the bucket at the start', async () => {
       await openAt(directory, 'nothing-left')
       const left = readdirSync(server.directory, { recursive: true, encoding: 'utf8' })
       expect(left.filter((path) => path.startsWith('nothing-left/probe/'))).toEqual([])
     })
 
-    test('a server that fails now and then is asked again, and nothing is written twice or lost', async () => {
+    test('are requested again from a server that sometimes fails, and none is written twice or lost', async () => {
       let requests = 0
       const failing = await listen((incoming, response) => {
         requests += 1
@@ -153,7 +153,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       expect(figures().retries).toBeGreaterThan(5)
     })
 
-    test('a body that breaks off is continued where it ended', async () => {
+    test('continue a broken body where it ended', async () => {
       const prefix = randomUUID()
       const content = Buffer.alloc(9_500_000)
       for (let place = 0; place < content.length; place += 97) content[place] = place % 250
@@ -172,7 +172,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       expect(ranges).toEqual([undefined, expect.stringMatching(/^bytes=\d+-$/), expect.stringMatching(/^bytes=\d+-$/)])
     })
 
-    test('an object that was changed on the server is told to be damaged, never returned', async () => {
+    test('are reported as damaged, never returned, if they were changed on the server', async () => {
       const { bytes, name } = egg('an egg that somebody changes')
       const prefix = randomUUID()
       await (await openAt(directory, prefix)).store.write(name, bytes)
@@ -188,7 +188,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       }
     })
 
-    test('what nobody refers to goes only after the grace, and an old egg that is uploaded again is young again', async () => {
+    test('are deleted without references only after the grace period, and an old egg that is uploaded again counts as new', async () => {
       const prefix = randomUUID()
       const [one, other] = [egg('one'), egg('other')]
       // The times of S3 are whole seconds.
@@ -206,7 +206,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       expect(await peer.abortLeftUploads()).toBe(0)
     }, 60_000)
 
-    test('the files on this machine survive a crash, serve while the server is away, and stay within their size', async () => {
+    test('are cached on this machine: across a crash, while the server is away, and within their size', async () => {
       const prefix = randomUUID()
       const { bytes, name } = egg('an egg')
       const cacheDirectory = join(directory, 'cache')
@@ -240,7 +240,7 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       await second.store.write('logs/new.zst', bytes)
     }, 60_000)
 
-    test('every request that stores an object asks the server for its encryption, and no other does', async () => {
+    test('request encryption by the server in every request that stores an object, and in no other', async () => {
       const storing: string[] = []
       const endpoint = await listen((incoming, response) => {
         const url = new URL(incoming.url!, 'http://s3')

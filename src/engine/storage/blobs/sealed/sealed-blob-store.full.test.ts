@@ -50,7 +50,7 @@ describeBlobStore('sealed blobs of a store that reads only whole, as any blobs',
   return { store: await open(), reopen: open }
 })
 
-describe('sealed blobs', () => {
+describe('encrypted blobs', () => {
   let root: string
   let stored: BlobStore
   let blobs: SealedBlobStore
@@ -81,7 +81,7 @@ describe('sealed blobs', () => {
     for (const read of [() => from.read(name), local, ranges]) await expect(read()).rejects.toMatchObject({ code })
   }
 
-  test('ranges of any size at any place are those of the content', async () => {
+  test('return any range of the content', async () => {
     const edges = [0, 1, FRAME_BYTES - 1, FRAME_BYTES, FRAME_BYTES + 1, 4 * FRAME_BYTES, 4 * FRAME_BYTES + 1]
     const sizes = fc.oneof(fc.constantFrom(...edges), fc.nat(6 * FRAME_BYTES))
     await fc.assert(
@@ -112,14 +112,14 @@ describe('sealed blobs', () => {
     )
   })
 
-  test('what is stored has neither the content nor a part of it', async () => {
+  test('store neither the content nor a part of it', async () => {
     await blobs.write('logs/a.zst', Buffer.from('a needle in the log'.repeat(10_000)))
     await blobs.write('logs/a.zst', Buffer.from('a needle in the log'.repeat(10_000)))
     expect(await readdir(join(root, 'logs'))).toEqual(['a.zst.sealed'])
     expect((await readFile(pathOf('logs/a.zst'))).includes('needle')).toBe(false)
   })
 
-  test('one changed bit anywhere is refused, and never returned', async () => {
+  test('are refused, and never returned, after one changed bit anywhere', async () => {
     const size = 2 * FRAME_BYTES + 100
     await fc.assert(
       fc.asyncProperty(fc.nat(planSize(size) - 1), fc.nat(7), async (at, bit) => {
@@ -134,7 +134,7 @@ describe('sealed blobs', () => {
     )
   })
 
-  test('a file that was cut off is refused, also where a frame ends', async () => {
+  test('are refused if a file was cut off, even at the end of a frame', async () => {
     const size = 3 * FRAME_BYTES
     const ends = [0, 1, 2].map((frames) => HEADER_BYTES + frames * SEALED_FRAME_BYTES)
     for (const end of [0, 10, ...ends, ends[1]! + 1, ends[1]! + TAG_BYTES, planSize(size) - 1]) {
@@ -146,7 +146,7 @@ describe('sealed blobs', () => {
     }
   })
 
-  test('frames that were swapped, repeated or left out are refused', async () => {
+  test('are refused if frames were swapped, repeated or left out', async () => {
     const header = [0, HEADER_BYTES] as const
     const frame = (index: number) =>
       [HEADER_BYTES + index * SEALED_FRAME_BYTES, HEADER_BYTES + (index + 1) * SEALED_FRAME_BYTES] as const
@@ -166,14 +166,14 @@ describe('sealed blobs', () => {
     }
   })
 
-  test('a file of the same key under another name is refused', async () => {
+  test('are refused if a file with the same key has another name', async () => {
     await blobs.write('logs/a.zst', Buffer.from('of a'))
     await blobs.write('logs/b.zst', Buffer.from('of b'))
     await rename(pathOf('logs/a.zst'), pathOf('logs/b.zst'))
     await expectRefused('logs/b.zst', 'BLOB_DAMAGED')
   })
 
-  test('what was stored before there was a key is read, and replaced by what is sealed', async () => {
+  test('can be read from before there was a key, and are then replaced by encrypted ones', async () => {
     await stored.write('eggs/a', Buffer.from('plain'))
     expect(Buffer.from(await blobs.read('eggs/a')).toString()).toBe('plain')
     expect(await buffer(await blobs.openRead('eggs/a'))).toEqual(Buffer.from('plain'))
@@ -183,7 +183,7 @@ describe('sealed blobs', () => {
     expect(await blobs.keyIdOf('eggs/a')).toBe(KEYS.newest!.id)
   })
 
-  test('a new key seals what is written from then on, and the old one opens what it sealed', async () => {
+  test('use a new key for what is written from then on, and the old one for what it encrypted', async () => {
     const [first, second] = [newKey(), newKey()]
     const before = new SealedBlobStore(stored, keysFrom(first))
     await before.write('logs/a.zst', Buffer.from('with the first key'))
@@ -195,7 +195,7 @@ describe('sealed blobs', () => {
     expect(Buffer.from(await behind.read('logs/b.zst')).toString()).toBe('with the second key')
   })
 
-  test('what is written or deleted while a blob is sealed anew is not undone by that', async () => {
+  test('do not undo a write or deletion during re-encryption', async () => {
     const [first, second] = [newKey(), newKey()]
     const content = randomBytes(40 * FRAME_BYTES)
     const before = new SealedBlobStore(stored, keysFrom(first))
@@ -222,7 +222,7 @@ describe('sealed blobs', () => {
     expect(content.equals(await new SealedBlobStore(stored, keysFrom(second)).read('logs/b.zst'))).toBe(true)
   })
 
-  test('without its key a blob is refused with the id of the key, and stays in lists', async () => {
+  test('are refused without their key, with its id, and stay in lists', async () => {
     await blobs.write('logs/a.zst', Buffer.from('sealed'))
     for (const keys of [keysFrom(newKey()), NO_KEYS]) {
       const other = new SealedBlobStore(stored, keys)
@@ -232,7 +232,7 @@ describe('sealed blobs', () => {
     }
   })
 
-  test('a stream that is given up before it is read leaves no file open', async () => {
+  test('leave no file open if a stream is abandoned before it is read', async () => {
     await blobs.write('eggs/a', randomBytes(10 * FRAME_BYTES))
     const openFiles = async () => (await readdir('/proc/self/fd').catch(() => [])).length
     const before = await openFiles()

@@ -68,7 +68,7 @@ export function describeBlobStore(
         expect(sha256(await store.read('logs/big.zst'))).toBe(sha256(content))
     })
 
-    test('a stream that breaks off leaves nothing, and the old content in its place', async () => {
+    test('a stream that breaks off leaves nothing, and keeps the old content', async () => {
       await blobs.write('logs/a.gz', Buffer.from('old'))
       async function* broken(sizeBytes: number) {
         yield Buffer.alloc(sizeBytes)
@@ -82,7 +82,7 @@ export function describeBlobStore(
       expect(await blobs.list('logs/')).toEqual([{ name: 'logs/a.gz', sizeBytes: 3 }])
     })
 
-    test('a blob has its name only once it is whole', async () => {
+    test('a blob has its name only once it is complete', async () => {
       let whileWriting: unknown
       async function* watched() {
         yield Buffer.from('first half, ')
@@ -108,7 +108,7 @@ export function describeBlobStore(
       await expect(blobs.adopt('logs/../x', await draft(''))).rejects.toMatchObject({ code: 'BAD_INPUT' })
     })
 
-    test('what one engine replaced, another does not read as it was', async () => {
+    test('a blob that one engine replaced is not read in its old form by another', async () => {
       const other = await reopen()
       await blobs.write('logs/a.zst', Buffer.from('short'))
       expect(await textOf(other.read('logs/a.zst'))).toBe('short')
@@ -140,7 +140,7 @@ export function describeBlobStore(
       }
     })
 
-    test('two who write one name leave one of the two, whole', async () => {
+    test('two concurrent writers of one name leave one complete version', async () => {
       const contents = ['a', 'b'].map((letter) => letter.repeat(200_000))
       const stores = [blobs, await reopen()]
       await Promise.all(contents.map((content, index) => stores[index]!.write('eggs/x', Buffer.from(content))))
@@ -148,7 +148,7 @@ export function describeBlobStore(
       expect(await blobs.list('eggs/')).toEqual([{ name: 'eggs/x', sizeBytes: 200_000 }])
     })
 
-    test('the same egg is written by several at once, and once more', async () => {
+    test('several writers can write the same egg at once, and again', async () => {
       const egg = Buffer.from('an egg')
       const name = `eggs/${sha256(egg)}`
       const stores = [blobs, await reopen(), await reopen()]
@@ -158,7 +158,7 @@ export function describeBlobStore(
       expect(await textOf((await reopen()).read(name))).toBe('an egg')
     })
 
-    test('what is not there is NOT_FOUND, and deleting it is fine', async () => {
+    test('a missing blob is NOT_FOUND, and deleting it is not an error', async () => {
       for (const read of ['read', 'openRead', 'openAt', 'localFile'] as const)
         await expect(blobs[read]('eggs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
       expect(await blobs.has('eggs/none')).toBe(false)
@@ -167,7 +167,7 @@ export function describeBlobStore(
       expect(await blobs.list('eggs/')).toEqual([])
     })
 
-    test('a deleted blob is gone, and a blob that is read is read to its end', async () => {
+    test('a deleted blob is gone, and one that is being read is read to its end', async () => {
       await blobs.write('eggs/x', Buffer.alloc(100_000))
       const stream = await blobs.openRead('eggs/x')
       await blobs.delete('eggs/x')
@@ -176,7 +176,7 @@ export function describeBlobStore(
       await expect(blobs.read('eggs/x')).rejects.toMatchObject({ code: 'NOT_FOUND' })
     })
 
-    test('a list holds what begins with the prefix, in order', async () => {
+    test('a list has all names with the prefix, in order', async () => {
       for (const blob of ['logs/b-2.gz', 'logs/a-1.gz', 'logs/b-1.gz', 'eggs/b-1'])
         await blobs.write(blob, Buffer.from(blob))
       expect(await blobs.list('logs/b-')).toEqual([
@@ -188,7 +188,7 @@ export function describeBlobStore(
     test.each([
       ...['', 'eggs', 'eggs/', '/eggs/x', '../x', 'eggs/../x', 'eggs/..', 'eggs/.', 'eggs/.draft-1', 'eggs/a/b'],
       ...['eggs\\x', 'eggs/a\\b', 'eggs/a\0', 'eggs/a b', 'eggs/a\n', 'Eggs/x', `eggs/${'a'.repeat(201)}`]
-    ])('the name %j is refused by every verb', async (refused) => {
+    ])('the name %j is refused by every method', async (refused) => {
       const verbs = [
         () => blobs.write(refused, Buffer.from('x')),
         () => blobs.read(refused),
