@@ -13,17 +13,17 @@ describe('window placement', () => {
     expect(placeWindow(null, [LAPTOP])).toEqual({ x: 240, y: 90, width: 1440, height: 900, maximized: false })
   })
 
-  test('a window returns to where it was', () => {
+  test('a window reopens where it was', () => {
     const left = { x: 2100, y: 50, width: 1500, height: 1000, maximized: true }
     expect(placeWindow(left, [LAPTOP, SECOND])).toEqual(left)
   })
 
-  test('a window on a display that is gone moves to the first one', () => {
+  test('a window on a disconnected display moves to the first one', () => {
     const left = { x: 2100, y: 50, width: 1500, height: 1000, maximized: false }
     expect(placeWindow(left, [LAPTOP])).toEqual({ x: 240, y: 90, width: 1440, height: 900, maximized: false })
   })
 
-  test('wherever it was, its title bar can be reached', () => {
+  test('the title bar of a window is always reachable', () => {
     const coordinate = fc.integer({ min: -5000, max: 5000 })
     const size = fc.integer({ min: 1, max: 5000 })
     fc.assert(

@@ -239,21 +239,24 @@ async function* pairs(ask: (request: InjectOptions) => Promise<LightMyRequestRes
 it.each([
   ...PROJECT_ROLES.map((role): [string, Record<string, string>] => [`${role} of one project`, { shop: role }]),
   ['deployer of a project that is not there yet', { zzthird: 'deployer' }]
-])('what is of another project is answered as what is not there, to a service account: %s', async (_who, projects) => {
-  const { ask } = await openDoors({ projects })
-  const different: string[] = []
-  const statuses = new Set<number>()
-  for await (const { name, first, second } of pairs(ask)) {
-    statuses.add(first.statusCode)
-    const [one, other] = [whole(first, hidden), whole(second, absent)]
-    if (one !== other) different.push(`${name}: ${one.slice(-300)} but ${other.slice(-300)}`)
+])(
+  'a service account gets the same response for another project as for something that does not exist: %s',
+  async (_who, projects) => {
+    const { ask } = await openDoors({ projects })
+    const different: string[] = []
+    const statuses = new Set<number>()
+    for await (const { name, first, second } of pairs(ask)) {
+      statuses.add(first.statusCode)
+      const [one, other] = [whole(first, hidden), whole(second, absent)]
+      if (one !== other) different.push(`${name}: ${one.slice(-300)} but ${other.slice(-300)}`)
+    }
+    expect(different).toEqual([])
+    // What is refused before anything is looked up proves nothing.
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 404]))
   }
-  expect(different).toEqual([])
-  // What is refused before anything is looked up proves nothing.
-  expect([...statuses]).toEqual(expect.arrayContaining([200, 404]))
-})
+)
 
-it('a service account that has lost its last role gets one answer, whatever it asks for', async () => {
+it('a service account that has lost its last role gets one response, whatever it requests', async () => {
   const { group } = await t.client.groups.create({ name: 'crew', projects: { shop: 'deployer' } } as never)
   const { ask } = await openDoors({ groups: [group.id] })
   expect((await ask({ url: '/listprojects.json' })).statusCode).toBe(200)
@@ -267,7 +270,7 @@ it('a service account that has lost its last role gets one answer, whatever it a
   expect([...answers]).toEqual(['401 true', '429 true'])
 })
 
-it('an owner gets another answer for what is there, so that the sweep asks for what is there', async () => {
+it('an owner gets another response for what exists, which proves that the sweep requests existing things', async () => {
   const { ask } = await openDoors({ role: 'owner' })
   const others = pagesOf(absent)
   const alike: string[] = []

@@ -86,7 +86,7 @@ describe('authentication', () => {
     expect(rpc.headers['www-authenticate']).toBeUndefined()
   })
 
-  it('the API tells missing credentials from wrong ones, not which part was wrong', async () => {
+  it('the API distinguishes missing credentials from wrong ones, but not which part was wrong', async () => {
     const { askAnonymously } = openTestApp()
     const said = async (headers: Record<string, string>) => {
       const { statusCode, json } = await askAnonymously({ url: '/api/v1/nodes', headers })
@@ -119,7 +119,7 @@ describe('authentication', () => {
   })
 })
 
-describe('browsers', () => {
+describe('logins of browsers', () => {
   it('a one-time link creates one session', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const url = createLoginPath()
@@ -208,7 +208,7 @@ describe('browsers', () => {
     expect(String(response.headers['set-cookie']).includes('; Secure')).toBe(isSecure)
   })
 
-  it('behind TLS, a cookie that another host of the domain could have set counts for nothing', async () => {
+  it('behind TLS, a cookie that another host of the domain could have set is ignored', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const overTls = { 'x-forwarded-proto': 'https' }
     const [planted, ours] = [
@@ -273,15 +273,18 @@ describe('web pages of other origins', () => {
     '/nothing'
   ]
 
-  it.each(FOREIGN)('%s is rejected on every path, even with the right password and session', async (_name, headers) => {
-    const { ask, askAnonymously, createLoginPath } = openTestApp()
-    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
-    for (const url of PATHS) {
-      const response = await ask({ url, headers: { cookie, ...headers } })
-      expect([url, response.statusCode]).toEqual([url, 403])
-      expect(response.headers['access-control-allow-origin']).toBeUndefined()
+  it.each(FOREIGN)(
+    '%s is rejected on every path, even with the right password and a session',
+    async (_name, headers) => {
+      const { ask, askAnonymously, createLoginPath } = openTestApp()
+      const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+      for (const url of PATHS) {
+        const response = await ask({ url, headers: { cookie, ...headers } })
+        expect([url, response.statusCode]).toEqual([url, 403])
+        expect(response.headers['access-control-allow-origin']).toBeUndefined()
+      }
     }
-  })
+  )
 
   it('a preflight request gets no permission', async () => {
     const { ask } = openTestApp()
@@ -353,7 +356,7 @@ describe('responses', () => {
     }
   )
 
-  it.each(['/%zz', '/ui/%ff'])('%s cannot be parsed and is not echoed in the response', async (url) => {
+  it.each(['/%zz', '/ui/%ff'])('%s cannot be parsed and is not repeated in the response', async (url) => {
     const response = await openTestApp().askAnonymously({ url })
     expect([response.statusCode, response.body]).toEqual([404, NO_SUCH_PAGE])
   })

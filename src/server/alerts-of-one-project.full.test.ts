@@ -39,7 +39,7 @@ describe('an operator of one project', () => {
     await silence()
   })
 
-  it('has a share of the rules, which moving a rule cannot exceed either, and can remove its own together', async () => {
+  it('has a share of the rules, which it cannot exceed by moving a rule either, and can remove its own together', async () => {
     const t = await openWithLimitedUser({ shop: 'operator', news: 'operator' })
     const rule = { ...ruleOf('spider_fails', {}), enabled: false }
     const make = (project: string) => t.limited.alertRules.create({ ...rule, project: branded(project) })
@@ -55,7 +55,7 @@ describe('an operator of one project', () => {
     expect((await t.client.alertRules.list()).rules).toEqual([])
   })
 
-  it('can name only channels that its project may use; any other is as if it did not exist', async () => {
+  it('can name only channels that its project may use; all others seem not to exist', async () => {
     const t = await openWithLimitedUser({ shop: 'operator' })
     const channel = async (name: string, projects: string[]) =>
       (await t.client.alertChannels.create({ name, target: DESKTOP, projects: branded(projects) })).channel

@@ -86,7 +86,7 @@ describe('the audit log of the server', () => {
     expect(JSON.stringify([audited, logged])).not.toContain(secret.slice(4, 20))
   })
 
-  it('names the operation that a role was too low for, on each door, once', async () => {
+  it('names the operation that needs a higher role, at each endpoint, once', async () => {
     const { askAnonymously, audited, bearer, anna, token } = await open()
     const headers = { authorization: bearer }
     await askAnonymously({ method: 'DELETE', url: '/api/v1/nodes/eu-1', headers })

@@ -93,7 +93,7 @@ describe('the audit log', () => {
     ])
   })
 
-  it('counts the repetitions of one sender in a minute instead of filling the disk', async () => {
+  it('counts the repetitions of one sender in a minute so that they do not fill the disk', async () => {
     const { clientOf, entriesOf, clock } = await open()
     const before = (await entriesOf()).length
     const viewer = clientOf('viewer')

@@ -41,7 +41,7 @@ async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
 }
 
 describe('a signed token of another issuer', () => {
-  it('gives the role of its groups, without a user here', async () => {
+  it('gives the role of its groups, without a local user', async () => {
     const { sign, meWith, engine, askAnonymously } = await openWithIssuer()
     const token = await sign(ROBOT)
     expect(await meWith(token)).toMatchObject({ name: 'shop-pipeline', role: 'deployer' })
@@ -99,7 +99,7 @@ describe('a signed token of another issuer', () => {
     expect(await meWith(await sign({ ...ROBOT, groups: 'pipelines' }))).toMatchObject({ role: 'deployer' })
   })
 
-  it('is refused without a signature, and with one by a public key used as a secret', async () => {
+  it('is refused without a signature, and with one that uses a public key as its secret', async () => {
     const { issuer, sign, nowSeconds, meWith } = await openWithIssuer()
     const [, payload] = (await sign(ROBOT)).split('.')
     const header = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: 'first' })).toString('base64url')
@@ -136,7 +136,7 @@ describe('a signed token of another issuer', () => {
     expect(asked).toBe(0)
   })
 
-  it('with an unknown key fetches the keys once a minute, however many are sent', async () => {
+  it('with an unknown key fetches the keys once a minute, however many such tokens arrive', async () => {
     const { sign, meWith, keyRequests } = await openWithIssuer()
     await meWith(await sign(ROBOT))
     const strange = await Promise.all(Array.from({ length: 20 }, (_, at) => sign(ROBOT, { kid: `no ${at}` })))
@@ -148,7 +148,7 @@ describe('a signed token of another issuer', () => {
     expect(keyRequests()).toBe(2)
   })
 
-  it('of an issuer that is down is not reported as wrong, and an already verified one still counts', async () => {
+  it('of an unreachable issuer is not reported as wrong, and an already verified one still counts', async () => {
     const { issuer, sign, meWith } = await openWithIssuer()
     const known = await sign(ROBOT)
     await meWith(known)

@@ -50,7 +50,7 @@ async function open(connectionLimits: { total?: number } = {}) {
 
 const openOf = (some: { seen: { isClosed: boolean } }[]) => some.filter(({ seen }) => !seen.isClosed).length
 
-it('an incomplete login is closed after ten seconds, an upload with credentials is not', async () => {
+it('an incomplete login is closed after ten seconds, but not an upload with credentials', async () => {
   const { clock, port, logged, halfLogin, begin } = await open()
   const halves = await Promise.all(Array.from({ length: 20 }, () => halfLogin()))
   const upload = await begin([
@@ -68,7 +68,7 @@ it('an incomplete login is closed after ten seconds, an upload with credentials 
   expect(logged).toEqual([])
 })
 
-it('a body that is rejected for its credentials is read for ten seconds more, so that the answer arrives', async () => {
+it('a body whose credentials are rejected is read for ten more seconds, so that the response arrives', async () => {
   const { clock, port, begin } = await open()
   const { seen } = await begin([
     'POST /addversion.json HTTP/1.1',
@@ -81,7 +81,7 @@ it('a body that is rejected for its credentials is read for ten seconds more, so
   await expect.poll(() => seen.isClosed).toBe(true)
 })
 
-it('thousands of half-sent requests lock nobody out: the oldest unauthenticated ones are closed, clients with credentials stay', async () => {
+it('thousands of incomplete requests block no one: the oldest unauthenticated ones are closed, and clients with credentials stay', async () => {
   const { engine, request, halfLogin } = await open({ total: 20 })
   const poller = await request()
   await expect.poll(() => poller.seen.text).toContain('HTTP/1.1 200 ')
@@ -98,7 +98,7 @@ it('thousands of half-sent requests lock nobody out: the oldest unauthenticated 
   await expect.poll(() => poller.seen.text).toContain('shop')
 })
 
-it('if all connections have credentials, a new one is closed', async () => {
+it('if all connections have credentials, a new connection is closed', async () => {
   const { request, begin } = await open({ total: 3 })
   const clients = [await request(), await request(), await request()]
   for (const { seen } of clients) await expect.poll(() => seen.text).toContain('HTTP/1.1 200 ')
@@ -107,7 +107,7 @@ it('if all connections have credentials, a new one is closed', async () => {
   expect(openOf(clients)).toBe(3)
 })
 
-it('one address has fewer connections than all, except this machine and trusted proxies', () => {
+it('one address may open fewer connections than all together, except this machine and trusted proxies', () => {
   const connections = new Connections({ limits: { total: 100, perAddress: 2 }, trustedProxies: ['10.0.0.0/8'] })
   const server = new EventEmitter()
   connections.watch(server as Server)

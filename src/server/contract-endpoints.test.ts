@@ -26,7 +26,7 @@ describe('the contract as REST', () => {
     ])
   })
 
-  it('finds a version that is named like a branch, and never takes a step up for another operation', async () => {
+  it('finds a version that is named like a branch, and never follows a parent path to another operation', async () => {
     const { port } = await openTestService()
     const statusOf = (path: string) =>
       new Promise<number | undefined>((resolve, reject) => {
@@ -113,7 +113,7 @@ describe('the contract as REST', () => {
     expect(response.json().message).toContain('spiders.0: ')
   })
 
-  it('a bug reveals no details to the client and is logged in full', async () => {
+  it('a bug reveals no details to the client and is logged completely', async () => {
     const { ask, logged } = openTestApp()
     const payload = { ids: ['019b0000000000000000000000000009'] }
     const response = await ask({ method: 'POST', url: '/api/v1/jobs/retry', headers: JSON_TYPE, payload })
@@ -126,7 +126,7 @@ describe('the contract as REST', () => {
     ['no JSON', '{"paused":'],
     ['a list', '[1]'],
     ['nothing', '']
-  ])('a body that is %s is bad input', async (_name, payload) => {
+  ])('a body that is %s is invalid input', async (_name, payload) => {
     const { ask } = openTestApp()
     const response = await ask({ method: 'POST', url: '/api/v1/system/paused', headers: JSON_TYPE, payload })
     expect([response.statusCode, response.json().code]).toEqual([400, 'BAD_INPUT'])

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openWithLimitedUser } from './testing/limited-client.ts'
 
-it('an operator orders crawls past the cache of pages, or with it, once and repeatedly, and changes that', async () => {
+it('an operator can order crawls with or without the HTTP cache, once and repeatedly, and change that', async () => {
   const { limited } = await openWithLimitedUser({ shop: 'operator' })
   const order = { project: 'shop', spider: 'x' }
   for (const cache of [{ ignore_cache: true }, { http_cache: true }, { http_cache: false }]) {

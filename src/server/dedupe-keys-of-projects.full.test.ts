@@ -8,7 +8,7 @@ const news = { project: 'news', spiders: ['x'], dedupe: KEY }
 const shop = { ...news, project: 'shop' }
 
 describe('a dedupe key that a job of another project has', () => {
-  it('runs a job all the same, which is found again by it, and shown with it', async () => {
+  it('still creates a job, which is found and shown by its key', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
     const [other] = (await client.jobs.run(news)).jobs
     const [own] = (await limited.jobs.run(shop)).jobs
@@ -18,7 +18,7 @@ describe('a dedupe key that a job of another project has', () => {
     expect((await client.jobs.run(news)).jobs).toEqual([expect.objectContaining({ id: other!.id, dedupeKey: 'daily' })])
   })
 
-  it('is not taken away from it by a renewal', async () => {
+  it('is not taken away from that job when another project renews the key', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
     const [other] = (await client.jobs.run(news)).jobs
     await limited.jobs.run({ ...shop, dedupe: { ...KEY, renew: true } })
@@ -26,7 +26,7 @@ describe('a dedupe key that a job of another project has', () => {
   })
 })
 
-it.each(['news', 'shop'])('a client of shop does not take the key of a crawl order of %s', async (project) => {
+it.each(['news', 'shop'])('a client of shop does not take over the key of a crawl order of %s', async (project) => {
   const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
   const order = { project, spider: 'x', start_urls: ['https://a.example'] }
   const key = `crawl:${keyOf({ ...order, project: branded(project), user_id: null, zone: 'UTC', atMs: null })}`

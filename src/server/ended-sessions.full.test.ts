@@ -40,7 +40,7 @@ async function openWithThief() {
 const ENDS = ['a new password', 'disabling the user', 'the end of all sessions', '"Log out everywhere"']
 
 describe('a session', () => {
-  it.each([...ENDS, 'its end in the list'])('does not outlive %s by ending all others', async (what) => {
+  it.each([...ENDS, 'its end in the list'])('does not survive %s by ending all others', async (what) => {
     const { secondFactors, post, me, ends } = await openWithThief()
     // As if the app had been removed just before.
     secondFactors.removeAuthenticator = async () => {
@@ -52,18 +52,21 @@ describe('a session', () => {
     expect(await me()).toBe(401)
   })
 
-  it.each([...ENDS, 'its end in the list'])('makes no token after %s, also if it asked before', async (what) => {
-    const { access, post, ends } = await openWithThief()
-    const { createToken } = access
-    access.createToken = async (...given) => {
-      await ends[what]!()
-      return createToken(...given)
+  it.each([...ENDS, 'its end in the list'])(
+    'creates no token after %s, even if the request was earlier',
+    async (what) => {
+      const { access, post, ends } = await openWithThief()
+      const { createToken } = access
+      access.createToken = async (...given) => {
+        await ends[what]!()
+        return createToken(...given)
+      }
+      const answer = await post('tokens', TOKEN)
+      expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
     }
-    const answer = await post('tokens', TOKEN)
-    expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
-  })
+  )
 
-  it('that ends all others continues from the moment at which they end', async () => {
+  it('that ends all others stays valid itself at the moment they end', async () => {
     const { access, secondFactors, logIn, post, me } = await openWithThief()
     const own = cookieOf(await logIn(OLD))
     secondFactors.removeAuthenticator = async () => true
@@ -73,7 +76,7 @@ describe('a session', () => {
     expect(await Promise.all(asked)).toEqual([[200, 401]])
   })
 
-  it('whose request changed nothing ends no others', async () => {
+  it('ends no others if its request changed nothing', async () => {
     const { logIn, post, me } = await openWithThief()
     const other = cookieOf(await logIn(OLD))
     expect((await post('users/me/authenticator/remove', { current: OLD }, other)).json()).toEqual({ removed: false })

@@ -38,7 +38,7 @@ describe('a link on another page', () => {
     expect((await follow(url, { 'sec-fetch-site': 'same-site' })).statusCode).toBe(200)
   })
 
-  it('opens the login page for somebody who is not logged in', async () => {
+  it('opens the login page without a session', async () => {
     const { follow } = await openLoggedIn()
     expect((await follow('/ui/', { cookie: '' })).headers.location).toBe('/ui/login')
     expect((await follow('/ui/login', { cookie: '' })).body).toContain('<form method="post">')
@@ -47,7 +47,7 @@ describe('a link on another page', () => {
     expect(refused.body).toContain('href="/ui/login"')
   })
 
-  it('to a host name that is not allowed says so in its heading', async () => {
+  it('to a forbidden host name says so in its heading', async () => {
     const { follow } = await openLoggedIn()
     const refused = await follow('/jobs', { host: 'evil.example:6800' })
     expect([refused.statusCode, refused.body]).toEqual([403, expect.stringContaining('<h1>Unknown host name</h1>')])
@@ -112,9 +112,9 @@ describe('a refused navigation', () => {
   })
 })
 
-describe('what requires a login', () => {
+describe('a response that requires a login', () => {
   it.each(['/jobs', '/logs/', '/logs/shop/quotes/a-1.log', '/items/', '/', '/listprojects.json', '/api', '/ui/login'])(
-    '%s is kept by no cache',
+    '%s is stored by no cache',
     async (url) => {
       const { ask, engine } = openTestApp()
       engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('log'))

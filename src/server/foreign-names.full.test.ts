@@ -400,7 +400,7 @@ async function walk(caller: Caller, ask: Ask, runs = RUNS): Promise<string[]> {
 
 describe(`requests generated with the seed ${SEED}`, () => {
   it(
-    'name what is there: an owner is told of the other project by many operations, through every kind of transport',
+    'name existing things: many operations tell an owner about the other project, over every kind of transport',
     async () => {
       const owner: Caller = { name: 'owner', sees: 'shop', signIn: (all) => withToken(all, { name: 'own' }) }
       const asking = { caller: owner, ask: askInProcess(world.app.fastify), headers: await owner.signIn(world) }
@@ -419,7 +419,7 @@ describe(`requests generated with the seed ${SEED}`, () => {
   )
 
   it.each(CALLERS.map((caller) => [caller.name, caller] as const))(
-    'tell %s nothing of what is hidden, and change nothing there',
+    'tell %s nothing about hidden things, and change nothing there',
     async (_name, caller) => {
       expect(await walk(caller, askInProcess(world.app.fastify))).toEqual([])
     },

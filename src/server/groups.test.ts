@@ -59,7 +59,7 @@ describe('a member of a group', () => {
     expect(await meWith({ cookie: cookies[0]! })).toMatchObject({ everywhere: 'viewer', groups: [] })
   })
 
-  it('has tokens with at most these rights, which end with them', async () => {
+  it('has tokens with at most these rights, which end with the membership', async () => {
     const { access, group, kim, meWith } = await openWithGroup()
     const { secret } = await access.createToken(OWNER, {
       name: 't',
@@ -92,7 +92,7 @@ describe('a member of a group', () => {
     expect(anna.role).toBe('viewer')
   })
 
-  it('leaves it when removed, and a new user of the same name is not in it', async () => {
+  it('leaves the group when removed, and a new user of the same name is not in it', async () => {
     const { access, kim } = await openWithGroup()
     await access.removeUser(kim.id)
     expect(access.groups.list()[0]!.members).toEqual([])
@@ -103,7 +103,7 @@ describe('a member of a group', () => {
 })
 
 describe('groups', () => {
-  it('are bounded, have names of their own, and only users and roles that exist', async () => {
+  it('are limited in number, have unique names, and contain only existing users and roles', async () => {
     const { access, group, anna } = await openWithGroup()
     const refused = async (work: Promise<unknown>) =>
       work.then(
@@ -133,7 +133,7 @@ describe('groups', () => {
     expect(await refused(access.groups.create({ name: 'too many' }))).toBe('BAD_INPUT')
   })
 
-  it('that have a custom role keep it from being removed, and their members get what it allows', async () => {
+  it('that have a custom role prevent its removal, and their members get its permissions', async () => {
     const { access, group, asName } = await openWithGroup()
     await access.roles.create({ name: 'shop keeper', description: '', permissions: ['read', 'jobs.run'] })
     await access.groups.update(group.id, { role: 'shop keeper', projects: {} })
@@ -145,7 +145,7 @@ describe('groups', () => {
     expect((await asName('kim')).permissions.everywhere).toEqual(['read'])
   })
 
-  it('are for owners alone', async () => {
+  it('can be seen and changed by owners only', async () => {
     const { askAnonymously, group } = await openWithGroup()
     const url = `/api/v1/groups/${group.id}`
     for (const method of ['PATCH', 'DELETE'] as const) {
@@ -155,7 +155,7 @@ describe('groups', () => {
     }
   })
 
-  it('are in the audit log, each change with the values before, and members by name', async () => {
+  it('are in the audit log: each change with the values before, and members by name', async () => {
     const opened = await openEngineWithFakeNode()
     onTestFinished(() => opened.remove())
     const { client } = opened

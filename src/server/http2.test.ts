@@ -34,7 +34,7 @@ async function ask(session: ClientHttp2Session, headers: Record<string, string>,
 
 const AS_US = { authorization: RIGHT }
 
-it('answers over HTTP/2: pages, the Scrapyd API, the contract and its errors, with the same headers', async () => {
+it('HTTP/2 serves pages, the Scrapyd API, the contract and its errors, with the same headers', async () => {
   const { session } = await open()
   const status = await ask(session, { ':path': '/daemonstatus.json', ...AS_US })
   expect([status.status, status.headers['strict-transport-security']]).toEqual([200, 'max-age=31536000'])
@@ -48,7 +48,7 @@ it('answers over HTTP/2: pages, the Scrapyd API, the contract and its errors, wi
   expect((await ask(session, { ...form, ...AS_US }, 'project=none&spider=none')).body).toContain('"status"')
 })
 
-it('takes an upload, streams events beside other requests, and both end with the service', async () => {
+it('HTTP/2 accepts an upload, streams events beside other requests, and both end with the service', async () => {
   const { session, service } = await open()
   const events = session.request({ ':path': '/api/v1/events', ':authority': HOST, ...AS_US })
   await once(events, 'response')
@@ -68,14 +68,14 @@ it('takes an upload, streams events beside other requests, and both end with the
   await ended
 })
 
-it('answers many requests of one connection side by side, and no more than a hundred at once', async () => {
+it('HTTP/2 serves many requests of one connection side by side, and at most a hundred at once', async () => {
   const { session } = await open()
   expect(session.remoteSettings.maxConcurrentStreams).toBe(100)
   const asked = Array.from({ length: 100 }, () => ask(session, { ':path': '/daemonstatus.json', ...AS_US }))
   expect((await Promise.all(asked)).every(({ status }) => status === 200)).toBe(true)
 })
 
-it('ends a connection that resets its requests faster than it can mean them, and goes on with others', async () => {
+it('a connection that resets its requests too fast is closed, and others continue', async () => {
   const { session, port, files } = await open()
   const gone = once(session, 'close')
   for (let turn = 0; turn < 100 && !session.destroyed; turn += 1) {
@@ -93,7 +93,7 @@ it('ends a connection that resets its requests faster than it can mean them, and
   expect((await ask(other, { ':path': '/daemonstatus.json', ...AS_US })).status).toBe(200)
 })
 
-it('refuses headers that are too long, and ends the connection of strangers who ask too much', async () => {
+it('headers that are too long are refused, and a connection of an unauthenticated client with too many requests is closed', async () => {
   const { session } = await open({ rateLimits: { open: { requests: 1, windowSeconds: 60, burst: 3 } } })
   const long = session.request({ ':path': '/health', ':authority': HOST, 'x-long': 'x'.repeat(40_000) })
   await expect(once(long, 'response')).rejects.toThrow()
@@ -105,7 +105,7 @@ it('refuses headers that are too long, and ends the connection of strangers who 
   await gone
 })
 
-it('is what curl agrees on, and HTTP/1.1 works beside it', async () => {
+it('curl negotiates HTTP/2, and HTTP/1.1 works beside it', async () => {
   const { port, files } = await open()
   const curl = async (version: string) => {
     const resolve = `${HOST}:${port}:127.0.0.1`

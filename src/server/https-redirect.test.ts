@@ -17,7 +17,7 @@ const redirect = createRedirect({
 })
 const get = (host: string | undefined, url = '/jobs?project=a%20b') => redirect({ method: 'GET', url, host })
 
-it('leads to the same path and query under https, at the port that the name has there', () => {
+it('redirects to the same path and query under https, at the public port', () => {
   expect(get('deck.example.org')).toMatchObject({
     status: 308,
     location: 'https://deck.example.org/jobs?project=a%20b'
@@ -28,7 +28,7 @@ it('leads to the same path and query under https, at the port that the name has 
   expect(get('[::1]', '//elsewhere.example/').location).toBe('https://[::1]//elsewhere.example/')
 })
 
-it('never leads to a name that is not its own', () => {
+it('never redirects to a foreign host name', () => {
   for (const host of [undefined, '', 'evil.example', 'deck.example.org.evil.example', 'deck.example.org@evil.example'])
     expect(get(host)).toMatchObject({ status: 421 })
   expect(get('deck.example.org', 'http://evil.example/').status).toBe(400)
@@ -42,7 +42,7 @@ it('never leads to a name that is not its own', () => {
   )
 })
 
-it('refuses what sends more than a question, so that nobody gets used to passwords in the clear', () => {
+it('refuses anything but a read, so that passwords over plain HTTP fail visibly', () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
     const answer = redirect({ method, url: '/schedule.json', host: 'deck.example.org' })
     expect(answer).toMatchObject({ status: 403, text: expect.stringContaining('https') })
@@ -50,7 +50,7 @@ it('refuses what sends more than a question, so that nobody gets used to passwor
   }
 })
 
-it('listens beside the service, answers nothing else, and ends with it', async () => {
+it('listens beside the service, responds to nothing else, and ends with it', async () => {
   const parts = { clock: createFakeClock(), logger: silentLogger }
   const certificate = await CertificateFiles.open(makeCertificate('deck.example.org'), parts)
   onTestFinished(() => certificate.stop())

@@ -92,7 +92,7 @@ const echo: http.RequestListener = (request, response) => {
 }
 
 describe('a follower', () => {
-  it('forwards method, path, query, body, cookies and the host that the client asked for', async () => {
+  it('forwards method, path, query, body, cookies and the host that the client requested', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     const answer = await fetch(`${address}/schedule.json?a=%20b&a=c`, {
@@ -106,7 +106,7 @@ describe('a follower', () => {
   })
 
   it.each(['//OTHER/x', 'http://OTHER/x', '/\\OTHER/x', '///OTHER/x', '@OTHER/x', 'x:@OTHER/x', '//x@OTHER/x'])(
-    'asks only the leader, whatever host the request line %s names: what it sends has the secret and cookies',
+    'sends requests, with the secret and cookies, only to the leader, whatever host the request line %s names',
     async (form) => {
       const leader = await listen((request, response) => response.end(`the leader ${request.url}`))
       const asked: unknown[] = []
@@ -164,7 +164,7 @@ describe('a follower', () => {
     expect(await passedBy('127.0.0.2')).toBe(`${SECRET} 127.0.0.1`)
   })
 
-  it('forwards what comes over HTTP/2 as HTTP/1.1, with the name that the client asked for', async () => {
+  it('forwards requests over HTTP/2 as HTTP/1.1, with the requested host', async () => {
     const leader = await listen(echo)
     const parts = { clock: createFakeClock(), logger: silentLogger }
     const files = makeCertificate('localhost')
@@ -208,7 +208,7 @@ describe('a follower', () => {
     expect(await statusOf(leaders, leaders.pem, others)).toBe(503)
   })
 
-  it('passes an event stream on as it comes, and ends it when its client goes', async () => {
+  it('passes on an event stream as it arrives, and ends it when its client leaves', async () => {
     const closed = Promise.withResolvers<void>()
     const leader = await listen((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -234,7 +234,7 @@ describe('a follower', () => {
     expect([api.status, await api.json()]).toMatchObject([503, { code: 'NO_LEADER' }])
   })
 
-  it('reports the same if the leader has just gone', async () => {
+  it('reports the same if the leader has just stopped', async () => {
     const leader = await listen(echo)
     await new Promise((resolve) => leader.server.close(resolve))
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
@@ -256,13 +256,13 @@ describe('a follower', () => {
       http.get(options, (response) => resolve(response.resume().statusCode)).on('error', reject)
     })
 
-  it('refuses a host name that is not its own', async () => {
+  it('refuses a foreign host name', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     expect(await statusOf(address, { host: 'evil.example' })).toBe(403)
   })
 
-  it('tells another engine that mistakes it for the leader that it does not lead', async () => {
+  it('tells an engine that mistakes it for the leader that it does not lead', async () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     // The host that the client of the other engine asked for.

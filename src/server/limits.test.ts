@@ -16,7 +16,7 @@ async function open(apiRequests = 0) {
   return { clock, service, ask }
 }
 
-it('a client over the rate limit is told how long to wait, and that is long enough; others are not affected', async () => {
+it('a client over the rate limit learns how long to wait, and that is long enough; others are not affected', async () => {
   const { clock, service, ask } = await open(2)
   const login = await fetch(service.createLoginLink(), { redirect: 'manual' })
   const cookie = login.headers.get('set-cookie')!.split(';', 1)[0]!
@@ -41,7 +41,7 @@ it('a client over the rate limit is told how long to wait, and that is long enou
 it.each([
   ['with its length told', (text: string) => ({ body: text })],
   ['in pieces', (text: string) => ({ body: new Blob([text]).stream(), duplex: 'half' as const })]
-])('a request that is too large, %s, is rejected with its code; one that just fits is not', async (_how, bodyOf) => {
+])('a request that is too large, %s, is rejected with its code; one at the limit is not', async (_how, bodyOf) => {
   const { ask } = await open()
   const textOf = (bytes: number) => {
     const order = (fill: string) => JSON.stringify({ project: 'shop', spiders: ['a'], args: { text: fill } })

@@ -23,7 +23,7 @@ function sendRaw(where: number | string, lines: string[], host = '127.0.0.1'): P
 }
 
 describe('listening', () => {
-  it('tells the engine its address and responds there, only under its own port', async () => {
+  it('gives the engine its address and responds there, only under its own port', async () => {
     const { engine, service, port } = await openTestService()
     expect(engine.address).toBe(service.address)
     expect((await fetch(`${service.address}/health`)).status).toBe(200)
@@ -31,7 +31,7 @@ describe('listening', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  it('answers before the contract is loaded; a call waits for it, once its credentials are checked', async () => {
+  it('responds before the contract is loaded; a call waits for it once its credentials are checked', async () => {
     const engine = createFakeEngine()
     const router = Promise.withResolvers<Awaited<ReturnType<typeof engine.router>>>()
     const { service } = await openTestService({}, { ...engine, router: () => router.promise })
@@ -44,7 +44,7 @@ describe('listening', () => {
     await service.loaded
   })
 
-  it('a contract that cannot be loaded is told, and its calls fail', async () => {
+  it('reports a contract that cannot be loaded, and its calls fail', async () => {
     const router = () => Promise.reject(new Error('a file is missing'))
     const { service } = await openTestService({}, { ...createFakeEngine(), router })
     await expect(service.loaded).rejects.toThrow('a file is missing')
@@ -52,20 +52,20 @@ describe('listening', () => {
     expect([answer.status, await answer.json()]).toEqual([500, expect.objectContaining({ code: 'INTERNAL' })])
   })
 
-  it('the one-time link logs in', async () => {
+  it('logs in a browser by the one-time link', async () => {
     const { service } = await openTestService()
     const response = await fetch(service.createLoginLink(), { redirect: 'manual' })
     expect([response.status, response.headers.get('set-cookie')]).toEqual([303, expect.stringContaining('HttpOnly')])
   })
 
-  it('names a port that is in use, and what to do', async () => {
+  it('names a port that is in use, and says what to do', async () => {
     const { port } = await openTestService()
     await expect(openTestService({ port })).rejects.toThrow(
       `Port ${port} of 127.0.0.1 is in use by another program. Stop it, or choose another with --port.`
     )
   })
 
-  it('names an address that is not of this machine', async () => {
+  it('names an address that does not belong to this machine', async () => {
     await expect(openTestService({ bindAddress: '192.0.2.1' })).rejects.toThrow('Correct --bind')
   })
 

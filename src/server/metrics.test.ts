@@ -99,7 +99,7 @@ describe('metrics', () => {
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
   })
 
-  it('sum up by spider what the logs of running jobs say, until they end', async () => {
+  it('sum up facts from the logs of running jobs by spider, until they end', async () => {
     const text = await readOnce()
     const of = '{project="shop",spider="prices"}'
     expect(running).toEqual([
@@ -109,7 +109,7 @@ describe('metrics', () => {
     expect(text).not.toContain(`scrapdeck_running_pages${of} 14`)
   })
 
-  it('have names with the prefix that is set', async () => {
+  it('have names with the configured prefix', async () => {
     const metrics = { isServed: true, prefix: 'scrapyd', openTo: [] }
     const { ask } = openTestApp({ metrics })
     await ask({ url: '/daemonstatus.json' })
@@ -119,7 +119,7 @@ describe('metrics', () => {
     expect(body).not.toContain('scrapdeck_http')
   })
 
-  it('are read without a password only from the addresses that may, whatever a client says of itself', async () => {
+  it('can be read without a password only from allowed addresses, whatever a client claims', async () => {
     const metrics = { isServed: true, prefix: 'scrapdeck', openTo: ['10.1.0.0/16', '::1'] }
     const { app } = { app: openTestApp({ metrics }).fastify }
     const readFrom = async (remoteAddress: string, url = '/metrics', headers = {}) =>
@@ -133,7 +133,7 @@ describe('metrics', () => {
     expect(await readFrom('10.1.2.3', '//metrics')).toBe(200)
   })
 
-  it('say in their 401 which option lets an address read them without a password', async () => {
+  it('name the option that allows an address to read them without a password in their 401', async () => {
     const { askAnonymously } = openTestApp({ metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] } })
     const { statusCode, headers, body } = await askAnonymously({ url: '/metrics' })
     expect([statusCode, headers['content-type'], headers['www-authenticate']]).toEqual([
@@ -143,7 +143,7 @@ describe('metrics', () => {
     expect((await askAnonymously({ url: '/daemonstatus.json' })).body).toBe('Unauthorized')
   })
 
-  it('are not there when they are turned off', async () => {
+  it('do not exist when they are turned off', async () => {
     const { ask } = openTestApp({ metrics: { isServed: false, prefix: 'scrapdeck', openTo: [] } })
     expect((await ask({ url: '/metrics' })).statusCode).toBe(404)
   })
@@ -160,7 +160,7 @@ describe('metrics', () => {
     expect(said).toBe('')
   })
 
-  it('include everything the dashboard and the alerts use, and the alerts fire when they should', async () => {
+  it('include everything that the dashboard and the alerts use, and the alerts fire at the right time', async () => {
     const [text, promtool] = [await readOnce(), await findPromtool()]
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
     const dashboard = await readFile(join(RESOURCES, 'dashboard.json'), 'utf8')

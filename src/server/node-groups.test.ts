@@ -72,7 +72,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   )
 
 describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
-  it('may do on its nodes what the role allows; other nodes are as if they did not exist', async () => {
+  it('may do on its nodes what the role allows; other nodes seem not to exist', async () => {
     const { client, own, other, inEu, engine } = await openTwoNodes()
     const app = openTestApp({
       engine: engine as unknown as FakeEngine,
@@ -175,8 +175,8 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
   })
 })
 
-describe('no user moves a node into or out of a node group of others', () => {
-  it('by its tags, when it is added or changed', async () => {
+describe('no user can move a node into or out of another node group', () => {
+  it('by changing tags, when a node is added or changed', async () => {
     const { client, own, other, inEu, limitedTo } = await openTwoNodes()
     await client.nodes.update({ id: own.id, tags: ['eu', 'gpu'] })
     const eva = await inEu('admin')
@@ -231,7 +231,7 @@ describe('no user moves a node into or out of a node group of others', () => {
     expect((await client.queue.limits()).limits).toHaveLength(1)
   })
 
-  it('or uses the keys, files and accounts of the service, in a new address or a changed one', async () => {
+  it('or use the keys, files and accounts of the service, in a new address or a changed one', async () => {
     const { client, own, inEu } = await openTwoNodes()
     const eva = await inEu('admin')
     const tokenFile = { kubernetes: { tokenFile: '/var/lib/scrapdeck/credentials' } }
@@ -261,7 +261,7 @@ describe('no user moves a node into or out of a node group of others', () => {
     expect((await client.nodes.get({ id: cluster.id })).kubernetes?.projects).toEqual({ shop: { image: 'shop:1' } })
   })
 
-  it('or learns which node has an address', async () => {
+  it('or learn which node has an address', async () => {
     const { other, own, inEu } = await openTwoNodes()
     const eva = await inEu('admin')
     expect((await eva.nodes.probe({ url: other.url })).duplicateOf).toBeNull()
@@ -272,7 +272,7 @@ describe('no user moves a node into or out of a node group of others', () => {
   })
 })
 
-it('a node password never follows a node to another address that its admin gives it', async () => {
+it('a node password is never sent to another address that an admin of its node group sets', async () => {
   const { client, own, inEu } = await openTwoNodes()
   await client.nodes.update({ id: own.id, username: 'u', password: 'not for others' })
   const eva = await inEu('admin')

@@ -48,8 +48,8 @@ async function openWithProvider(changes: Partial<OidcOptions> = {}) {
   return { deck, provider, engine, service, browser, begin, signIn, me }
 }
 
-describe('signing in with OIDC', () => {
-  it('leads from the login page through the provider to the page that was wanted, with the role of the group', async () => {
+describe('sign-in with OIDC', () => {
+  it('leads from the login page through the provider to the requested page, with the role of the group', async () => {
     const { deck, browser, signIn, me, engine } = await openWithProvider()
     const page = await browser.go(`${deck}/ui/login`)
     expect(page.body).toContain('<a class="button" href="/ui/login/oidc">Sign in with Example ID</a>')
@@ -73,7 +73,7 @@ describe('signing in with OIDC', () => {
     expect(engine.access.listUsers()).toHaveLength(1)
   })
 
-  it('has the roles of groups in single projects, and loses them with the group', async () => {
+  it('gives the roles of groups in single projects, and removes them with the group', async () => {
     const { provider, signIn, me } = await openWithProvider()
     provider.people.set('anna-7', { ...ANNA, groups: ['shop team'] })
     await signIn('anna-7')
@@ -86,7 +86,7 @@ describe('signing in with OIDC', () => {
     expect(await me()).toMatchObject({ everywhere: 'operator', projects: {} })
   })
 
-  it('has the roles of groups in node groups, in its row of the users too, and loses them with the group', async () => {
+  it('gives the roles of groups in node groups, shows them in the list of users, and removes them with the group', async () => {
     const { provider, engine, signIn, me } = await openWithProvider()
     const nodeGroups = async () =>
       [await me(), engine.access.listUsers()[0]].map((one) => (one as { nodeGroups: unknown }).nodeGroups)
@@ -102,7 +102,7 @@ describe('signing in with OIDC', () => {
     expect(await nodeGroups()).toEqual([{}, {}])
   })
 
-  it('refuses a user without a group that has a role, says why, and ends their other sessions', async () => {
+  it('refuses a user without a group that has a role, with the reason, and ends their other sessions', async () => {
     const { provider, engine, signIn, me, browser } = await openWithProvider()
     await signIn('anna-7')
     const { userId } = (await me()) as { userId: string }
@@ -166,7 +166,7 @@ describe('signing in with OIDC', () => {
     expect([await me(), answer.status, answer.body]).toEqual([401, 401, expect.stringContaining('is disabled')])
   })
 
-  it('ends after the configured hours, however much it is used', async () => {
+  it('ends the session after the configured hours, however much it is used', async () => {
     const { browser, signIn, deck } = await openWithProvider({ sessionMs: 7_200_000 })
     await signIn('anna-7', browser)
     const { body } = await browser.go(`${deck}/api/v1/sessions`)
@@ -177,8 +177,8 @@ describe('signing in with OIDC', () => {
   })
 })
 
-describe('what a browser brings back', () => {
-  it('counts once, in the browser that left', async () => {
+describe('the response that a browser brings back', () => {
+  it('counts once, in the browser that started the sign-in', async () => {
     const { provider, browser, begin, signIn, me } = await openWithProvider()
     const { back } = await signIn('anna-7')
     const replayed = await browser.go(back)
@@ -202,7 +202,7 @@ describe('what a browser brings back', () => {
     ['no code', (url: URL) => url.searchParams.delete('code')],
     ['another issuer', (url: URL) => url.searchParams.set('iss', 'http://127.0.0.1:1')],
     ['an error', (url: URL) => (url.searchParams.delete('code'), url.searchParams.set('error', '<b>access_denied'))]
-  ])('is refused with %s, and says nothing of it', async (_what, change) => {
+  ])('is refused with %s, without repeating it', async (_what, change) => {
     const { provider, browser, begin, me } = await openWithProvider()
     const back = new URL(await browser.signInAt(await begin(), 'anna-7', provider.issuer))
     change(back)
@@ -228,7 +228,7 @@ describe('what a browser brings back', () => {
     }
   })
 
-  it('begins another session than the browser had', async () => {
+  it('starts another session than the browser had', async () => {
     const { deck, browser, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     const before = [...browser.cookiesOf(deck).values()][0]!
@@ -273,7 +273,7 @@ describe('the token of the provider', () => {
   const REFUSED = [403, 401]
   const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
 
-  it('is accepted as it is', async () => {
+  it('is accepted unchanged', async () => {
     expect(await signInWithForged((claims, provider) => provider.sign(claims))).toEqual(LET_IN)
   })
 
@@ -287,7 +287,7 @@ describe('the token of the provider', () => {
     expect(await signInWithForged((claims, provider) => provider.sign({ ...claims, ...changes }))).toEqual(REFUSED)
   })
 
-  it('is refused without a signature, with one by a key that is no secret, and with one of somebody else', async () => {
+  it('is refused without a signature, with one by a public key, and with one of another issuer', async () => {
     expect(await signInWithForged(async (claims) => `${part({ alg: 'none' })}.${part(claims)}.`)).toEqual(REFUSED)
     const byPublicKey = signInWithForged(async (claims, provider) => {
       const { n, kid } = provider.publicKey()
@@ -308,7 +308,7 @@ describe('the token of the provider', () => {
 })
 
 describe('a provider', () => {
-  it('that changes its keys is believed a minute after it was last asked for them', async () => {
+  it('that changes its keys is trusted a minute after they were last fetched', async () => {
     const { provider, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     await provider.rotateKeys('second')
@@ -321,7 +321,7 @@ describe('a provider', () => {
     expect(await me(afterwards)).toMatchObject({ name: 'anna' })
   })
 
-  it('that is down is said to be down, and passwords still work', async () => {
+  it('that is down is reported as down, and passwords still work', async () => {
     const { deck, provider, browser, me } = await openWithProvider()
     await provider.stop()
     const refused = await browser.go(`${deck}/ui/login/oidc`)
@@ -340,7 +340,7 @@ describe('a provider', () => {
     ],
     ['with a redirect', (deck) => new Response(null, { status: 302, headers: { location: `${deck}/health` } })],
     ['that it is broken', () => new Response('{}', { status: 500, headers: JSON_TYPE })]
-  ])('that answers %s is not believed', async (_what, make) => {
+  ])('that responds %s is not trusted', async (_what, make) => {
     const { deck, provider, browser } = await openWithProvider()
     let asked = 0
     provider.intercept((_request, response) => {
@@ -354,7 +354,7 @@ describe('a provider', () => {
     expect([refused.location, refused.body, asked]).toEqual(['', expect.stringContaining('role="alert"'), 1])
   })
 
-  it('is where a logout ends, too, if the session began there', async () => {
+  it('also ends its own session on logout, if the sign-in used it', async () => {
     const { deck, provider, browser, signIn, me } = await openWithProvider()
     await signIn('anna-7')
     const { status, body } = await browser.go(`${deck}/ui/logout`, { method: 'POST', headers: { origin: deck } })
@@ -371,7 +371,7 @@ describe('a provider', () => {
     expect([asked.status, asked.body]).toEqual([200, expect.stringContaining('action="')])
   })
 
-  it('ends the session here when it ends there, and no other session of the user', async () => {
+  it('that ends its session ends the session here, and no other session of the user', async () => {
     const { deck, provider, browser, begin, me } = await openWithProvider()
     const laptop = new Browser()
     for (const one of [browser, laptop]) await one.go(await one.signInAt(await begin(one), 'anna-7', provider.issuer))
@@ -402,7 +402,7 @@ describe('a provider', () => {
     expect(await me()).toEqual(status === 200 ? 401 : expect.objectContaining({ name: 'anna' }))
   })
 
-  it('cannot be flooded by one client: its own oldest logins are discarded, not those of others', async () => {
+  it('cannot be flooded by one client, whose own oldest logins are discarded, not those of others', async () => {
     const { deck, provider, begin, me } = await openWithProvider()
     const patient = new Browser()
     const page = await begin(patient)

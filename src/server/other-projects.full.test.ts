@@ -78,7 +78,7 @@ it.each(ROLES_THERE)('a %s of one project gets no data of another, whatever it r
   expect(Object.keys(own)).toHaveLength(9)
 })
 
-it('an owner sees the data that is hidden above', async () => {
+it('an owner sees the data that the tests above hide', async () => {
   const { client, other } = await openTwoProjects()
   const lists = `jobs.list jobs.facets queue.lanes queue.limits projects.list schedules.list schedules.firings
     schedules.calendar chains.list errors.list crawlOrders.list alerts.list alertRules.list alertSilences.list`
@@ -108,7 +108,7 @@ const HARMLESS: Record<string, object> = {
   'projects.changeSettings': { settings: { noOverlap: true } }
 }
 
-it.each(ROLES_THERE)('a %s of one project does there what the role allows, and sees the rest of it', async (role) => {
+it.each(ROLES_THERE)('a %s of one project may do there what the role allows, and can read the rest', async (role) => {
   const { engine, own } = await openTwoProjects()
   const ways: [string, Rights][] = [
     ['in shop alone', rightsThere(null, role)],
@@ -131,7 +131,7 @@ it.each(ROLES_THERE)('a %s of one project does there what the role allows, and s
   expect(wrong).toEqual([])
 })
 
-it('a viewer of everything who is a deployer of one project changes nothing in another', async () => {
+it('a viewer of all projects who is a deployer of one changes nothing in another', async () => {
   const { engine, other } = await openTwoProjects()
   const context = {
     principal: principalWith(builtInRights('viewer', { shop: 'deployer' }), 'deployer'),
@@ -249,7 +249,7 @@ it('the Scrapyd API, its pages and its files show one project, and act on no oth
   expect((await ask({ url: '/metrics' })).statusCode).toBe(403)
 })
 
-it('a token for one project of an admin does no more than a deployer, and nothing elsewhere', async () => {
+it('a project token of an admin can do no more than a deployer, and nothing elsewhere', async () => {
   const { client, askAnonymously } = await openDoors('viewer')
   const { user } = await client.users.create({ name: 'ben', kind: 'service', role: 'admin' })
   const { secret } = await client.tokens.create({
@@ -265,7 +265,7 @@ it('a token for one project of an admin does no more than a deployer, and nothin
   expect((await ask('/api/v1/projects')).statusCode).toBe(401)
 })
 
-it('a search of all logs finds those of one project', async () => {
+it('a search of all logs finds only those of one project', async () => {
   const { engine, client } = await openTwoProjects()
   const context = {
     principal: principalWith(builtInRights(null, { shop: 'viewer' }), 'viewer'),
@@ -282,7 +282,7 @@ it('a search of all logs finds those of one project', async () => {
   expect([await hitsOf(client), await hitsOf(limited)]).toEqual([['shop', OTHER], ['shop']])
 })
 
-it('the audit log has the ids that were sent, also those that were left out', async () => {
+it('the audit log has the ids that were sent, including those that were left out', async () => {
   const { engine, client, other } = await openTwoProjects()
   const context = {
     principal: principalWith(builtInRights(null, { shop: 'operator' }), 'operator'),

@@ -44,7 +44,7 @@ it('pipelined requests are all answered in order, in separate turns of the event
   expect([mostAtOnce, turns.size, seen.isClosed]).toEqual([1, 50, false])
 })
 
-it('a connection on which too many wait is closed after their answers, and nothing more of it is handled', async () => {
+it('a connection with too many waiting requests is closed after their responses, and the rest is dropped', async () => {
   const { engine, send } = await open()
   let handled = 0
   engine.scrapyd.listProjects = async () => {

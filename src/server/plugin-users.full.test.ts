@@ -43,7 +43,7 @@ function openWithPlugin(people: Record<string, { password: string; groups: strin
 const anna = { password: PASSWORD, groups: ['staff', 'book club'] }
 
 describe('a user whose password a plugin checks', () => {
-  it('has the roles that plugin_roles gives the groups, and is a user from elsewhere', async () => {
+  it('has the roles that plugin_roles gives the groups, and is an external user', async () => {
     const { me, engine } = openWithPlugin({ anna, eve: { password: PASSWORD, groups: ['book club', 'owner'] } })
     expect(await me('anna', PASSWORD)).toMatchObject({ name: 'anna', role: 'operator' })
     expect(await me('eve', PASSWORD)).toBe(403)
@@ -57,7 +57,7 @@ describe('a user whose password a plugin checks', () => {
     ])
   })
 
-  it('is let in by a group of this Scrapdeck alone, once it is known here', async () => {
+  it('can log in by a local group alone, once the user is known', async () => {
     const { me, state, engine, clock } = openWithPlugin({ anna })
     await me('anna', PASSWORD)
     const members = engine.access.listUsers().map(({ id }) => id)
@@ -108,7 +108,7 @@ describe('a user whose password a plugin checks', () => {
     expect(await inSession()).toBe(401)
   })
 
-  it('is refused when an owner has disabled the user here, also in the form', async () => {
+  it('is refused, also in the form, if an owner has disabled the user', async () => {
     const { me, logIn, engine, clock } = openWithPlugin({ anna })
     await me('anna', PASSWORD)
     const [user] = engine.access.listUsers()
@@ -121,7 +121,7 @@ describe('a user whose password a plugin checks', () => {
 })
 
 describe('a plugin that checks passwords', () => {
-  it('is not asked about the owner, local users, service accounts and tokens, and cannot pass for them', async () => {
+  it('is not called for the owner, local users, service accounts and tokens, and cannot impersonate them', async () => {
     const all = ['scrapdeck', 'Scrapdeck', 'local', 'LOCAL', 'ci', ''].map((name) => [
       name,
       { ...anna, groups: ['admins'] }
@@ -157,7 +157,7 @@ describe('a plugin that checks passwords', () => {
     expect(answer.json()).toMatchObject({ name: 'scrapdeck-2', role: 'operator' })
   })
 
-  it('lets wrong passwords count as failed logins, and those of an address are refused unasked after too many', async () => {
+  it('counts wrong passwords as failed logins, and is not called for an address with too many', async () => {
     const { logIn, asked, logged } = openWithPlugin({ anna })
     for (let times = 0; times < 10; times += 1) expect((await logIn('anna', `wrong ${times}`)).statusCode).toBe(401)
     expect((await logIn('anna', PASSWORD)).statusCode).toBe(429)
@@ -165,7 +165,7 @@ describe('a plugin that checks passwords', () => {
     expect(logged.join('\n')).toContain('Login failed')
   })
 
-  it('that is down causes a refusal with a code, which counts like a wrong password, and never locks out the owner', async () => {
+  it('that is down refuses logins with a code, which counts like a wrong password, and never locks out the owner', async () => {
     const { logIn, ask, askAnonymously, state, logged } = openWithPlugin({ anna })
     state.isDown = true
     const headers = { authorization: basic('anna', PASSWORD) }

@@ -41,7 +41,7 @@ function openBehindProxy(over: Partial<ProxyOptions> = {}) {
   return { ...app, me }
 }
 
-describe('a user whom the proxy names', () => {
+describe('a user whom a proxy authenticates', () => {
   it('has the role of the groups that the proxy names in this request', async () => {
     const { me, engine } = openBehindProxy()
     expect(await me(ANNA)).toMatchObject({ name: 'anna', role: 'operator' })
@@ -50,7 +50,7 @@ describe('a user whom the proxy names', () => {
     expect(engine.access.listUsers()).toMatchObject([{ name: 'anna', origin: 'proxy' }])
   })
 
-  it('has roles in node groups as long as a request names their group', async () => {
+  it('has roles in node groups as long as requests name their group', async () => {
     const { me, engine } = openBehindProxy()
     const listed = () => engine.access.listUsers().map(({ nodeGroups }) => nodeGroups)
     expect(await me({ ...ANNA, 'x-groups': 'eu ops' })).toMatchObject({
@@ -71,7 +71,7 @@ describe('a user whom the proxy names', () => {
     ['|', 'crawlers|staff', 'book club, admins; admins admins'],
     [' ', '  crawlers   staff ', 'book-club,admins;admins|admins']
   ] as const)(
-    'is in no group that is only a part of the name of another: groups end at "%s" alone',
+    'is in no group whose name only contains another one: only "%s" separates groups',
     async (groupsSeparator, two, one) => {
       const { me } = openBehindProxy({ groupsSeparator })
       expect(await me({ ...ANNA, 'x-groups': two })).toMatchObject({ name: 'anna', role: 'operator' })
@@ -79,7 +79,7 @@ describe('a user whom the proxy names', () => {
     }
   )
 
-  it('is let in by a group of this Scrapdeck alone, once it is known here, and keeps the own role besides', async () => {
+  it('can log in by a local group alone, once known, and keeps their own role besides', async () => {
     const { me, engine } = openBehindProxy()
     const { groups } = engine.access
     const { id } = await groups.create({ name: 'On call', role: null, projects: branded({ shop: 'deployer' }) })
@@ -94,21 +94,21 @@ describe('a user whom the proxy names', () => {
     expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', projects: {} })
   })
 
-  it('is ignored if the header comes from another client than the proxy, whatever that claims to be', async () => {
+  it('is ignored if the header comes from another client than the proxy, whatever that claims', async () => {
     const { me } = openBehindProxy()
     for (const from of ['192.0.2.2', '10.0.0.7', '127.0.0.1', '::1']) expect(await me(ANNA, from)).toBe(401)
     expect(await me({ ...ANNA, 'x-forwarded-for': PROXY }, '10.0.0.7')).toBe(401)
     expect(await me({ ...ANNA, [PEER_HEADER]: `wrong ${PROXY} proxy` }, '192.0.2.2')).toBe(401)
   })
 
-  it('is taken from another engine that got it from the proxy, but not from the clients of that engine', async () => {
+  it('is accepted from another engine that got it from the proxy, but not from the clients of that engine', async () => {
     const meOver = await openService()
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9 proxy' })).toMatchObject({ name: 'anna' })
     // The other engine may have the address of the proxy: it has looked itself.
     expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9' })).toBe(401)
   })
 
-  it('is nobody if the proxy passes on what a client sent beside its own', async () => {
+  it('is refused if the proxy also passes on a header of the client', async () => {
     const meOver = await openService()
     expect(await meOver(ANNA)).toMatchObject({ name: 'anna' })
     expect(await meOver({ ...ANNA, 'x-user': ['boss', 'anna'] })).toBe(401)
@@ -117,7 +117,7 @@ describe('a user whom the proxy names', () => {
     expect(await meOver({ ...ANNA, 'x-user': '' })).toBe(401)
   })
 
-  it('comes before a cookie and before what the proxy wants for itself, and after a token', async () => {
+  it('takes precedence over a cookie and over credentials for the proxy, but not over a token', async () => {
     const { me, engine, askAnonymously, createLoginPath } = openBehindProxy()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
     expect(await me({ ...ANNA, cookie })).toMatchObject({ name: 'anna' })
@@ -131,7 +131,7 @@ describe('a user whom the proxy names', () => {
     expect(await me({ ...ANNA, authorization: 'Bearer sdk_wrong' })).toBe(401)
   })
 
-  it('has an entry in the audit log when the proxy changes what that user may do, and when it is refused', async () => {
+  it('has an entry in the audit log when the proxy changes their rights, and when they are refused', async () => {
     const { me, engine } = openBehindProxy()
     for (let times = 0; times < 3; times += 1) await me(ANNA)
     await me({ ...ANNA, 'x-groups': 'admins' })
@@ -149,7 +149,7 @@ describe('a user whom the proxy names', () => {
     ])
   })
 
-  it('that an owner disabled stays out, and the owner comes in past the proxy', async () => {
+  it('stays out if an owner has disabled them, and the owner can log in past the proxy', async () => {
     const { me, engine } = openBehindProxy()
     await me(ANNA)
     await engine.access.updateUser(engine.access.listUsers()[0]!.id, { enabled: false })

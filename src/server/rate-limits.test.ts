@@ -26,7 +26,7 @@ function open(rateLimits: Partial<RateLimits>) {
 
 describe('the rate limit of the endpoints', () => {
   it.each(['/daemonstatus.json', '/jobs', '/logs/', '/items/', '/metrics', '/docs', '/ui/', '/', '/nothing'])(
-    'applies to %s: answers say what is left, a 429 how long to wait',
+    'applies to %s: responses say what is left, and a 429 how long to wait',
     async (url) => {
       const { send, clock } = open({ endpoints: TWO })
       expect((await send({ url })).slice(1)).toEqual(['2', '1', '5', undefined])
@@ -37,7 +37,7 @@ describe('the rate limit of the endpoints', () => {
     }
   )
 
-  it('is off by default, and the API has its own', async () => {
+  it('is off by default, and the API has a limit of its own', async () => {
     const { send } = open({})
     expect(await send({ url: '/daemonstatus.json' })).toEqual([200, undefined, undefined, undefined, undefined])
     const limited = open({ endpoints: TWO })
@@ -100,7 +100,7 @@ describe('the rate limit of the endpoints', () => {
     expect([await login(second), await login(second)]).toEqual([303, 403])
   })
 
-  it('answers a Scrapyd client in the format of Scrapyd', async () => {
+  it('responds to a Scrapyd client in the format of Scrapyd', async () => {
     const { ask } = open({ endpoints: { ...TWO, burst: 1 } })
     await ask({ url: '/daemonstatus.json' })
     const { statusCode, json } = await ask({ url: '/daemonstatus.json' })
@@ -110,7 +110,7 @@ describe('the rate limit of the endpoints', () => {
     ])
   })
 
-  it('counts each credential at each address on its own', async () => {
+  it('counts each credential at each address separately', async () => {
     const { send, askAnonymously, createLoginPath } = open({ endpoints: TWO, api: TWO })
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
     for (const url of ['/jobs', '/api/v1/nodes']) {
@@ -122,8 +122,8 @@ describe('the rate limit of the endpoints', () => {
   })
 })
 
-describe('the rate limit of what is open to all', () => {
-  it('applies to what is rejected for its origin', async () => {
+describe('the rate limit without credentials', () => {
+  it('applies to requests with a foreign origin', async () => {
     const { ask } = open({ open: { requests: 1, windowSeconds: 1, burst: 1 } })
     const foreign = { url: '/jobs', headers: { origin: 'https://evil.example' } }
     expect([(await ask(foreign)).statusCode, (await ask(foreign)).statusCode]).toEqual([403, 429])
@@ -160,7 +160,7 @@ describe('a batch', () => {
     expect((await ask({ url: '/api/v1/nodes' })).headers['ratelimit-remaining']).toBe('2')
   })
 
-  it('that costs more than the burst blocks its client for a minute at most', async () => {
+  it('that costs more than the burst blocks its client for at most a minute', async () => {
     const { batch, ask, clock } = open({ api: { requests: 1, windowSeconds: 1, burst: 4 } })
     const calls = Array.from({ length: 1_000 }, (_, id) => ({ jsonrpc: '2.0', method: 'nodes.list', id }))
     expect((await batch(calls)).json()).toHaveLength(1_000)

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { remember } from './remember.ts'
 
-it('keeps a text without the long one that it was cut from, such as a header of 15 KB', () => {
+it('keeps a short text without the long one that it was cut from, such as a header of 15 KB', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const find = remember((text) => ({ text }))

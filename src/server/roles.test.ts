@@ -215,7 +215,7 @@ function pathsIn(tree: string): string[] {
 const refusalIn = (body: string): string | null => /ROLE_REQUIRED/.exec(body)?.[0] ?? null
 
 describe('the role of an operation', () => {
-  it('is the one in the table, for every operation', () => {
+  it('matches the table, for every operation', () => {
     const table = ROLES.flatMap((role) =>
       OPERATIONS[role]
         .trim()
@@ -238,7 +238,7 @@ describe('the role of an operation', () => {
     }
   })
 
-  it('holds for what the table says, for every operation', () => {
+  it('is enforced as the table says, for every operation', () => {
     for (const [about, names] of Object.entries(ABOUT)) {
       const found = [...FOUND].filter(([, { '~orpc': of }]) => of.meta.about === about).map(([name]) => name)
       expect(found.sort(), about).toEqual(names.trim().split(/\s+/).sort())
@@ -248,7 +248,7 @@ describe('the role of an operation', () => {
   })
 
   it.each(ALL_ROLES)(
-    'lets whoever is %s do what the table says, and nothing else: REST, RPC, JSON-RPC, in the process',
+    'lets the role %s do what the table says, and nothing else: REST, RPC, JSON-RPC, in the process',
     async (role) => {
       const { askAs, engine } = await openWithRoles()
       const router = await engine.router()
@@ -298,7 +298,7 @@ describe('the role of an operation', () => {
 })
 
 describe('the role of every other route', () => {
-  it.each(ALL_ROLES)('lets whoever is %s use what the table says, and nothing else', async (role) => {
+  it.each(ALL_ROLES)('lets the role %s use what the table says, and nothing else', async (role) => {
     const { askAs } = await openWithRoles()
     const wrong: string[] = []
     for (const [method, url, needed] of ROUTES) {
@@ -312,7 +312,7 @@ describe('the role of every other route', () => {
     expect(wrong).toEqual([])
   })
 
-  it('is in the table, for every route that there is', async () => {
+  it('is in the table, for every existing route', async () => {
     const { fastify } = openTestApp({ signIn: SIGN_IN })
     await fastify.ready()
     // Operations, and doors with credentials of their own.
@@ -325,7 +325,7 @@ describe('the role of every other route', () => {
     expect(paths.filter((path) => !isKnown(path))).toEqual([])
   })
 
-  it('is an owner for what does not exist: the answer is the same for all others', async () => {
+  it('is an owner for unknown routes: the response is the same for all others', async () => {
     const { askAs } = await openWithRoles()
     for (const url of ['/no-such-path', '/api/none', '/ui/none.js']) {
       const answers = await Promise.all(ALL_ROLES.map((role) => askAs(role, { url })))
@@ -335,7 +335,7 @@ describe('the role of every other route', () => {
 })
 
 describe('the response to a user', () => {
-  it('depends on the permissions alone, not on the role that they come from', async () => {
+  it('depends on the permissions alone, not on the role that contains them', async () => {
     const { askAs } = await openWithRoles()
     for (const [name, { '~orpc': of }] of FOUND) {
       if (NOT_AWAITED.has(name) || of.meta.writes || of.meta.about === 'caller') continue

@@ -21,7 +21,7 @@ async function open() {
   return { ...opened, settingsOf, newest, later }
 }
 
-it('whatever an operator orders runs without the capability to read files, once or as an order of a crawl', async () => {
+it('any run that an operator orders, once or as a crawl, cannot read files', async () => {
   const { limited, settingsOf, newest } = await open()
   const { ids } = await limited.jobs.runMany({ jobs: [{ project: 'shop', spider: 'x', args: SPELLED }] })
   const urls = { project: 'shop', spider: 'x', start_urls: ['\u0001fi\nle:///etc/passwd'], params: { depth: 1 } }
@@ -35,7 +35,7 @@ it('whatever an operator orders runs without the capability to read files, once 
   expect((await newest()).project).toBe('shop')
 })
 
-it('a run of those who may choose code has what it had', async () => {
+it('a run of a user who may choose code keeps the right to read files', async () => {
   const { client, limited, settingsOf } = await open()
   for (const job of [
     (await client.jobs.run({ ...RUN, args: { url: 'file:///srv/list.html' } })).jobs[0]!,
@@ -45,7 +45,7 @@ it('a run of those who may choose code has what it had', async () => {
   }
 })
 
-it("an operator's schedule keeps to it: when it fires, is run now or backfilled, by anybody", async () => {
+it("runs of an operator's schedule cannot read files: when it fires, runs now or is backfilled, by any user", async () => {
   const { client, limited, settingsOf, later, clock } = await open()
   const { id } = (await limited.schedules.create({ ...HOURLY, name: 'n', jobs: [RUN] })).schedule
   await clock.advanceBy(3_600_000)
@@ -63,7 +63,7 @@ it("an operator's schedule keeps to it: when it fires, is run now or backfilled,
   for (const job of all) expect(await settingsOf(job.id)).toEqual(WITHOUT_FILES)
 })
 
-it("an owner's schedule has it again once an operator has changed it, and may be sent back as it is shown", async () => {
+it("runs of an owner's schedule cannot read files once an operator has changed it, and it can be sent back as it is shown", async () => {
   const { client, limited } = await open()
   const { schedule } = await client.schedules.create({ ...HOURLY, name: 'n', jobs: [RUN] })
   expect(schedule.jobs[0]!.settings).toEqual({})
@@ -75,7 +75,7 @@ it("an owner's schedule has it again once an operator has changed it, and may be
   }
 })
 
-it("an operator's repeated crawl order keeps to it", async () => {
+it("runs of an operator's repeated crawl order cannot read files", async () => {
   const { client, limited, clock, settingsOf } = await open()
   await limited.crawl({ project: 'shop', spider: 'x', start_urls: ['fi\rle:///etc/passwd'], interval: 3_600 })
   await clock.advanceBy(3_600_000)
@@ -83,7 +83,7 @@ it("an operator's repeated crawl order keeps to it", async () => {
   expect(await settingsOf(job!.id)).toMatchObject(WITHOUT_FILES)
 })
 
-it("an operator's chain keeps to it, and so does an owner's after a run of an operator", async () => {
+it("runs of an operator's chain cannot read files, and neither can those of an owner's chain after a run of an operator", async () => {
   const { client, limited, settingsOf, node, until } = await open()
   await limited.chains.create({ ...CHAIN, spider: 'x', run: { project: 'shop', spiders: ['y'] } })
   await client.chains.create({ ...CHAIN, spider: 'z', run: { project: 'shop', spiders: ['y'] } })
@@ -104,7 +104,7 @@ it("an operator's chain keeps to it, and so does an owner's after a run of an op
   expect(await madeAfter((await client.jobs.run(z)).jobs[0]!)).toEqual({})
 })
 
-it("an owner's chain into another project keeps to it if it passes on what the run says", async () => {
+it("runs of an owner's chain into another project cannot read files if it passes on facts of the run", async () => {
   const { client, limited, settingsOf, node, until, later } = await open()
   const values = { number: '{stats.item_scraped_count}' }
   const chain = { ...CHAIN, project: 'news', spider: 'x' }
@@ -125,7 +125,7 @@ it("an owner's chain into another project keeps to it if it passes on what the r
   expect(Object.fromEntries(settings)).toEqual({ y: WITHOUT_FILES, z: {}, v: {} })
 })
 
-it('a fleet file of those who may not choose code changes nothing once it is applied', async () => {
+it('a fleet file of a user who may not choose code changes nothing when it is applied', async () => {
   const { client, engine, principal } = await open()
   const permissions = permissionsOf(['read', 'jobs.run', 'schedules.change', 'fleet.apply'])
   const rights = givenRights({ role: 'deck', projects: {} }, () => permissions)
@@ -145,7 +145,7 @@ it('a fleet file of those who may not choose code changes nothing once it is app
   expect(await namesIn(client)).toEqual(['schedule n', 'chain c'])
 })
 
-it('a retry keeps to it, whoever asked for it, and the node gets it with the job', async () => {
+it('a retry of such a run cannot read files, whichever user requests it, and the node gets that with the job', async () => {
   const { client, limited, settingsOf, node, until } = await open()
   const { id } = (await limited.jobs.run(RUN)).jobs[0]!
   await until(async () => node.running.length === 1)
@@ -160,14 +160,14 @@ it.each<{ settings?: Record<string, string>; secretNames?: string[] }>([
   { settings: { DOWNLOAD_HANDLERS: '{"file": "scrapy.core.downloader.handlers.file.FileDownloadHandler"}' } },
   { secretNames: ['DOWNLOAD_HANDLERS_BASE'] },
   { settings: WITHOUT_FILES, secretNames: ['DOWNLOAD_HANDLERS_BASE'] }
-])('an operator neither takes it back nor hides it: %j', async (given) => {
+])('an operator can neither remove nor hide this restriction: %j', async (given) => {
   const { limited } = await open()
   await expect(limited.jobs.run({ ...RUN, ...given })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
   const settings = { ...HOURLY, name: 'n', jobs: [{ ...RUN, ...given }] }
   await expect(limited.schedules.create(settings)).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
 })
 
-it('defaults of the project do not bring it back', async () => {
+it('defaults of the project do not remove this restriction', async () => {
   const { client, limited, settingsOf } = await open()
   const defaults = { settings: { DOWNLOAD_HANDLERS_BASE: '{"file": "own.Handler"}' } }
   await client.projects.changeSettings({ project: 'shop', settings: { defaults } } as never)

@@ -6,8 +6,8 @@ const RUN = { project: 'shop', spiders: ['x'] }
 const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC', name: 'n' }
 const REFUSED = { code: 'ROLE_REQUIRED', message: expect.stringContaining('in all projects') }
 
-describe('whoever has a role in one project', () => {
-  it('does not take slots from others with its weight, and changes all else', async () => {
+describe('a user who has a role in one project', () => {
+  it('cannot take slots from others by its weight, and can change all other settings', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'deployer' })
     const change = (settings: object) => limited.projects.changeSettings({ project: 'shop', settings } as never)
     await expect(change({ weight: 100 })).rejects.toMatchObject(REFUSED)
@@ -24,7 +24,7 @@ describe('whoever has a role in one project', () => {
     expect((await change({ noOverlap: false })).settings).toMatchObject({ noOverlap: false })
   })
 
-  it('does not put its jobs before those of others, and puts them behind', async () => {
+  it('cannot put its jobs before those of others, but behind them', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
     const high = { ...RUN, priority: 1 }
     await expect(limited.jobs.run(high)).rejects.toMatchObject(REFUSED)
@@ -47,10 +47,10 @@ describe('whoever has a role in one project', () => {
   })
 })
 
-describe('an operator of one project who runs a schedule that an owner gave a high priority', () => {
+describe('an operator of one project, with a schedule to which an owner gave a high priority,', () => {
   const high = { ...INTERVAL, jobs: [{ ...RUN, priority: 50 }] }
 
-  it('runs it now in turn, unlike the owner', async () => {
+  it('runs it now without the priority, unlike the owner', async () => {
     const { client, limited, clock } = await openWithLimitedUser({ shop: 'operator' })
     const { id } = (await client.schedules.create(high)).schedule
     const priorityOf = async (by: typeof client) => {
@@ -61,7 +61,7 @@ describe('an operator of one project who runs a schedule that an owner gave a hi
     expect([await priorityOf(limited), await priorityOf(client)]).toEqual([0, 50])
   })
 
-  it('backfills it in turn, unlike the owner', async () => {
+  it('backfills it without the priority, unlike the owner', async () => {
     const { client, limited, clock } = await openWithLimitedUser({ shop: 'operator' })
     const { id } = (await client.schedules.create(high)).schedule
     await client.schedules.setPaused({ ids: [id], paused: true, note: null })
@@ -83,7 +83,7 @@ describe('an operator', () => {
     ['crawl', ['https://shop.example/', ' FILE:/etc/passwd']],
     ['crawl', ['s3://bucket/key']],
     ['crawl', ['data:text/html,x']]
-  ])('orders no %s of %s, once or repeatedly', async (_name, start_urls) => {
+  ])('cannot order %s of %s, once or repeatedly', async (_name, start_urls) => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
     const order = { project: 'shop', spider: 'x', start_urls }
     for (const more of [{}, { interval: 3_600 }]) {
@@ -99,7 +99,7 @@ describe('an operator', () => {
       await expect(limited.crawlOrders.update({ id: one, start_urls })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
   })
 
-  it('orders nothing that reads files once somebody with more rights has changed another part of it', async () => {
+  it('orders nothing that reads files, even after a user with more rights has changed another part of the order', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
     const later = await limited.crawl({ project: 'shop', spider: 'x', schedule_at: '2100-01-01T00:00:00Z' })
     const id = later.body.job_id!
@@ -107,7 +107,7 @@ describe('an operator', () => {
     expect((await client.jobs.get({ id })).job.settings).toEqual({ DEPTH_LIMIT: '1', ...WITHOUT_FILES })
   })
 
-  it('names no file of a node in the arguments of a run either; a deployer does', async () => {
+  it('cannot name a file of a node in the arguments of a run either; a deployer can', async () => {
     const { limited } = await openWithLimitedUser({ shop: 'operator', news: 'deployer' })
     const run = { spiders: ['x'], args: { page: 'file:///var/lib/scrapdeck/credentials.json' } }
     await expect(limited.jobs.run({ project: 'shop', ...run })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })

@@ -91,7 +91,7 @@ async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
 const stepIn = ({ body }: LightMyRequestResponse): string => /name="step" value="([0-9a-f]+)"/.exec(body)?.[1] ?? ''
 
 describe('a login with an authenticator app', () => {
-  it('asks for the code after the password, and nothing is open before it', async () => {
+  it('asks for the code after the password, and gives no access before it', async () => {
     const { browser, turnOn, codeNow, lastAudited } = await openWithAnna()
     const { secret } = await turnOn()
     const page = browser()
@@ -109,7 +109,7 @@ describe('a login with an authenticator app', () => {
     expect(JSON.stringify(lastAudited())).toContain('authenticator')
   })
 
-  it('responds to a wrong password as to an unknown user', async () => {
+  it('responds to a wrong password as for an unknown user', async () => {
     const { browser, turnOn } = await openWithAnna()
     await turnOn()
     const [wrong, unknown] = [await browser().password('x'), await browser().post({ username: 'ben', password: 'x' })]
@@ -128,7 +128,7 @@ describe('a login with an authenticator app', () => {
     expect([await logIn(recoveryCodes[0]!), await logIn(recoveryCodes[0]!)]).toEqual([303, 401])
   })
 
-  it('lets in one of several browsers that send the same code, or the same recovery code, at once', async () => {
+  it('lets in only one of several browsers that send the same code, or the same recovery code, at once', async () => {
     const { browser, turnOn, codeNow } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     for (const code of [codeNow(secret), recoveryCodes[0]!]) {
@@ -149,7 +149,7 @@ describe('a login with an authenticator app', () => {
     expect(twice.map(({ statusCode }) => statusCode).filter((status) => status === 303)).toHaveLength(1)
   })
 
-  it('is of one browser, one page and ten minutes, and of the password as it was', async () => {
+  it('is valid for one browser, one page and ten minutes, and for the password at that time', async () => {
     const { browser, turnOn, codeNow, advance, access, anna } = await openWithAnna()
     const { secret } = await turnOn()
     const [page, thief] = [browser(), browser()]
@@ -169,7 +169,7 @@ describe('a login with an authenticator app', () => {
     startAgain(await page.code(later, codeNow(secret)))
   })
 
-  it('ends after five wrong codes, and then the account is slow for unknown clients', async () => {
+  it('ends after five wrong codes, and then the account is delayed for unknown clients', async () => {
     const { browser, turnOn, codeNow, advance } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     const page = browser('198.51.100.9')
@@ -188,7 +188,7 @@ describe('a login with an authenticator app', () => {
     expect((await own.code(await own.password(), codeNow(secret))).statusCode).toBe(303)
   })
 
-  it('does not make an address known that has only the password', async () => {
+  it('does not make an address known with the password alone', async () => {
     const { browser, turnOn } = await openWithAnna()
     await turnOn()
     const thief = browser('198.51.100.9')
@@ -198,8 +198,8 @@ describe('a login with an authenticator app', () => {
   })
 })
 
-describe('a program', () => {
-  it('is told to use a token instead of the password, which works as before', async () => {
+describe('a program of a user with a second factor', () => {
+  it('has to use a token instead of the password, which works as before', async () => {
     const { access, anna, turnOn, askAnonymously, lastAudited } = await openWithAnna()
     const me = (authorization: string) => askAnonymously({ url: '/api/v1/users/me', headers: { authorization } })
     const { secret: token } = await access.createToken(OWNER, { name: 'ci', userId: anna.id, expiresInDays: null })
@@ -217,7 +217,7 @@ describe('a program', () => {
     expect((await me(basic('scrapdeck', 'correct horse: battery'))).statusCode).toBe(200)
   })
 
-  it('with a token gets no second factor, and cannot remove one', async () => {
+  it('with a token cannot set up or remove a second factor', async () => {
     const { access, anna, askAnonymously, turnOn } = await openWithAnna()
     await turnOn()
     const { secret } = await access.createToken(OWNER, { name: 'ci', userId: anna.id, expiresInDays: null })
@@ -231,7 +231,7 @@ describe('a program', () => {
 })
 
 describe('a change of second factors', () => {
-  it('ends the other sessions of the user, and keeps the one that made it', async () => {
+  it('ends the other sessions of the user, and keeps the current one', async () => {
     const { browser, turnOn, access } = await openWithAnna()
     await access.createUser({ name: 'boss', kind: 'person', role: 'owner', password: PASSWORD })
     const [other, boss] = [browser(), browser()]
@@ -241,7 +241,7 @@ describe('a change of second factors', () => {
     expect([await other.me(), await page.me(), await boss.me()]).toEqual([401, 'anna', 'boss'])
   })
 
-  it('is in the audit log without anything that could be used', async () => {
+  it('is in the audit log without anything that an attacker could use', async () => {
     const { turnOn, audited } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     const log = JSON.stringify(audited)
@@ -249,7 +249,7 @@ describe('a change of second factors', () => {
     for (const hidden of [PASSWORD, secret, ...recoveryCodes]) expect(log).not.toContain(hidden)
   })
 
-  it('is never remembered for a repeated request', async () => {
+  it('is never stored for a repeated request', async () => {
     const { ask } = openTestApp()
     const request = {
       method: 'POST' as const,
@@ -261,7 +261,7 @@ describe('a change of second factors', () => {
   })
 })
 
-describe('where everybody has a second factor', () => {
+describe('with required second factors', () => {
   it('the app is set up at the next login, which shows the recovery codes once', async () => {
     const { browser, codeNow, lastAudited, askAnonymously, audited } = await openWithAnna({
       requiresSecondFactor: true
@@ -288,7 +288,7 @@ describe('where everybody has a second factor', () => {
     expect((await browser().password()).body).toContain('Enter the code')
   })
 
-  it('a login sets up no app after a new password, which would keep out whoever has set it', async () => {
+  it('a login sets up no app after a new password, which would lock out the user who has set it', async () => {
     const { browser, codeNow, access, anna, secondFactors } = await openWithAnna({ requiresSecondFactor: true })
     const page = browser()
     const asked = await page.password()
@@ -304,7 +304,7 @@ describe('where everybody has a second factor', () => {
     expect(await page.me()).toBe(401)
   })
 
-  it('whoever has only a passkey logs in with that: a stolen password makes no second factor', async () => {
+  it('a user who only has a passkey logs in with that: a stolen password creates no second factor', async () => {
     const { browser, anna, engine } = await openWithAnna({ requiresSecondFactor: true })
     const { access, secondFactors } = engine
     const by = access.findBySession(anna.id, access.sessionStart(anna.id))!
@@ -321,7 +321,7 @@ describe('a login with a passkey', () => {
   const begin = async (page: { ask: (method: 'POST', url: string) => Promise<LightMyRequestResponse> }) =>
     (await page.ask('POST', '/ui/login/passkey')).json<{ challenge: string }>().challenge
 
-  it('needs neither password nor code, and the session says so', async () => {
+  it('needs neither password nor code, and the session shows that', async () => {
     const { browser, addPasskey, anna, lastAudited, turnOn } = await openWithAnna()
     const { authenticator } = await addPasskey()
     await turnOn()
@@ -337,7 +337,7 @@ describe('a login with a passkey', () => {
     expect(JSON.stringify(lastAudited())).toContain('passkey')
   })
 
-  it('takes each challenge once, from the browser that asked for it, within ten minutes', async () => {
+  it('accepts each challenge once, from the browser that requested it, within ten minutes', async () => {
     const { browser, addPasskey, anna, advance } = await openWithAnna()
     const { authenticator } = await addPasskey()
     const refused = async (page: ReturnType<typeof browser>, challenge: string) => {
@@ -362,7 +362,7 @@ describe('a login with a passkey', () => {
     }
   })
 
-  it('is not offered before somebody has one, and where it cannot work it is said why', async () => {
+  it('is not offered before there is a passkey, and the page says why if it cannot work', async () => {
     const { browser, addPasskey, askAnonymously } = await openWithAnna()
     expect((await browser().ask('GET', '/ui/login')).body).not.toContain('passkey')
     await addPasskey()

@@ -17,7 +17,7 @@ async function ask(port: number, lines: string[]): Promise<string> {
   return text(socket)
 }
 
-it('a second Host header is refused, whatever it says and in whichever order', async () => {
+it('a second Host header is refused, whatever its value and order', async () => {
   const { port } = await openTestService()
   const ours = `Host: 127.0.0.1:${port}`
   const get = (...headers: string[]) =>
@@ -33,7 +33,7 @@ it('a second Host header is refused, whatever it says and in whichever order', a
   }
 })
 
-it('nor does the listener that redirects to https follow one of two', async () => {
+it('the redirect to https refuses a second Host header, too', async () => {
   const parts = { clock: createFakeClock(), logger: silentLogger }
   const certificate = await CertificateFiles.open(makeCertificate('deck.example.org'), parts)
   onTestFinished(() => certificate.stop())
@@ -43,7 +43,7 @@ it('nor does the listener that redirects to https follow one of two', async () =
   expect(answer).not.toMatch(/^location:/im)
 })
 
-it('over HTTP/2, a Host beside the authority says the same', () => {
+it('over HTTP/2, a Host header must match the authority', () => {
   expect(hasSeveralHosts([':authority', 'a', 'host', 'a'])).toBe(false)
   expect(hasSeveralHosts([':authority', 'a', 'host', 'b'])).toBe(true)
   expect(hasSeveralHosts(['Accept', 'host', 'Host', 'a'])).toBe(false)

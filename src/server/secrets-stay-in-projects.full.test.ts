@@ -8,8 +8,8 @@ const SECRET = { spiders: ['x'], args: { token: 'hunter2-of-news' }, secretNames
 const MASKED = { ...SECRET, args: { token: SECRET_MASK } }
 const OF_NEWS = { ...TIMING, name: 'nightly', jobs: [{ project: 'news', ...SECRET }] }
 
-describe('a name that a schedule of another project has', () => {
-  it.each([false, true])('is refused without telling why, with replace %s', async (replace) => {
+describe('a name that a schedule of another project already has', () => {
+  it.each([false, true])('is refused without the reason, with replace %s', async (replace) => {
     const { client, limited } = await openWithLimitedUser({ shop: 'deployer' })
     const { schedule } = await client.schedules.create(OF_NEWS)
     for (const jobs of [[{ project: 'shop', spiders: ['x'] }], [{ project: 'shop', ...MASKED }]]) {
@@ -32,7 +32,7 @@ describe('a name that a schedule of another project has', () => {
     })
   })
 
-  it('is not replaced by whoever only views that project, nor if one of its projects is hidden', async () => {
+  it('does not replace it for a user who can only view that project, or if one of its projects is hidden', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator', news: 'viewer' })
     const { schedule } = await client.schedules.create(OF_NEWS)
     const mixed = [
@@ -48,7 +48,7 @@ describe('a name that a schedule of another project has', () => {
     expect(await client.schedules.get({ id: schedule.id })).toEqual(schedule)
   })
 
-  it('is replaced by an operator of both projects', async () => {
+  it('replaces it for an operator of both projects', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator', news: 'operator' })
     const { schedule } = await client.schedules.create(OF_NEWS)
     const own = { ...TIMING, name: 'nightly', jobs: [{ project: 'shop', spiders: ['x'] }], replace: true }

@@ -30,7 +30,7 @@ function start(directory = join(makeTestDirectory(), 'data', 'tls')) {
   }
 }
 
-it('makes an authority and a certificate that OpenSSL accepts strictly for every name, readable for its user alone', async () => {
+it('a CA and a certificate are created that OpenSSL accepts strictly for every name, readable for their user only', async () => {
   const { ensure, directory, file, logged } = start()
   const path = await ensure()
   const verify = (...args: string[]) =>
@@ -52,7 +52,7 @@ it('makes an authority and a certificate that OpenSSL accepts strictly for every
   expect(logged).toEqual([expect.stringContaining('"scrapdeck ca"')])
 })
 
-it('changes nothing while it is good, makes the certificate again for a new name or before it expires, and keeps the authority', async () => {
+it('a good certificate stays; a new one is issued by the same CA for a new name or before it expires', async () => {
   const { ensure, file, clock, logged } = start()
   await ensure()
   const [authority, first] = [file('ca.pem'), file('server.pem')]
@@ -71,7 +71,7 @@ it('changes nothing while it is good, makes the certificate again for a new name
   expect(logged).toHaveLength(1)
 })
 
-it('makes a damaged certificate again, and refuses an authority that has lost its key', async () => {
+it('a damaged certificate is issued again, and a CA that has lost its key is refused', async () => {
   const { ensure, directory, file } = start()
   await ensure()
   writeFileSync(join(directory, 'server.pem'), 'damaged')
@@ -84,7 +84,7 @@ it('makes a damaged certificate again, and refuses an authority that has lost it
   })
 })
 
-it('is what the service shows, and what it renews while it runs', async () => {
+it('the service uses the certificate, and renews it while it runs', async () => {
   const { ensure, directory, clock, logger } = start()
   const path = await ensure()
   let renewal: Promise<unknown> | null = null
@@ -108,7 +108,7 @@ it('is what the service shows, and what it renews while it runs', async () => {
     .toBe(false)
 })
 
-it('names what clients may write: allowed hosts without ports, the machine, and its addresses if it listens on all', () => {
+it('it has the names that clients can use: allowed hosts without ports, the machine, and its addresses if it listens on all', () => {
   const named = (bindAddress: string) =>
     namesForCertificate({
       bindAddress,

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
 import { findRunningService, recordService } from './service-file.ts'
 
-it('a service is found by its data directory while its process lives, and by nobody else', async () => {
+it('a service can be found by its data directory only while its process lives', async () => {
   await using directory = await makeTemporaryDirectory()
   expect(await findRunningService(directory.path)).toBeNull()
   const forget = await recordService(directory.path, 'http://127.0.0.1:7001')
@@ -22,15 +22,12 @@ it('a service is found by its data directory while its process lives, and by nob
 })
 
 // Only root can give files away.
-it.runIf(process.getuid?.() === 0)(
-  'a socket that another user put in the place of the own one is not used',
-  async () => {
-    await using directory = await makeTemporaryDirectory()
-    const socket = join(directory.path, 'deck.sock')
-    writeFileSync(socket, '')
-    await recordService(directory.path, `unix:${socket}`)
-    expect(await findRunningService(directory.path)).toBe(`unix:${socket}`)
-    chownSync(socket, 54_321, 54_321)
-    expect(await findRunningService(directory.path)).toBeNull()
-  }
-)
+it.runIf(process.getuid?.() === 0)('a socket that another user put in place of ours is not used', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const socket = join(directory.path, 'deck.sock')
+  writeFileSync(socket, '')
+  await recordService(directory.path, `unix:${socket}`)
+  expect(await findRunningService(directory.path)).toBe(`unix:${socket}`)
+  chownSync(socket, 54_321, 54_321)
+  expect(await findRunningService(directory.path)).toBeNull()
+})

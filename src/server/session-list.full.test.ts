@@ -39,7 +39,7 @@ async function openWithUsers() {
 }
 
 describe('the list of sessions', () => {
-  it('has the own ones with where they come from, and all of them for an owner', async () => {
+  it("has the user's own sessions with their origin, and all of them for an owner", async () => {
     const { logIn, list, asOwner, clock } = await openWithUsers()
     const anna = await logIn('anna', { 'user-agent': 'Firefox\u202e 140' })
     await logIn('ben')
@@ -59,7 +59,7 @@ describe('the list of sessions', () => {
     expect((await list(owner)).map(({ userName }) => userName)).toEqual(['scrapdeck', 'ben', 'anna'])
   })
 
-  it('shows a browser’s name as harmless text of a bounded length', async () => {
+  it('shows a browser’s name as harmless text of limited length', async () => {
     const { logIn, asOwner, list } = await openWithUsers()
     await logIn('anna', { 'user-agent': `a\u202eb${'x'.repeat(5_000)}` })
     const [, shown] = (await list(await asOwner())) as unknown as [unknown, { userAgent: string }]
@@ -67,7 +67,7 @@ describe('the list of sessions', () => {
     expect(shown.userAgent).toHaveLength(200)
   })
 
-  it('shows no token, also not in the file', async () => {
+  it('contains no token, and neither does the file', async () => {
     const { logIn, ask, dataDirectory } = await openWithUsers()
     const anna = await logIn('anna')
     const parts = anna.split('=')[1]!.split('.')
@@ -76,7 +76,7 @@ describe('the list of sessions', () => {
     for (const secret of [parts[0]!, parts.at(-1)!]) expect(shown).not.toContain(secret)
   })
 
-  it('ends one of the own, not one of somebody else; an owner any', async () => {
+  it("can end the user's own sessions, not those of others; an owner can end any", async () => {
     const { logIn, ask, list, asOwner, nameWith } = await openWithUsers()
     const [anna, laptop, ben] = [await logIn('anna'), await logIn('anna'), await logIn('ben')]
     const [newer] = await list(anna)
@@ -89,7 +89,7 @@ describe('the list of sessions', () => {
     expect(await nameWith({ cookie: ben })).toBe(401)
   })
 
-  it('has none for a token, and none of a user who was disabled', async () => {
+  it('has none for a token, and none of a disabled user', async () => {
     const { logIn, access, list, asOwner, askAnonymously } = await openWithUsers()
     await logIn('anna')
     const [anna] = access.listUsers()
@@ -102,7 +102,7 @@ describe('the list of sessions', () => {
 })
 
 describe('a session', () => {
-  it('ends after seven days without a request, and after thirty with some', async () => {
+  it('ends after seven days without a request, but not if it was used', async () => {
     const { logIn, nameWith, clock } = await openWithUsers()
     const [idle, used] = [await logIn('anna'), await logIn('ben')]
     await clock.advanceBy(7 * DAY_MS - 60_000)
@@ -111,7 +111,7 @@ describe('a session', () => {
     expect([await nameWith({ cookie: idle }), await nameWith({ cookie: used })]).toEqual([401, 'ben'])
   })
 
-  it('gets another cookie every hour; the former counts until a minute after its browser has used the new one', async () => {
+  it('gets a new cookie every hour; the old one is valid until a minute after its browser has used the new one', async () => {
     const { logIn, ask, nameWith, clock } = await openWithUsers()
     const first = await logIn('anna')
     expect((await ask(first, '/ui/')).headers['set-cookie']).toBeUndefined()
@@ -136,7 +136,7 @@ describe('a session', () => {
     expect([await nameWith({ cookie: second }), await nameWith({ cookie: first })]).toEqual(['anna', 401])
   })
 
-  it('keeps its end whatever cookies it gets, and its place in the list', async () => {
+  it('keeps its end and its place in the list, whatever cookies it gets', async () => {
     const { logIn, ask, nameWith, clock, list } = await openWithUsers()
     let cookie = await logIn('anna')
     const [before] = await list(cookie)
@@ -150,7 +150,7 @@ describe('a session', () => {
     expect(await nameWith({ cookie })).toBe(401)
   })
 
-  it('survives a restart with the cookie that its browser has just got', async () => {
+  it('survives a restart with the cookie that its browser has just received', async () => {
     const { logIn, ask, clock, dataDirectory, engine, fastify } = await openWithUsers()
     const first = await logIn('anna')
     await clock.advanceBy(HOUR_MS)
@@ -163,8 +163,8 @@ describe('a session', () => {
   })
 })
 
-describe('a cookie that a page on another port has set', () => {
-  it('does not make a request with a password or a token one of its user', async () => {
+describe('a cookie set by a page on another port', () => {
+  it('does not turn a request with a password or a token into one of its user', async () => {
     const { logIn, nameWith, access } = await openWithUsers()
     const planted = await logIn('ben')
     const [anna] = access.listUsers()
@@ -176,7 +176,7 @@ describe('a cookie that a page on another port has set', () => {
     expect(await nameWith({ cookie: planted, authorization: 'Bearer sdk_wrong' })).toBe(401)
   })
 
-  it('does not take the place of the user’s own: two users at once are refused, in either order', async () => {
+  it('does not replace the user’s own: two users at once are refused, in either order', async () => {
     const { logIn, nameWith } = await openWithUsers()
     const [own, second, planted] = [await logIn('anna'), await logIn('anna'), await logIn('ben')]
     expect(await nameWith({ cookie: `${planted}; ${own}` })).toBe(401)
@@ -185,7 +185,7 @@ describe('a cookie that a page on another port has set', () => {
     expect(await nameWith({ cookie: `${planted.split('=')[0]}=x; ${own}` })).toBe('anna')
   })
 
-  it('is what counts if the password is one for a proxy before us, which is not tried with each request', async () => {
+  it('is used if the password belongs to a proxy in front, which is not checked with each request', async () => {
     const { logIn, nameWith, logged, clock } = await openWithUsers()
     const cookie = await logIn('anna')
     for (let time = 0; time < 400; time++) {

@@ -42,7 +42,7 @@ it('a session of another engine is not valid here without a shared cache', async
 })
 
 it.each([{ shares: false }, { shares: true }])(
-  'what ends the other sessions of a user ends those of another engine too, and keeps that of the request: %o',
+  'ending the other sessions of a user also ends those on another engine, and keeps the current one: %o',
   async ({ shares }) => {
     const { one, other, logIn, me, turnOnApp, asOwner, engine } = await openTwo({ shares })
     const [there, here, owner] = [await logIn(one), await logIn(other), await asOwner(one)]
@@ -59,7 +59,7 @@ it.each([{ shares: false }, { shares: true }])(
   }
 )
 
-it('a new password, and disabling, end the sessions of every engine', async () => {
+it('a new password, and disabling, end the sessions on every engine', async () => {
   const { one, other, logIn, me, access, anna } = await openTwo()
   const [there, here] = [await logIn(one), await logIn(other)]
   await access.updateUser(anna.id, { enabled: false })
@@ -71,7 +71,7 @@ it('a new password, and disabling, end the sessions of every engine', async () =
   expect(await me(one, { cookie: again })).toBe(401)
 })
 
-it('"Log out everywhere" ends the sessions of every engine, the owner’s too, and nobody is locked out', async () => {
+it('"Log out everywhere" ends the sessions on every engine, the owner’s too, and locks no one out', async () => {
   const { one, other, logIn, me, asOwner } = await openTwo()
   const [anna, owner] = [await logIn(one), await asOwner(one)]
   await other.logOutEverywhere()

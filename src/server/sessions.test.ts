@@ -143,7 +143,7 @@ describe('streams of a session', () => {
     expect((await post('/ui/logout', theirs)).status).toBe(303)
   })
 
-  it('end when everybody is logged out; those of programs continue', async () => {
+  it('end when all users are logged out; those of programs continue', async () => {
     const { engine, post, mine, theirs, streamsOf } = await openWithStreams()
     const browsers = [...(await streamsOf(mine)), ...(await streamsOf(theirs))]
     await streamsOf({ authorization: RIGHT })

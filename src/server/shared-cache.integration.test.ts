@@ -36,7 +36,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
   const statusOf = async (address: string, headers: Record<string, string>) =>
     (await fetch(`${address}/api/v1/jobs`, { headers })).status
 
-  it('share sessions, login links and rate limits, through the loss and return of the server', async () => {
+  it('share sessions, login links and rate limits, across the loss and return of the server', async () => {
     const [one, other] = [await openOne({ api: perSecond(50) }), await openOne({ api: perSecond(50) })]
     const link = await (
       await fetch(`${one.address}/ui/link`, { method: 'POST', headers: { authorization: RIGHT } })
@@ -93,7 +93,7 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
     expect(performance.now() - beganAt).toBeLessThan(4_000)
   })
 
-  it('an engine counts its answers from the cache, keeps going without it, and reports it as a problem', async () => {
+  it('an engine counts its responses from the cache, continues without it, and reports it as a problem', async () => {
     const own = await startRedis()
     const directory = makeTestDirectory()
     const open = () =>

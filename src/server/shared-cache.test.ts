@@ -66,7 +66,7 @@ describe('a session on a shared cache', () => {
     expect((await other.askAnonymously({ url: link })).statusCode).toBe(403)
   })
 
-  it('goes on where it was used while the cache is away, and begins there', async () => {
+  it('continues where it was used while the cache is away, and can start there', async () => {
     const { cache, one, other, isValid, logIn, passASecond } = openTwo()
     const before = await logIn(one)
     await isValid(other, before)
@@ -99,7 +99,7 @@ describe('a session on a shared cache', () => {
     expect(await isValid(one, others)).toBe(true)
   })
 
-  it('is not brought back by an answer that was under way when it ended', async () => {
+  it('is not restored by a response that was in flight when it ended', async () => {
     const { cache, one, isValid, logIn, logOut, passASecond } = openTwo()
     const cookie = await logIn(one)
     await passASecond()
@@ -122,14 +122,14 @@ describe('a session on a shared cache', () => {
     await logOut(one, cookie)
   })
 
-  it('is not asked for with what cannot be a token', async () => {
+  it('is not looked up for an invalid token', async () => {
     const { cache, one, isValid } = openTwo()
     cache.haveSessions = () => Promise.reject(new Error('asked'))
     expect(await isValid(one, 'scrapdeck_session_6800=short')).toBe(false)
   })
 })
 
-describe('a login link on a shared cache', () => {
+describe('a login link with a shared cache', () => {
   it('works once, on any engine', async () => {
     const { one, other, linkFrom } = openTwo()
     const link = await linkFrom(one)
@@ -137,7 +137,7 @@ describe('a login link on a shared cache', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 403, 403])
   })
 
-  it('works once, on the engine that made it, when the cache is away', async () => {
+  it('works once, on the engine that created it, while the cache is away', async () => {
     const { cache, one, other, linkFrom } = openTwo()
     cache.isAway = true
     const link = await linkFrom(one)
@@ -148,7 +148,7 @@ describe('a login link on a shared cache', () => {
   })
 })
 
-describe('limits on a shared cache', () => {
+describe('limits with a shared cache', () => {
   it('count the requests of all engines together, and of one while the cache is away', async () => {
     const { cache, one, other } = openTwo({ rateLimits: { endpoints: perSecond(1) } })
     const ask = async (app: typeof one) => {
@@ -169,7 +169,7 @@ describe('limits on a shared cache', () => {
     ])
   })
 
-  it('count those of the API and of strangers likewise', async () => {
+  it('count requests to the API and unauthenticated ones in the same way', async () => {
     const { one, other } = openTwo({ rateLimits: { api: perSecond(1), open: perSecond(1) } })
     for (const app of [one, other, one, other]) {
       expect((await app.ask({ url: '/api/v1/jobs' })).statusCode).toBe(200)

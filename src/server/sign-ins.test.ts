@@ -45,7 +45,7 @@ async function open() {
 
 const right = (code: string) => ({ code, verifier: VERIFIER, redirectUri: REDIRECT })
 
-it('a program with the verifier gets a token of whoever allowed it, as small as that was, named after its computer', async () => {
+it('a program with the verifier gets a token of the user who allowed it, with the allowed rights, named after its computer', async () => {
   const { approve, redeem, meWith, tokens, engine } = await open()
   const code = await approve(TO, { role: 'viewer', expiresInDays: 7 })
   const answer = await redeem(right(code))
@@ -61,7 +61,7 @@ it('a program with the verifier gets a token of whoever allowed it, as small as 
   expect(JSON.stringify(engine.audited)).not.toContain(token)
 })
 
-it('a code counts once, right or wrong, and for a minute', async () => {
+it('a code is valid once, right or wrong, and for a minute', async () => {
   const { approve, redeem, engine, tokens } = await open()
   const used = await approve()
   expect((await redeem(right(used))).statusCode).toBe(200)
@@ -81,7 +81,7 @@ it('a code counts once, right or wrong, and for a minute', async () => {
   expect(refused.length).toBeGreaterThan(0)
 })
 
-it('only a page that somebody is logged in to allows anything: no password, no token, no other origin', async () => {
+it('only a page with a session can allow a sign-in: no password, no token, no other origin', async () => {
   const { call, access, anna, cookie, post } = await open()
   const body = { to: TO }
   expect((await call('POST', '', body, { authorization: RIGHT })).json()).toMatchObject({ code: 'BROWSER_REQUIRED' })
@@ -115,7 +115,7 @@ it('sends a code to a program on the same computer, and nowhere else', async () 
   }
 })
 
-it('gives no more than whoever allows it has, and nothing once that person is disabled', async () => {
+it('gives no more rights than the user who allows it has, and none once that user is disabled', async () => {
   const { call, approve, redeem, access, anna } = await open()
   expect((await call('POST', '', { to: TO, role: 'owner' })).json()).toMatchObject({ code: 'ROLE_REQUIRED' })
   expect((await call('POST', '', { to: TO, expiresInDays: null })).json()).toMatchObject({ code: 'BAD_INPUT' })
@@ -125,7 +125,7 @@ it('gives no more than whoever allows it has, and nothing once that person is di
 })
 
 it.each(['logs out', 'is logged out by another browser of anna', 'ends with a new password', 'ends with all others'])(
-  'a code counts no more once the session that allowed it %s',
+  'a code is invalid once the session that allowed it %s',
   async (end) => {
     const { call, approve, redeem, post, access, anna, askAnonymously, cookie, engine, tokens, logOutEverywhere } =
       await open()
@@ -155,7 +155,7 @@ it.each(['logs out', 'is logged out by another browser of anna', 'ends with a ne
   }
 )
 
-it('a code counts no more if its user is disabled in the moment before the token is made', async () => {
+it('a code is invalid if its user is disabled just before the token is created', async () => {
   const { approve, redeem, access, anna, tokens, engine } = await open()
   const code = await approve()
   const { redeem: redeemCode } = engine.signIns
@@ -171,14 +171,14 @@ it('a code counts no more if its user is disabled in the moment before the token
   expect(tokens()).toEqual([])
 })
 
-it('the pages are framed by nobody', async () => {
+it('no page can frame the approval pages', async () => {
   const { ask } = openTestApp()
   const { headers } = await ask({ url: '/ui/' })
   expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
   expect(headers['x-frame-options']).toBe('DENY')
 })
 
-it('a program without a browser shows a code, and gets its token when somebody has typed it', async () => {
+it('a program without a browser shows a code, and gets its token when a user has typed it', async () => {
   const { post, redeem, call, meWith, engine } = await open()
   const begun = (await post('/ui/login/device', REQUESTER)).json<{ deviceCode: string; userCode: string }>()
   const { deviceCode, userCode } = begun
@@ -196,7 +196,7 @@ it('a program without a browser shows a code, and gets its token when somebody h
   expect((await call('GET', `/${userCode}`)).json()).toMatchObject({ code: 'SIGN_IN_NOT_FOUND' })
 })
 
-it('a code that is denied or ten minutes old gives nothing', async () => {
+it('a code that is denied or ten minutes old gives no token', async () => {
   const { post, redeem, call, engine } = await open()
   const begin = async () => (await post('/ui/login/device', REQUESTER)).json<{ deviceCode: string; userCode: string }>()
   const denied = await begin()
@@ -211,7 +211,7 @@ it('a code that is denied or ten minutes old gives nothing', async () => {
   expect((await redeem({ deviceCode: old.deviceCode })).statusCode).toBe(403)
 })
 
-it('codes cannot be guessed: ten tries a minute, and what one address begins displaces nobody else', async () => {
+it('codes cannot be guessed: ten tries a minute, and requests of one address do not displace those of others', async () => {
   const { post, call, redeem } = await open()
   const { deviceCode } = (await post('/ui/login/device', REQUESTER)).json<{ deviceCode: string }>()
   const answers = []
@@ -222,7 +222,7 @@ it('codes cannot be guessed: ten tries a minute, and what one address begins dis
   expect((await redeem({ deviceCode })).statusCode).toBe(403)
 })
 
-it('refuses what is no request of a program', async () => {
+it('refuses requests that do not come from a program', async () => {
   const { post, redeem } = await open()
   expect((await redeem({})).json()).toMatchObject({ code: 'BAD_INPUT' })
   for (const bad of [

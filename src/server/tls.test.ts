@@ -62,7 +62,7 @@ function handshake(port: number, options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2'; 
 }
 
 describe('a service with a certificate', () => {
-  it('speaks HTTPS, tells browsers to stay with it, and marks its cookie', async () => {
+  it('uses HTTPS, tells browsers to stay with it, and marks its cookie', async () => {
     const files = makeCertificate('deck.example.org')
     const { service, port } = await openEncrypted(files)
     expect(service.address).toBe(`https://127.0.0.1:${port}`)
@@ -78,7 +78,7 @@ describe('a service with a certificate', () => {
     await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow()
   })
 
-  it('agrees on nothing older than TLS 1.2, and on no cipher without forward secrecy', async () => {
+  it('negotiates nothing older than TLS 1.2, and no cipher without forward secrecy', async () => {
     const { port } = await openEncrypted(makeCertificate('deck.example.org'))
     expect(await handshake(port, {})).toMatch(/^TLSv1\.3 TLS_/)
     expect(await handshake(port, { maxVersion: 'TLSv1.2' })).toMatch(/^TLSv1\.2 ECDHE-ECDSA-/)
@@ -88,7 +88,7 @@ describe('a service with a certificate', () => {
     }
   })
 
-  it('counts a connection with the right password as trusted, below TLS as without', async () => {
+  it('trusts a connection after the right password, with TLS as without', async () => {
     const files = makeCertificate('deck.example.org')
     const certificate = await CertificateFiles.open(files, { clock: createFakeClock(), logger: SILENT })
     onTestFinished(() => certificate.stop())
@@ -118,7 +118,7 @@ describe('a service with a certificate', () => {
     expect(await stream).toBe('open')
   })
 
-  it('takes a renewed one without a restart, and keeps the former while the files do not belong together', async () => {
+  it('loads a renewed certificate without a restart, and keeps the old one while the files do not match', async () => {
     const [old, renewed] = [makeCertificate('deck.example.org'), makeCertificate('deck.example.org', 9)]
     const { port, clock, logged, dataDirectory, engine } = await openEncrypted(old)
     const daysLeft = () => Math.round((engine.certificate!.endsAtMs - Date.now()) / 86_400_000)
@@ -142,7 +142,7 @@ describe('a service with a certificate', () => {
     expect(statSync(join(dataDirectory, 'service.json')).mode & 0o777).toBe(0o600)
   })
 
-  it('with an authority for clients, accepts only those that show a certificate of it, and this machine by the socket', async () => {
+  it('with a CA for clients, accepts only those with a certificate of it, and this machine through the socket', async () => {
     const [files, ours, others] = [makeCertificate('deck.example.org'), makeCertificate('ann'), makeCertificate('eve')]
     const paths = { ...files, clientAuthority: ours.certificate }
     const certificate = await CertificateFiles.open(paths, { clock: createFakeClock(), logger: SILENT })

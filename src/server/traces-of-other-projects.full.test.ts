@@ -76,7 +76,7 @@ async function* answers(client: TwoProjects['client'], isOwner: boolean): AsyncG
   yield ['events.subscribe', await outcome(client, 'events.subscribe', { after: `0.${'a'.repeat(6)}.0` })]
 }
 
-it('an owner reads every planted word, so that the sweep looks for what is there', async () => {
+it('an owner reads every planted word, so that the sweep looks for existing ones', async () => {
   let all = ''
   for await (const [, text] of answers(t.client, true)) all += text
   const planted = ['gone', 'note', 'failing', 'of-both', 'into', 'out-of', 'schedule', 'chain', 'rule']
@@ -86,7 +86,7 @@ it('an owner reads every planted word, so that the sweep looks for what is there
   for (const word of ['into', 'out-of', 'gone']) expect(text).toContain(`${SECRET}-${word}`)
 })
 
-it.each(PROJECT_ROLES)('no answer to a %s of one project has a word of another', async (role) => {
+it.each(PROJECT_ROLES)('no response to a %s of one project contains a word of another', async (role) => {
   const client = await limitedClient(role)
   const leaks: string[] = []
   for await (const [name, text] of answers(client, false)) {
@@ -95,13 +95,13 @@ it.each(PROJECT_ROLES)('no answer to a %s of one project has a word of another',
   expect([...new Set(leaks)]).toEqual([])
 })
 
-it('no e-mail of rules of one project has a word of another', () => {
+it('no e-mail for rules of one project contains a word of another', () => {
   const all = JSON.stringify(mail.received)
   expect(all).toContain('shop/own-failing failed')
   expect(leaksIn(all)).toEqual([])
 })
 
-it("a report of one project has no word of another, an owner's has", async () => {
+it("a report of one project contains no word of another, but an owner's does", async () => {
   const [limited, owner] = [
     await (await limitedClient('viewer')).alerts.report({ days: 7 }),
     await t.client.alerts.report({ days: 7 })

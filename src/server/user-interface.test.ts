@@ -17,7 +17,7 @@ describe('/ui/', () => {
     expect(asset.headers['content-type']).toContain('javascript')
   })
 
-  it('sends the compressed copy that the browser takes, and the file itself without one', async () => {
+  it('sends the compressed copy if the browser accepts it, and the file itself otherwise', async () => {
     const { ask, uiDirectory } = openTestApp()
     const file = join(uiDirectory, 'assets', 'index-a1b2c3.js')
     writeFileSync(`${file}.br`, 'as br')
@@ -51,7 +51,7 @@ describe('/ui/', () => {
     }
   )
 
-  it('says what to do when the UI is not built', async () => {
+  it('says what to do if the UI is not built', async () => {
     const { engine, dataDirectory, clock } = openTestApp()
     const app = createApp({
       engine,

@@ -30,7 +30,7 @@ async function openWithAnna() {
 }
 
 describe('a user', () => {
-  it('logs in with name and password, and is nobody else', async () => {
+  it('logs in with name and password, and as no other user', async () => {
     const { logIn, meWith } = await openWithAnna()
     const cookie = cookieOf(await logIn())
     expect(await meWith({ cookie })).toMatchObject({ name: 'anna', role: 'operator', tokenId: null })
@@ -38,13 +38,13 @@ describe('a user', () => {
     expect((await logIn(PASSWORD, 'ben')).statusCode).toBe(401)
   })
 
-  it('sends the password with each request, as Scrapyd clients do, in any case of the name', async () => {
+  it('can send the password with each request, as Scrapyd clients do, with the name in any letter case', async () => {
     const { meWith } = await openWithAnna()
     expect(await meWith({ authorization: basic('Anna', PASSWORD) })).toMatchObject({ name: 'anna', role: 'operator' })
     expect(await meWith({ authorization: basic('anna', 'wrong password, long') })).toBe(401)
   })
 
-  it('cannot make a session of another user out of its own', async () => {
+  it('cannot turn its own session into one of another user', async () => {
     const { logIn, meWith, access } = await openWithAnna()
     const boss = await access.createUser({ name: 'boss', kind: 'person', role: 'owner', password: `${PASSWORD} too` })
     const cookie = cookieOf(await logIn())
@@ -56,7 +56,7 @@ describe('a user', () => {
     expect(await meWith({ cookie })).toMatchObject({ name: 'anna' })
   })
 
-  it('loses sessions, requests and tokens at once when disabled, and gets only the tokens back', async () => {
+  it('loses sessions, requests and tokens at once when disabled, and gets only the tokens back when enabled', async () => {
     const { logIn, meWith, access, anna, tokenOf } = await openWithAnna()
     const cookie = cookieOf(await logIn())
     const authorization = basic('anna', PASSWORD)
@@ -74,7 +74,7 @@ describe('a user', () => {
     expect(await meWith({ authorization: bearer })).toMatchObject({ name: 'anna' })
   })
 
-  it('is logged out everywhere by a new password', async () => {
+  it('is logged out everywhere when the password changes', async () => {
     const { logIn, meWith, access, anna, askAnonymously } = await openWithAnna()
     const cookie = cookieOf(await logIn())
     const change = { current: PASSWORD, password: 'lantern osprey cobblestone' }
@@ -92,7 +92,7 @@ describe('a user', () => {
     expect(access.listUsers()).toMatchObject([{ id: anna.id, hasPassword: true }])
   })
 
-  it('gets no session from a login that a new password overtakes', async () => {
+  it('gets no session from a login during which the password changes', async () => {
     const { logIn, engine, access, anna } = await openWithAnna()
     const record = engine.audit.record.bind(engine.audit)
     engine.audit.record = async (...entry) => {
@@ -119,14 +119,14 @@ describe('a user', () => {
     expect([link.statusCode, link.body]).toEqual([403, expect.not.stringContaining('token=')])
   })
 
-  it('of the name of the service itself cannot be created', async () => {
+  it('with the name of the service itself cannot be created', async () => {
     const { access } = await openWithAnna()
     const make = (name: string) => access.createUser({ name, kind: 'person', role: 'viewer' })
     await expect(make('ScrapDeck')).rejects.toMatchObject({ code: 'USER_NAME_TAKEN' })
     await expect(make('ANNA')).rejects.toMatchObject({ code: 'USER_NAME_TAKEN' })
   })
 
-  it('who guesses passwords is held off, and nobody else', async () => {
+  it('has to wait after ten wrong passwords', async () => {
     const { logIn } = await openWithAnna()
     for (let guess = 0; guess < 10; guess += 1) await logIn(`guess number ${guess}, long enough`, 'ben')
     const { statusCode, headers } = await logIn('guess number 11, long enough', 'ben')
@@ -135,7 +135,7 @@ describe('a user', () => {
 })
 
 describe('a token', () => {
-  it('is a Bearer, or the password of a Scrapyd client, and has the lesser of both roles', async () => {
+  it('is a Bearer token, or the password of a Scrapyd client, and has the rights of its user and its own role at most', async () => {
     const { tokenOf, meWith, access, anna } = await openWithAnna()
     const secret = await tokenOf('viewer')
     for (const authorization of [`Bearer ${secret}`, basic('anna', secret), basic('anything', secret)]) {
@@ -150,7 +150,7 @@ describe('a token', () => {
     expect(await meWith({ authorization: full })).toMatchObject({ role: 'viewer' })
   })
 
-  it('does not open a session: that would have all rights of its user', async () => {
+  it('cannot open a session, which would have all rights of its user', async () => {
     const { tokenOf, logIn } = await openWithAnna()
     expect((await logIn(await tokenOf('viewer'))).statusCode).toBe(401)
   })
@@ -170,7 +170,7 @@ describe('a token', () => {
     expect(await meWith({ authorization: short })).toBe(401)
   })
 
-  it('that is refused costs no hash of a password', async () => {
+  it('that is refused needs no password hash', async () => {
     const { tokenOf, access, meWith } = await openWithAnna()
     const secret = await tokenOf()
     await access.revokeToken(OWNER, access.listTokens(OWNER)[0]!.id)
@@ -188,7 +188,7 @@ describe('a token', () => {
     expect(checked).toBe(1)
   })
 
-  it('cuts off what it is receiving when it is revoked', async () => {
+  it('stops all running responses when it is revoked', async () => {
     const engine = createFakeEngine()
     const { service, port } = await openTestService({}, engine)
     const { secret, token } = await engine.access.createToken(OWNER, {
@@ -210,7 +210,7 @@ describe('a token', () => {
   })
 })
 
-describe('who was let in before', () => {
+describe('a user whose access changes during a session', () => {
   const ANNAS = basic('anna', PASSWORD)
 
   /** Sends a request of which only a part of the body has arrived; what it returns sends the rest. */
@@ -231,23 +231,20 @@ describe('who was let in before', () => {
     }
   }
 
-  it.each(['/api/v1/users', '/api/rpc/users/create'])(
-    'and removed meanwhile does nothing any more: %s',
-    async (path) => {
-      const engine = createFakeEngine()
-      const { port } = await openTestService({}, engine)
-      const mallory = await engine.access.createUser({ name: 'mallory', kind: 'service', role: 'owner' })
-      const { secret } = await engine.access.createToken(OWNER, { name: 't', userId: mallory.id, expiresInDays: null })
-      const body = { name: 'backdoor', kind: 'service', role: 'owner' }
-      const text = JSON.stringify(path.includes('rpc') ? { json: body } : body)
-      const finish = await beginRequest(port, `Bearer ${secret}`, path, text)
-      await engine.access.removeUser(mallory.id)
-      expect(await finish()).toMatch(/^HTTP\/1\.1 401 /)
-      expect(engine.access.listUsers()).toEqual([])
-    }
-  )
+  it.each(['/api/v1/users', '/api/rpc/users/create'])('cannot do anything after the removal: %s', async (path) => {
+    const engine = createFakeEngine()
+    const { port } = await openTestService({}, engine)
+    const mallory = await engine.access.createUser({ name: 'mallory', kind: 'service', role: 'owner' })
+    const { secret } = await engine.access.createToken(OWNER, { name: 't', userId: mallory.id, expiresInDays: null })
+    const body = { name: 'backdoor', kind: 'service', role: 'owner' }
+    const text = JSON.stringify(path.includes('rpc') ? { json: body } : body)
+    const finish = await beginRequest(port, `Bearer ${secret}`, path, text)
+    await engine.access.removeUser(mallory.id)
+    expect(await finish()).toMatch(/^HTTP\/1\.1 401 /)
+    expect(engine.access.listUsers()).toEqual([])
+  })
 
-  it('loses the streams with a new password, as with an expired token', async () => {
+  it('loses the streams when the password changes, or a token expires', async () => {
     const engine = createFakeEngine()
     const clock = createFakeClock()
     const { port } = await openTestService({ clock }, engine)
@@ -270,7 +267,7 @@ describe('who was let in before', () => {
     expect(await byToken.reading).toBe('cut off')
   })
 
-  it('and has a lesser role now is not given the answer to an earlier request again', async () => {
+  it('does not get the response to an earlier request again after the role was lowered', async () => {
     const { access, anna, askAnonymously } = await openWithAnna()
     await access.updateUser(anna.id, { role: 'admin' })
     const payload = { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }
@@ -288,7 +285,7 @@ describe('who was let in before', () => {
     expect([again.statusCode, again.body]).toEqual([403, expect.not.stringContaining('"webhook"')])
   })
 
-  it('is told the secret of a webhook once: nothing keeps it for a repeated request', async () => {
+  it('sees the secret of a webhook once: it is not stored for a repeated request', async () => {
     const { access, anna, askAnonymously, engine } = await openWithAnna()
     await access.updateUser(anna.id, { role: 'admin' })
     const kept: string[] = []
@@ -325,7 +322,7 @@ describe('a token that is created with an Idempotency-Key', () => {
       headers: { authorization: basic('anna', PASSWORD), 'content-type': 'application/json', 'idempotency-key': 'k' }
     })
 
-  it('is made once and told once: a repeated request is told what to do, and nothing has kept the secret', async () => {
+  it('is created once and shown once: a repeated request says what to do, and the secret is not stored', async () => {
     const app = await openWithAnna()
     const kept: string[] = []
     const { once } = app.engine.answers
@@ -356,8 +353,8 @@ describe('a token that is created with an Idempotency-Key', () => {
   })
 })
 
-describe('whoever guesses', () => {
-  it('gains nothing from the address of somebody who is known there, except for that very name', async () => {
+describe('a client that guesses passwords', () => {
+  it('has no advantage at an address of a known user, except for that user name', async () => {
     const { logIn, access, tokenOf, meWith } = await openWithAnna()
     await access.createUser({ name: 'boss', kind: 'person', role: 'owner', password: `${PASSWORD} too` })
     expect(await meWith({ authorization: `Bearer ${await tokenOf('viewer')}` })).toMatchObject({ name: 'anna' })
@@ -367,7 +364,7 @@ describe('whoever guesses', () => {
     expect((await logIn()).statusCode).toBe(303)
   })
 
-  it('tries no more at once than one after the other', async () => {
+  it('gets no more tries in parallel than one after another', async () => {
     const { logIn } = await openWithAnna()
     const tries = Array.from({ length: 40 }, (_, guess) =>
       logIn(guess === 30 ? PASSWORD : `guess number ${guess}, long`)
@@ -377,7 +374,7 @@ describe('whoever guesses', () => {
     expect(codes[30]).toBe(429)
   })
 
-  it('with a token does not get to try the password of its user', async () => {
+  it('and has a token cannot try the password of its user', async () => {
     const { tokenOf, askAnonymously } = await openWithAnna()
     const authorization = `Bearer ${await tokenOf()}`
     const payload = { current: PASSWORD, password: 'lantern osprey cobblestone' }
@@ -390,7 +387,7 @@ describe('whoever guesses', () => {
     expect([change.statusCode, change.json()]).toMatchObject([403, { code: 'PASSWORD_REQUIRED' }])
   })
 
-  it('and is logged in is held off after ten wrong current passwords', async () => {
+  it('and is logged in is blocked after ten wrong current passwords', async () => {
     const { logIn, askAnonymously } = await openWithAnna()
     const headers = { cookie: cookieOf(await logIn()) }
     const change = (current: string) =>
@@ -404,7 +401,7 @@ describe('whoever guesses', () => {
     expect((await change(PASSWORD)).statusCode).toBe(429)
   })
 
-  it('never keeps out programs that send the right password many at once', async () => {
+  it('does not block programs that send the right password many times at once', async () => {
     const { meWith } = await openWithAnna()
     const answers = await Promise.all(
       Array.from({ length: 80 }, () => meWith({ authorization: basic('anna', PASSWORD) }))
@@ -414,7 +411,7 @@ describe('whoever guesses', () => {
   })
 })
 
-it('a user who logs in again and again ends only the own sessions', async () => {
+it('a user who logs in again and again ends only their own sessions', async () => {
   const { logIn, meWith, askAnonymously, createLoginPath, clock } = await openWithAnna()
   const owner = cookieOf(await askAnonymously({ url: createLoginPath() }))
   const first = cookieOf(await logIn())

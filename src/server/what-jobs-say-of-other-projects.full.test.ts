@@ -4,7 +4,7 @@ import { openWithLimitedUser } from './testing/limited-client.ts'
 const LATER = { notBeforeMs: 1_900_000_000_000 }
 const TIMING = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC', name: 'n' }
 
-describe('to whoever may see shop alone', () => {
+describe('for a user who may see only shop', () => {
   it('a job that waits, or waited in vain, for one of another project does not name it', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'viewer' })
     const { id: newsId } = (await client.jobs.run({ project: 'news', spiders: ['x'], ...LATER })).jobs[0]!
@@ -68,7 +68,7 @@ describe('to whoever may see shop alone', () => {
     expect(timeline.at(-1)!.text).toBe('Moved before another job')
   })
 
-  it('the change feed says no more of a job', async () => {
+  it('the change feed has no more facts about a job', async () => {
     const { client, limited, clock } = await openWithLimitedUser({ shop: 'viewer' })
     const { id: newsId } = (await client.jobs.run({ project: 'news', spiders: ['x'], ...LATER })).jobs[0]!
     const stopping = new AbortController()

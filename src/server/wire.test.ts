@@ -41,7 +41,7 @@ describe.each([
     expect(jobs[0]).toMatchObject({ project: 'news', priority: 100 })
   })
 
-  it('carries text of every kind', async () => {
+  it('carries any text', async () => {
     const client = await connect(createFakeEngine())
     const args = { tag: 'naïve 日本 \u{1f600} \0', __proto__x: 'y' }
     const { jobs } = await client.jobs.run({ project: 'shop', spiders: ['quotes'], args })
@@ -68,7 +68,7 @@ describe.each([
     expect([error.code, error.message, error.data]).toEqual(['JOB_NOT_FOUND', `There is no job ${id}.`, { id }])
   })
 
-  it('bad input is explained', async () => {
+  it('invalid input is explained', async () => {
     const client = await connect(createFakeEngine())
     const error = fromWireError(await client.jobs.get({ id: 'x' }).catch((caught: unknown) => caught))
     expect(error.code).toBe('BAD_INPUT')

@@ -32,7 +32,7 @@ function openDoors(options: Parameters<typeof openTestApp>[0] = {}) {
 }
 
 describe('wrong passwords', () => {
-  it('300 a minute with Basic block a client that nobody knows, for the rest of the minute', async () => {
+  it('block an unknown client after 300 a minute with Basic, for the rest of the minute', async () => {
     const { program, guess, clock, ask } = openDoors()
     await guess(300)
     expect(await program(RIGHT)).toBe(429)
@@ -44,7 +44,7 @@ describe('wrong passwords', () => {
     expect(await program(RIGHT)).toBe(200)
   })
 
-  it('ten a minute in the form block it there', async () => {
+  it('block it after ten a minute in the form', async () => {
     const { form, clock } = openDoors()
     for (let time = 0; time < 10; time++) expect(await form('wrong')).toBe(401)
     expect(await form('correct horse: battery')).toBe(429)
@@ -64,7 +64,7 @@ describe('wrong passwords', () => {
     expect(await program(RIGHT)).toBe(429)
   })
 
-  it('count per IPv6 network of 64 bits, which is one customer', async () => {
+  it('count per IPv6 network of 64 bits, which belongs to one customer', async () => {
     const { program, guess } = openDoors()
     await guess(300, { from: '2001:db8:1:2::a' })
     expect(await program(RIGHT, { from: '2001:db8:1:2:3:4:5:6' })).toBe(429)
@@ -94,7 +94,7 @@ describe('a proxy', () => {
     expect(await program(RIGHT, { forwardedFor: '::fffe:cb00:7109' })).toBe(200)
   })
 
-  it('that is not trusted names nobody', async () => {
+  it('that is not trusted cannot name a client', async () => {
     const { program, guess } = openDoors({ trustedProxies: ['10.0.0.0/8'] })
     for (let time = 0; time < 300; time++) await guess(1, { forwardedFor: `203.0.113.${time % 250}` })
     expect(await program(RIGHT, { forwardedFor: '203.0.113.251' })).toBe(429)
@@ -115,7 +115,7 @@ describe('failed logins in the log', () => {
     ])
   })
 
-  it('are few: five lines a minute for an address, sixty in all, then their number', async () => {
+  it('are few: five lines a minute for an address, sixty in all, then only their number', async () => {
     const { guess, clock, logged } = openDoors()
     await guess(100)
     expect(logged).toHaveLength(5)
@@ -132,7 +132,7 @@ describe('failed logins in the log', () => {
   })
 })
 
-it('each request of a connection is judged by its own credentials, whoever was let in there before', async () => {
+it('each request of a connection is checked with its own credentials, whichever user was accepted before', async () => {
   const { port } = await openTestService({})
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())

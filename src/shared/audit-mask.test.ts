@@ -40,18 +40,18 @@ it.each([
   ],
   [undefined, null],
   ['\ud800', '\ufffd']
-])('of %j, it shows %j', (value, shown) => {
+])('%j is masked as %j', (value, shown) => {
   expect(masked(value)).toEqual(shown)
 })
 
-it('a field of its own is masked by its name', () => {
+it('a field of an entry is masked by its name', () => {
   expect(maskField('sealedPassword', 'x', 300)).toBe(`"${M}"`)
   expect(maskField('headers', { a: 'b' }, 300)).toBe(`{"a":"${M}"}`)
   expect(maskField('slots', 3, 300)).toBe('3')
   expect(maskField('slots', null, 300)).toBeNull()
 })
 
-it('whatever it is given, it is JSON of bounded length, and whole unless it says so', () => {
+it('any value becomes JSON of limited length, which is complete unless it says otherwise', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 8 }), fc.integer({ min: 0, max: 400 }), (value, max) => {
       const { text, isCut } = writeMasked(value, max)
@@ -63,7 +63,7 @@ it('whatever it is given, it is JSON of bounded length, and whole unless it says
   )
 })
 
-it('of very many values, it looks at as few as it shows', () => {
+it('of very many values, only as many are read as shown', () => {
   const list = Array.from({ length: 100_000 }, (_, index) => ({ project: 'shop', index }))
   const before = performance.now()
   const { text, isCut } = writeMasked({ jobs: list }, 1_000)

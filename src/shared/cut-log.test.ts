@@ -6,7 +6,7 @@ const FIRST = anAttemptNumber(1)
 const SECOND = anAttemptNumber(2)
 const entry = (attemptNumber: typeof FIRST | null, evidence: Record<string, unknown>) => ({ attemptNumber, evidence })
 
-test('a log is cut if its timeline says how much of it was kept, for the attempt that it belongs to', () => {
+test('a log is cut if the timeline of its attempt says how much of it was kept', () => {
   const timeline = [
     entry(null, {}),
     entry(FIRST, { logKeptBytes: 6 }),
@@ -23,6 +23,6 @@ test('the log of a run that was lost, found again and kept whole is not cut', ()
   expect(keptBytesOfCutLog(timeline, FIRST)).toBeNull()
 })
 
-test('of a log that was empty when its node died, nothing is kept, and that is known', () => {
+test('a log that was empty when its node died is known to have no kept bytes', () => {
   expect(keptBytesOfCutLog([entry(FIRST, { logBytes: null, logKeptBytes: 0 })], FIRST)).toBe(0)
 })

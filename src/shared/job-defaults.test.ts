@@ -35,7 +35,7 @@ test('a name that is secret in the defaults stays secret, whichever value it has
   })
 })
 
-test('priority and placement are inherited unless the order names them; a spider is placed as a whole', () => {
+test('priority and placement are inherited unless the order names them; the placement of a spider is inherited as a whole', () => {
   const settings = {
     defaults: defaults({ priority: 2, tags: ['eu'] }),
     spiderDefaults: { prices: defaults({ nodeId: aNodeId('n-1') }) }
@@ -56,13 +56,13 @@ test('an order leaves out single defaults, or all of them', () => {
   expect(withDefaults(alone, merged)).toBe(alone)
 })
 
-test('without defaults an order stays the same object, and names of Object are no spiders', () => {
+test('without defaults an order stays the same object, and property names of Object are not spiders', () => {
   const settings = { defaults: defaults({}), spiderDefaults: {} }
   const plain = order({ spider: 'constructor' })
   expect(withDefaults(plain, defaultsOf(settings, 'constructor'))).toBe(plain)
 })
 
-test('what an order named itself is found again in its job, whatever the defaults are by then', () => {
+test('values that an order named itself are recognized in its job, whatever the defaults are by then', () => {
   const own = fc.record({ args: values, settings: values, env: values, priority: fc.constantFrom(undefined, 0, 7) })
   const left = fc.subarray(['a', 'b', '*'])
   fc.assert(

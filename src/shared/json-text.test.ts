@@ -37,7 +37,7 @@ test('values are counted, at least as many as there are and at most twice', () =
   )
 })
 
-test('text that is no JSON does not hang it', () => {
+test('text that is not JSON does not block it', () => {
   for (const text of ['"'.repeat(1_000_001), '\\'.repeat(1_000_000), `"${'\\"'.repeat(500_000)}`, ']'.repeat(9), '']) {
     expect(problemOfJsonText(text, BOUNDS)).toBeNull()
   }
@@ -45,7 +45,7 @@ test('text that is no JSON does not hang it', () => {
   expect(problemOfJsonText(','.repeat(2_000_000), BOUNDS)).toBe('has more than 1,000,000 values')
 })
 
-test('one object has a bounded number of fields, a list any number of values', () => {
+test('one object has a limited number of fields, a list any number of values', () => {
   const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, [1, 2, 3]]))
   const bounds = { ...BOUNDS, fields: 10 }
   expect(problemOfJsonText(JSON.stringify([wide(10), wide(10)]), bounds)).toBeNull()

@@ -17,7 +17,7 @@ const parts = fc.record({
 })
 
 describe('the head of a record', () => {
-  it('parses back what a formatter wrote, whatever the message', () => {
+  it('is parsed back from what a formatter wrote, whatever the message', () => {
     fc.assert(
       fc.property(
         parts,

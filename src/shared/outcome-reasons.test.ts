@@ -15,7 +15,7 @@ test.each([
   expect(explainReason(reason)).toMatchObject({ zyte, label: expect.any(String), text: expect.stringMatching(/\.$/) })
 })
 
-test('a reason of the spider’s own is left as it is', () => {
+test('a custom reason of a spider is left unchanged', () => {
   expect(explainReason('catalogue_empty')).toBeNull()
   expect(explainReason('finished early')).toBeNull()
 })

@@ -20,7 +20,7 @@ import { leastRoleWith, mostRoleIn, permissionsOfRole, PROJECT_ROLES, ROLE_PERMI
 const names = fc.uniqueArray(fc.constantFrom(...PERMISSIONS))
 
 describe('a set of permissions', () => {
-  it('is united, intersected, subtracted and compared as the set of its names', () => {
+  it('is combined, intersected, subtracted and compared as the set of its names', () => {
     fc.assert(
       fc.property(names, names, (one, other) => {
         const [a, b] = [permissionsOf(one), permissionsOf(other)]
@@ -34,7 +34,7 @@ describe('a set of permissions', () => {
     )
   })
 
-  it('leaves out names of no permission, whatever they are', () => {
+  it('ignores unknown names', () => {
     fc.assert(
       fc.property(names, fc.array(fc.string()), (known, others) => {
         const unknown = others.filter((name) => !(PERMISSIONS as string[]).includes(name))
@@ -43,7 +43,7 @@ describe('a set of permissions', () => {
     )
   })
 
-  it('has a bit for each, of those that stay whole numbers', () => {
+  it('has one bit for each permission, and stays a whole number', () => {
     expect(PERMISSIONS.length).toBeLessThan(31)
     expect(namesOf(ALL_PERMISSIONS)).toEqual(PERMISSIONS)
     expect(ALL_PERMISSIONS).toBeGreaterThan(0)
@@ -63,7 +63,7 @@ it('docs/access.md has the table of all permissions, and no other', () => {
 })
 
 describe('the built-in roles', () => {
-  it('have all that the previous ones have, and more', () => {
+  it('have all permissions of the previous ones, and more', () => {
     for (const [index, role] of ROLES.entries()) {
       const before = index === 0 ? NONE : ROLE_PERMISSIONS[ROLES[index - 1]!]
       expect(includes(ROLE_PERMISSIONS[role], before) && ROLE_PERMISSIONS[role] !== before).toBe(true)
@@ -71,12 +71,12 @@ describe('the built-in roles', () => {
     expect(ROLE_PERMISSIONS.owner).toBe(ALL_PERMISSIONS)
   })
 
-  it('below owner have nothing that is for owners, and those of single projects only what can be given there', () => {
+  it('below owner have no permission of owners, and those of single projects only what can be given there', () => {
     expect(intersect(ROLE_PERMISSIONS.admin, OWNER_PERMISSIONS)).toBe(NONE)
     for (const role of PROJECT_ROLES) expect(includes(PROJECT_PERMISSIONS, ROLE_PERMISSIONS[role])).toBe(true)
   })
 
-  it('that are the least with a set have all of it, and the highest in a set nothing more', () => {
+  it('include a given set if they are the lowest with it, and nothing beyond it if they are the highest in it', () => {
     fc.assert(
       fc.property(names, (some) => {
         const set = permissionsOf([...some, 'read'])
@@ -88,7 +88,7 @@ describe('the built-in roles', () => {
     )
   })
 
-  it('are no others, whatever objects have', () => {
+  it('are the only ones, whatever properties objects have', () => {
     expect([permissionsOfRole('constructor'), permissionsOfRole('__proto__'), permissionsOfRole('')]).toEqual([0, 0, 0])
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { pullingSetup } from './pulling-setup.ts'
 
-test('plain HTTP to another machine needs a word of its own, and nothing else does', () => {
+test('plain HTTP to another machine needs explicit consent, and nothing else does', () => {
   const configurationFor = (address: string) => pullingSetup({ address, token: 'sdn_x' }).configuration
   expect(configurationFor('https://deck.example')).toContain('url = https://deck.example/\ntoken_file')
   expect(configurationFor('http://deck.example:8080/base')).toContain('url = http://deck.example:8080/base/')
@@ -14,7 +14,7 @@ test('plain HTTP to another machine needs a word of its own, and nothing else do
   ])
 })
 
-test('the token is in the commands alone', () => {
+test('the token is only in the commands', () => {
   const { commands, configuration } = pullingSetup({ address: 'https://deck.example', token: 'sdn_x' })
   expect(commands).toContain("echo 'sdn_x'")
   expect(configuration).not.toContain('sdn_x')

@@ -35,7 +35,7 @@ test('with any names, even __proto__: nothing else changes, and replacing back r
   )
 })
 
-test('credentials of an address are never left, what else is in a text is', () => {
+test('credentials in an address are always masked, and other text stays', () => {
   expect(maskCredentials('Looking in indexes: https://me:pa%3Ass@host/simple, http://to@ken@b/x@y')).toBe(
     'Looking in indexes: https://***@host/simple, http://***@b/x@y'
   )
@@ -54,13 +54,13 @@ test('credentials of an address are never left, what else is in a text is', () =
   )
 })
 
-test('masking takes time in proportion to the text', () => {
+test('the time for masking is proportional to the length of the text', () => {
   const startedAtMs = performance.now()
   expect(maskCredentials('://'.repeat(1_000_000))).toHaveLength(3_000_000)
   expect(performance.now() - startedAtMs).toBeLessThan(2_000)
 })
 
-test('a name or an id alone is masked like the same one in a longer text', () => {
+test('a single name or id is masked like the same one in a longer text', () => {
   const part = fc.constantFrom('sdk_', 'SDK_', 'eyJ', 'abcdefghijkl', '.', '-', '_', '7', 'basic', 'a@b', 'x:y')
   fc.assert(
     fc.property(fc.array(part, { maxLength: 12 }), (parts) => {

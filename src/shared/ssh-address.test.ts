@@ -34,17 +34,17 @@ describe('an address with an SSH host', () => {
     ['ssh://bastion/', /ends at the SSH host/],
     ['ssh://a/ssh://b/http://x', /ProxyJump/],
     ['ssh://a/http:/x', /must begin with/]
-  ])('%j is refused in words that show no password', (text, words) => {
+  ])('%j is refused with a message that shows no password', (text, words) => {
     const read = readSshAddress(text)
     expect(read).toMatch(words)
     expect(read).not.toContain('secret')
   })
 
-  test('others are not read here', () => {
+  test('of another kind is ignored', () => {
     expect([readSshAddress('http://eu-1'), readSshAddress('ssh.example.com:6800')]).toEqual([null, null])
   })
 
-  test('nothing that is accepted can be taken for an option, a token or a second word by ssh', () => {
+  test('that is accepted cannot be taken for an option, a token or a second word by ssh', () => {
     const pieces = fc.constantFrom(
       'ssh://',
       '-o',
@@ -80,7 +80,7 @@ describe('an address with an SSH host', () => {
   })
 })
 
-test('a node has a short name, also on the SSH host itself', () => {
+test('gives the node a short name, even on the SSH host itself', () => {
   const urls = [
     'http://eu-1:6800/',
     'https://eu-1/base/',

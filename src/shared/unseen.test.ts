@@ -16,11 +16,11 @@ test.each([
 })
 
 test.each(['my shop', 'магазин', '店舗', 'نمی\u200cخواهم', 'متجر', '👩\u200d👧', 'café', '❤\ufe0f', ''])(
-  '%j can',
+  '%j can be a name',
   (name) => expect(problemOfShownName(name)).toBeNull()
 )
 
-test('what is invisible is written out, and nothing else is changed', () => {
+test('invisible characters are escaped, and nothing else is changed', () => {
   expect(showUnseen('abc\u202egpj')).toBe('abc⟨U+202E⟩gpj')
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {

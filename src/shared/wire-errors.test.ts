@@ -25,7 +25,7 @@ function refusalOf(schema: z.ZodType, input: unknown): string {
   return toWireError(new ORPCError('BAD_REQUEST', { data: { issues: error!.issues } })).message
 }
 
-it('if several forms are accepted, the message is about the one that was meant', () => {
+it('if several forms are accepted, the message is about the intended one', () => {
   expect(refusalOf(CrawlInput, { spider: 'a', interval: '12 parsecs' })).toContain(
     'interval: Write seconds, or a number followed by s, m, h or d: 30m'
   )
@@ -64,7 +64,7 @@ it('a name with an invisible character is refused with that character; a stored 
   for (const { shape } of [Schedule, Chain, Webhook]) expect(shape.name.safeParse(hidden).success).toBe(true)
 })
 
-it('no schema says it in the words of zod', () => {
+it('no message uses the wording of zod', () => {
   const zods = /Too (small|big)|Invalid|expected|received|Unrecognized/
   for (const [schema, input] of [
     [ScheduleSettings, { zone: 'UTC', rules: [], jobs: [] }],

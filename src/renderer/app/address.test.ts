@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { parseJobsSearch, parseNodesSearch } from '../state/search.ts'
 import { formatAddress, parseAddress } from './address.ts'
 
-it('writes lists as repeated names and omits what is not set', () => {
+it('writes lists as repeated names and omits unset values', () => {
   expect(formatAddress({ status: ['failed', 'lost'], project: 'shop', text: '', job: undefined })).toBe(
     '?status=failed&status=lost&project=shop'
   )
@@ -25,7 +25,7 @@ it('reads back what it wrote', () => {
   )
 })
 
-it('ignores what does not fit in an address', () => {
+it('ignores values that are not valid in an address', () => {
   expect(
     parseJobsSearch(parseAddress('?status=failed&status=burnt&job=../../x&sinceHours=24&text=123&tab=log'))
   ).toEqual({ status: ['failed'], sinceHours: 24, text: '123', tab: 'log' })

@@ -36,7 +36,7 @@ async function tell() {
   await engine.client.alertChannels.test({ id: channel.id })
 }
 
-it('a page that somebody looks at shows what desktop channels are told, with a way to the alerts', async () => {
+it('a visible page shows the notices of desktop channels, with a link to the alerts', async () => {
   await screen.findByRole('heading', { name: 'Overview' })
   await tell()
   expect(await screen.findByText(/^Test: Scrapdeck\. This is a test message/)).toBeTruthy()
@@ -45,7 +45,7 @@ it('a page that somebody looks at shows what desktop channels are told, with a w
   expect(shown).toEqual([])
 })
 
-it('whoever has allowed it in the bell gets a notification while nobody looks at the page', async () => {
+it('a user who has allowed it in the bell gets a notification while the page is hidden', async () => {
   fireEvent.click(await screen.findByRole('button', { name: /^Alerts:/ }))
   fireEvent.click(await screen.findByRole('button', { name: 'Notify me in this browser' }))
   await waitFor(() => expect(screen.queryByRole('button', { name: 'Notify me in this browser' })).toBeNull())

@@ -5,7 +5,7 @@ import { minuteWords } from '../features/schedules/load/load-chart.tsx'
 import { formatMoment } from '../ui/moment.ts'
 import { waitingWords } from '../ui/waiting.tsx'
 
-it('a date of another year has its year, wherever it is shown', () => {
+it('a date in another year shows the year everywhere', () => {
   const nowMs = new Date(2026, 10, 21, 9).getTime()
   const atMs = new Date(2031, 5, 1, 9).getTime()
   expect(waitingWords({ code: 'not_before', text: 'too early', untilMs: atMs }, nowMs)).toBe(

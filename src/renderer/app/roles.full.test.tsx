@@ -20,7 +20,7 @@ const button = (name: string | RegExp) => screen.queryByRole('button', { name })
 /** The role is known. */
 const account = (role: Role) => screen.findByRole('button', { name: `Account of anna, ${role}` })
 
-it('a viewer sees no Run and no Add nodes, and a paused queue says which role resumes it', async () => {
+it('a viewer sees no Run and no Add nodes, and a paused queue says which role can resume it', async () => {
   open('viewer', '/nodes')
   await account('viewer')
   await screen.findByRole('grid', { name: 'Nodes' })
@@ -41,7 +41,7 @@ it('a viewer sees no Run and no Add nodes, and a paused queue says which role re
   expect(engine.calls.filter((call) => call === 'system.setPaused')).toHaveLength(1)
 })
 
-it('the palette offers a viewer only places, not actions that would be refused', async () => {
+it('the palette offers a viewer only places, and no actions that would be refused', async () => {
   open('viewer', '/')
   await account('viewer')
   fireEvent.click(screen.getByRole('button', { name: 'Search or run a command' }))
@@ -53,7 +53,7 @@ it('the palette offers a viewer only places, not actions that would be refused',
   expect(await screen.findByRole('button', { name: 'Users & access' })).toBeTruthy()
 })
 
-it('an operator runs spiders, but does not upload', async () => {
+it('an operator runs spiders, but cannot upload', async () => {
   open('operator', '/projects')
   await account('operator')
   await screen.findByRole('grid', { name: 'Projects' })
@@ -61,7 +61,7 @@ it('an operator runs spiders, but does not upload', async () => {
   expect(button(/^Run/)).toBeTruthy()
 })
 
-it('a viewer selects jobs to download their logs, and reads why they cannot be cancelled or retried', async () => {
+it('a viewer selects jobs to download their logs, and sees why they cannot be cancelled or retried', async () => {
   open('viewer', '/jobs')
   await account('viewer')
   const jobs = within(await screen.findByRole('grid', { name: 'Jobs' }))
@@ -85,7 +85,7 @@ it('a viewer selects jobs to download their logs, and reads why they cannot be c
   }
 })
 
-it('settings read nothing that would be refused', async () => {
+it('settings request nothing that would be refused', async () => {
   open('operator', '/settings')
   await screen.findByText('Storage')
   await account('operator')
@@ -97,21 +97,21 @@ it('settings read nothing that would be refused', async () => {
   expect(engine.calls).not.toContain('webhooks.list')
 })
 
-it('leads from the name in the top bar to the own tokens', async () => {
+it("the name in the top bar leads to the user's own tokens", async () => {
   open('deployer', '/')
   fireEvent.click(await account('deployer'))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Users & access' }))
   expect(await screen.findByText('Your tokens')).toBeTruthy()
 })
 
-it('the top bar of the owner names nobody', async () => {
+it("the top bar of the service's owner shows no user name", async () => {
   open('owner', '/settings')
   await waitFor(() => expect(engine.calls).toContain('users.me'))
   expect(await screen.findByText('Webhooks')).toBeTruthy()
   expect(button(/^Account of/)).toBeNull()
 })
 
-describe('whoever has roles in single projects only', () => {
+describe('a user who has roles in single projects only', () => {
   const WHY = /^Needs the permission “.*” in all projects, which the role .* has\. Your role is deployer\.$/
   const openAs = async (address: string, prepare = async () => {}) => {
     engine = createFakeEngine({
@@ -140,7 +140,7 @@ describe('whoever has roles in single projects only', () => {
     expect((field as HTMLInputElement).value).toBe('0')
   }
 
-  it('reads why the weight of a project cannot be changed: at the queue and in the settings', async () => {
+  it('sees why the weight of a project cannot be changed: in the queue and in the settings', async () => {
     await openAs('/queue')
     const weight = await screen.findByLabelText<HTMLInputElement>('Weight of prices')
     await waitFor(() => expect(weight.disabled).toBe(true))
@@ -154,7 +154,7 @@ describe('whoever has roles in single projects only', () => {
     expect(describedBy(inDialog)).toMatch(WHY)
   })
 
-  it('gives runs and schedules priorities up to 0', async () => {
+  it('can give runs and schedules priorities up to 0', async () => {
     await openAs('/nodes')
     act(() => openRunDialog({ project: 'prices' as never }))
     const run = within(await screen.findByRole('dialog', { name: 'Run spiders' }))
@@ -175,7 +175,7 @@ describe('whoever has roles in single projects only', () => {
     ])
   })
 
-  it('keeps the higher priority that the defaults of a project have, and gives no higher one', async () => {
+  it('keeps a higher priority from the defaults of a project, and cannot give a higher one', async () => {
     await openAs('/projects?project=prices')
     const { settings } = await engine.client.projects.get({ project: 'prices' as never })
     const defaults = { ...settings.defaults, priority: 4 }
@@ -191,7 +191,7 @@ describe('whoever has roles in single projects only', () => {
     expect(field.value).toBe('4')
   })
 
-  it('does not move a job before one of a higher priority, and reads why', async () => {
+  it('cannot move a job before one of a higher priority, and sees why', async () => {
     await openAs('/jobs?status=queued', async () => {
       const queued = [...engine.jobs.values()].filter(({ state }) => state === 'queued').map(({ id }) => id)
       await engine.client.jobs.setPriority({ ids: queued, priority: 0 })
@@ -208,7 +208,7 @@ describe('whoever has roles in single projects only', () => {
     expect(engine.calls).not.toContain('jobs.reorder')
   })
 
-  it('lowers the priority of queued jobs, without an Undo that would be refused', async () => {
+  it('can lower the priority of queued jobs, without an Undo that would be refused', async () => {
     await openAs('/jobs?status=queued')
     const queued = [...engine.jobs.values()].filter(({ state }) => state === 'queued')
     await engine.client.jobs.setPriority({ ids: queued.map(({ id }) => id), priority: 6 })

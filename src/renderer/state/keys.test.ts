@@ -4,7 +4,7 @@ import { EVERYWHERE, HoldKeys, listenForKeys, useKeys } from './keys.ts'
 
 afterEach(cleanup)
 
-it('ignores the Esc that closed a dialog, so that what is below it stays open', () => {
+it('ignores the Esc that closed a dialog, so that the pane below it stays open', () => {
   const stop = listenForKeys()
   const close = vi.fn()
   renderHook(() => useKeys('Screen', [{ key: 'Escape', label: 'Close the detail', run: close }]))
@@ -23,7 +23,7 @@ it('ignores the Esc that closed a dialog, so that what is below it stays open', 
   stop()
 })
 
-it('keeps keys that are typed while a screen loads for that screen, and types on where one of them leads', async () => {
+it('holds keys for a screen that is loading, and types them into a field that one of them focuses', async () => {
   const stop = listenForKeys()
   const box = document.body.appendChild(document.createElement('input'))
   const [early, own, typed] = [vi.fn(), vi.fn(() => box.focus()), vi.fn()]
@@ -41,7 +41,7 @@ it('keeps keys that are typed while a screen loads for that screen, and types on
   stop()
 })
 
-it('runs no key that it kept for a screen below a dialog that opened meanwhile', async () => {
+it('runs no held key for a screen below a dialog that opened meanwhile', async () => {
   const stop = listenForKeys()
   const pause = vi.fn()
   renderHook(() => useKeys('Schedules', [{ key: 'p', label: 'Pause', run: pause }]))
@@ -60,7 +60,7 @@ it('runs no key that it kept for a screen below a dialog that opened meanwhile',
   stop()
 })
 
-it.each(['pointerdown', 'popstate'])('drops the keys that it kept at a %s, which leads elsewhere', async (type) => {
+it.each(['pointerdown', 'popstate'])('drops held keys at a %s, which leads elsewhere', async (type) => {
   const stop = listenForKeys()
   const close = vi.fn()
   renderHook(() => useKeys('Projects', [{ key: 'Escape', label: 'Close project', run: close }]))

@@ -17,7 +17,7 @@ function growingLog() {
   return { read } as unknown as Pick<LogsClient, 'read'>
 }
 
-it('reads a log that grows as fast as it is read, up to the size it had at the start', async () => {
+it('reads a log that grows as fast as it is read only up to its size at the start', async () => {
   const shares: number[] = []
   const parts = await readWholeLog({
     logs: growingLog(),

@@ -50,7 +50,7 @@ describe('followLog', () => {
     expect(states.map(({ kind }) => kind)).toEqual(['live', 'complete'])
   })
 
-  it('requests the log again at once where a stream ended at the limit, and tells nothing of it', async () => {
+  it('requests the log again at once if a stream ended at the limit, without showing that', async () => {
     const full = { ...chunk(0, 'a\n'), nextOffset: LIMIT_BYTES }
     const { calls, logs } = clientPlaying([full], [chunk(LIMIT_BYTES, 'b\n', true)])
     const kinds: string[] = []

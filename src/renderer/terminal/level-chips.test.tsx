@@ -15,16 +15,16 @@ const countsShown = (props: { holdsAll: boolean; records?: Record<string, number
   return texts
 }
 
-it('counts a log that is loaded as a whole line by line, as it grows', () => {
+it('counts a fully loaded log line by line, as it grows', () => {
   const records = { DEBUG: 800, INFO: 20, ERROR: 20 }
   expect(countsShown({ holdsAll: true, records })).toEqual(['DEBUG 821', 'INFO 23', 'WARNING 0', 'ERROR 28'])
 })
 
-it('shows what the engine counted in the whole log when only its end is loaded', () => {
+it('shows the counts of the engine for the whole log if only its end is loaded', () => {
   const records = { DEBUG: 40_000, INFO: 20, WARNING: 7, ERROR: 140, CRITICAL: 2 }
   expect(countsShown({ holdsAll: false, records })).toEqual(['DEBUG 40,000', 'INFO 23', 'WARNING 7', 'ERROR 142'])
 })
 
-it('says that there may be more when nobody has counted the rest', () => {
+it('says that there may be more if the rest was not counted', () => {
   expect(countsShown({ holdsAll: false })).toEqual(['DEBUG 821+', 'INFO 23+', 'WARNING 0+', 'ERROR 28+'])
 })

@@ -25,7 +25,7 @@ describe('a line', () => {
     expect(read('Traceback (most recent call last):', 'ERROR')).toMatchObject({ level: 'ERROR', continues: true })
   })
 
-  it('does not begin a record with a level in the middle of a message', () => {
+  it('does not start a record with a level in the middle of a message', () => {
     expect(read('  got 2026-11-19 03:12:51 [a] ERROR: no')).toMatchObject({ level: 'INFO', continues: true })
   })
 })
@@ -54,7 +54,7 @@ describe('a line as it is shown', () => {
     expect(painted('  File "a.py"', 'ERROR')).not.toContain('\u001b[31m')
   })
 
-  it('keeps the colours of the spider, and nothing else that a terminal would obey', () => {
+  it('keeps the colours of the spider, and no other control sequences', () => {
     const raw = '2026-11-19 03:12:52 [a] INFO: \u001b[32mgreen\u001b[0m\u001b]0;title\u0007\u001b[2J\tend'
     expect(shown(raw)).toBe('03:12:52 INFO     [a] green    end')
     expect(painted(raw)).toContain('\u001b[32mgreen\u001b[0m')

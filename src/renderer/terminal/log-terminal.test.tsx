@@ -52,7 +52,7 @@ it('exposes the log with its name, levels and last lines as text', async () => {
   expect(await log().findByText('complete')).toBeTruthy()
 })
 
-it('calls a log incomplete of which its node lost the rest', async () => {
+it('calls a log incomplete if its node lost the rest', async () => {
   openLog('succeeded', { isCut: true })
   expect(await log().findByText(/incomplete: only the copied part is kept/)).toBeTruthy()
   expect(log().queryByText('complete')).toBeNull()
@@ -97,7 +97,7 @@ it('goes to a line by its number and marks it, and says why a time cannot be fou
   await waitFor(() => expect(screen.queryByLabelText('Go to a line or a time')).toBeNull())
 })
 
-it('says why it cannot go to the line of its address, and shows what there is', async () => {
+it('says why it cannot go to the line in its address, and shows what it has', async () => {
   const failure = Object.assign(new Error('The node has no log of this run any more.'), { code: 'LOG_NOT_FOUND' })
   openLog('succeeded', { failure, line: { from: 3, to: 3 } })
   expect((await log().findByRole('alert')).textContent).toContain('The node has no log of this run any more.')

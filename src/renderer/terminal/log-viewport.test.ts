@@ -44,7 +44,7 @@ describe('a view of a log', () => {
     expect([numbers(), viewport.isAtStart]).toEqual([[1, 2, 3, 4, 5], true])
   })
 
-  it('shows the same lines when lines go at the start, or older ones come', () => {
+  it('shows the same lines when lines are dropped at the start, or older ones are loaded', () => {
     const { window, viewport, append, shown } = viewOf(999)
     viewport.scrollToLine(500)
     const before = shown()
@@ -65,7 +65,7 @@ describe('a view of a log', () => {
     expect(older.shown()).toEqual(seen)
   })
 
-  it('hides levels with their tracebacks, and keeps its place', () => {
+  it('hides levels with their tracebacks, and keeps its position', () => {
     const { viewport, shown } = viewOf(60, { columns: 80, rows: 4 }, (line) =>
       line % 20 === 0 ? `${record('ERROR', `bad ${line}`)}Traceback\n` : record('DEBUG', `fine ${line}`)
     )
@@ -88,7 +88,7 @@ describe('a view of a log', () => {
     expect(shown()[0]).toMatch(/^03:12:51/)
   })
 
-  it('indents the further rows of a wrapped line to where its text begins, and no row is too wide', () => {
+  it('indents the further rows of a wrapped line to the start of its text, and no row is too wide', () => {
     const { viewport } = viewOf(1, { columns: 60, rows: 5 }, () => record('INFO', 'x'.repeat(100)))
     const rows = viewport.rows().map(({ styled, from, to, indent }) => ' '.repeat(indent) + styled.text.slice(from, to))
     expect(rows).toEqual([

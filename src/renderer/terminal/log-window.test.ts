@@ -23,7 +23,7 @@ const piece = (offset: number, text: string) => ({
 const shown = (window: LogWindow) => window.lines.map(plainLine)
 
 describe('the lines held', () => {
-  it('are whole, and the unfinished last one when the log is complete', () => {
+  it('are complete, plus an unfinished last one when the log is complete', () => {
     const window = new LogWindow()
     expect(window.append(piece(0, 'a\nb\nc'))).toEqual({ added: 2, dropped: 0, skippedBytes: 0 })
     expect(window.finish()).toBe(1)
@@ -52,14 +52,14 @@ describe('the lines held', () => {
     expect(window.counts).toEqual({ DEBUG: 0, INFO: 1, WARNING: 0, ERROR: 2 })
   })
 
-  it('are not added twice when a resumed stream repeats a piece', () => {
+  it('are not added twice if a resumed stream repeats a piece', () => {
     const window = new LogWindow()
     window.append(piece(0, 'a\nb\n'))
     expect(window.append(piece(0, 'a\nb\n')).added).toBe(0)
     expect(shown(window)).toEqual(['a', 'b'])
   })
 
-  it('are those of another file when the log became shorter or was replaced', () => {
+  it('are replaced if the log became shorter or is another file', () => {
     const window = new LogWindow()
     window.append(piece(0, `${head('ERROR', 'a')}\nb`))
     window.append(piece(0, 'c\n'))
@@ -68,7 +68,7 @@ describe('the lines held', () => {
     expect(shown(window)).toEqual(['longer than before'])
   })
 
-  it('begin anew after bytes that were left out, and say how many', () => {
+  it('start again after bytes that were left out, and say how many', () => {
     const window = new LogWindow()
     window.append(piece(0, 'a\nb\n'))
     expect(window.append(piece(1_000, 'y\nz\n'))).toEqual({ added: 2, dropped: 0, skippedBytes: 996 })
@@ -84,7 +84,7 @@ describe('the lines held', () => {
     expect(window.startOffset).toBe(window.lines[0]!.offset)
   })
 
-  it('are dropped at the end when older ones are put before them, and can be read again from there', () => {
+  it('are dropped at the end when older ones are loaded, and can be read again from there', () => {
     const window = new LogWindow(4)
     window.append(piece(8, 'e\nf\ng\n'))
     expect(window.prepend({ offset: 0, nextOffset: 8, text: 'a\nb\nc\nd\n' })).toEqual({ added: 4, dropped: 3 })
@@ -100,7 +100,7 @@ describe('the lines held', () => {
   })
 })
 
-it('whatever the pieces are, lines, places and numbers are those of the whole log', () => {
+it('lines, places and numbers are those of the whole log, whatever the pieces are', () => {
   const unit = fc.constantFrom('a', 'é', '漢', '😀', '\n', '\r\n', `${head('INFO', 'x')}\n`)
   fc.assert(
     fc.property(fc.string({ unit, maxLength: 30 }), fc.array(fc.nat(100), { maxLength: 5 }), (text, cuts) => {

@@ -44,7 +44,7 @@ describe('sanitiseLine', () => {
     expect(sanitiseLine(`before ${ESC}]0;never closed`)).toBe('before 0;never closed')
   })
 
-  it('lets nothing through but text and colours, whatever the input', () => {
+  it('returns only text and colours, whatever the input', () => {
     const nasty = fc.array(
       fc.oneof(
         fc.constantFrom(
@@ -81,11 +81,11 @@ describe('sanitiseLine', () => {
     ['starts of strings with text', '\u0090x'.repeat(250_000)],
     ['starts of sequences', `${ESC}[`.repeat(250_000)],
     ['starts of eight-bit sequences', '\u009b0'.repeat(250_000)]
-  ])('does not hang on many %s without an end', (_name, line) => {
+  ])('does not hang on many unfinished %s', (_name, line) => {
     expect(withoutColours(sanitiseLine(line)).length).toBeLessThanOrEqual(250_000)
   })
 
-  it('changes nothing when applied twice', () => {
+  it('changes nothing when it is applied twice', () => {
     const line = `${ESC}[31mred${ESC}]0;t\u0007 text`
     expect(sanitiseLine(sanitiseLine(line)).startsWith(sanitiseLine(line))).toBe(true)
   })

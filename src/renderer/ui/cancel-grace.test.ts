@@ -7,7 +7,7 @@ const pendingIds = () => [...usePendingCancels.getState().byId.keys()]
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-it('sends a cancel once, when its grace is over', () => {
+it('sends a cancel once, when its grace period is over', () => {
   const send = vi.fn()
   cancelSoon({ ids: [A], name: 'demo', send })
   cancelSoon({ ids: [A], name: 'demo', send })
@@ -21,7 +21,7 @@ it('sends a cancel once, when its grace is over', () => {
   expect(pendingIds()).toEqual([])
 })
 
-it('sends nothing after Undo, and the others when the page closes', () => {
+it('sends nothing after Undo, and sends the others when the page closes', () => {
   const [first, second] = [vi.fn(), vi.fn()]
   cancelSoon({ ids: [A], send: first })
   cancelSoon({ ids: [B], send: second })
@@ -32,7 +32,7 @@ it('sends nothing after Undo, and the others when the page closes', () => {
   expect([first, second].map(({ mock }) => mock.calls.length)).toEqual([0, 1])
 })
 
-it('takes single jobs out of a cancel of several; what went with them stays cancelled, with its own Undo', () => {
+it('removes single jobs from a cancel of several; jobs that depend on them stay cancelled, with an Undo of their own', () => {
   const [send, undo] = [vi.fn(), vi.fn(async () => undefined)]
   cancelSoon({ ids: [A, B], others: 3, send, undo })
   undoCancel(A)

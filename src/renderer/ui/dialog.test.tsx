@@ -9,7 +9,7 @@ afterEach(cleanup)
 
 const label = () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent
 
-it('focuses its first field, not the button that closes it', async () => {
+it('focuses its first field, not its close button', async () => {
   renderBare(
     <Dialog opened onClose={() => {}} title="Add">
       <TextInput aria-label="Name" />
@@ -18,7 +18,7 @@ it('focuses its first field, not the button that closes it', async () => {
   await waitFor(() => expect(label()).toBe('Name'))
 })
 
-it('focuses its first field when it comes later', async () => {
+it('focuses its first field even if it appears later', async () => {
   function Late() {
     const [isThere, setThere] = useState(false)
     return (
@@ -33,7 +33,7 @@ it('focuses its first field when it comes later', async () => {
   await waitFor(() => expect(label()).toBe('Name'))
 })
 
-it('keeps the focus, and the key of its main button, when what had the focus vanishes', async () => {
+it('keeps the focus, and the key of its main button, when the focused element disappears', async () => {
   const act = vi.fn()
   function Vanishing() {
     const [isAll, setAll] = useState(false)

@@ -13,7 +13,7 @@ test.each([
   ['exit code 1', 'exit code 1'],
   ['finished', 'finished'],
   ['a reason of its own', 'a reason of its own']
-])('the reason %j is followed by a word for it only where that says more', (reason, shown) => {
+])('the reason %j is followed by a general term only if that adds information', (reason, shown) => {
   renderBare(<ReasonText reason={reason} />)
   const strong = document.querySelector('strong')!
   expect((strong.closest('[tabindex]') ?? strong).textContent).toBe(shown)

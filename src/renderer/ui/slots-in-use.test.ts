@@ -9,7 +9,7 @@ test('more jobs than slots never use slots that do not exist', () => {
   expect(splitSlots(14, 10)).toMatchObject({ inUse: 10, over: '+4' })
 })
 
-test('counts a node that takes no jobs only with what runs there, and a node that does not respond not at all', () => {
+test('a node that takes no jobs counts only its runs, and a node that does not respond does not count', () => {
   const node: Parameters<typeof countSlots>[0][number] = {
     health: 'up',
     mode: 'active',

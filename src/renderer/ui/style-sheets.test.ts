@@ -34,7 +34,7 @@ it('every class of a style sheet is used by a component', () => {
   expect(unused).toEqual([])
 })
 
-it('every tone has its name', () => {
+it('every tone is written out by name', () => {
   expect(sources.filter(({ text }) => /tone-[` "]/.test(text)).map(({ path }) => path)).toEqual([])
 })
 

@@ -14,14 +14,14 @@ for (const scheme of ['light', 'dark']) {
   )
   const of = (name: string) => colours.get(name) ?? expect.fail(`theme.css has no --${name} in ${scheme}`)
 
-  it(`every text colour can be read on every surface in ${scheme} (WCAG AA)`, () => {
+  it(`every text colour is readable on every surface in ${scheme} (WCAG AA)`, () => {
     const weak = SURFACES.flatMap((surface) =>
       TEXTS.map((text) => ({ surface, text, ratio: contrast(of(text), of(surface)) }))
     ).filter(({ ratio }) => ratio < 4.5)
     expect(weak).toEqual([])
   })
 
-  it(`buttons and boxes of problems can be read in ${scheme} (WCAG AA)`, () => {
+  it(`buttons and boxes of problems are readable in ${scheme} (WCAG AA)`, () => {
     expect(contrast(of('accent-text'), of('accent'))).toBeGreaterThanOrEqual(4.5)
     expect(contrast(of('panel'), of('bad'))).toBeGreaterThanOrEqual(4.5)
     expect(contrast(of('text'), of('bad-soft'))).toBeGreaterThanOrEqual(4.5)

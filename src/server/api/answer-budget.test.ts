@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { AnswerBudget } from './json-rpc.ts'
 
-it('what is answered never exceeds the limit; a call is refused only if it had no room beside all before it', async () => {
+it('responses never exceed the limit; a call is refused only if it had no room beside all earlier ones', async () => {
   const call = fc.record({ most: fc.integer({ min: 1, max: 60 }), share: fc.double({ min: 0, max: 1, noNaN: true }) })
   await fc.assert(
     fc.asyncProperty(fc.array(call, { maxLength: 40 }), async (calls) => {

@@ -154,7 +154,7 @@ describe('the fields parameter', () => {
 })
 
 describe('JSON-RPC', () => {
-  it('takes no text for a flag: "false" forced the removal of a node', async () => {
+  it('accepts no text for a flag: the text "false" would force the removal of a node', async () => {
     const { ask } = openTestApp()
     const remove = async (force: unknown) => {
       const payload = { jsonrpc: '2.0', id: 1, method: 'nodes.remove', params: { id: 'eu-1', force } }
@@ -229,7 +229,7 @@ describe('JSON-RPC', () => {
     expect(await call(Array.from({ length: 1_001 }, () => notification))).toMatchObject({ error: { code: -32600 } })
   })
 
-  it('a call for whose answer a batch has no room is not performed; all others are answered', async () => {
+  it('a call is not performed if the batch has no room for its response; all others are', async () => {
     const args = { text: 'x'.repeat(1_000_000) }
     const spiders = Array.from({ length: 9 }, (_, index) => `s${index}`)
     const run = { jsonrpc: '2.0', method: 'jobs.run', params: { project: 'shop', spiders, args } }
@@ -304,7 +304,7 @@ describe('rate limits', () => {
 })
 
 describe('pages', () => {
-  it('/api loads only its own files, and they exist', async () => {
+  it('/api loads only its own files, which all exist', async () => {
     const { ask } = openTestApp()
     const page = await ask({ url: '/api' })
     const policy = String(page.headers['content-security-policy'])
@@ -357,14 +357,14 @@ describe('pages', () => {
     expect(shown).not.toMatch(/<(script|a|img|b)/)
   })
 
-  it('/docs serves nothing but documentation', async () => {
+  it('/docs serves only documentation', async () => {
     const { ask } = openTestApp()
     for (const url of ['/docs/..%2Fpackage', '/docs/none', '/docs/images/..%2F..%2Fpackage.json', '/docs/images/x.svg'])
       expect([url, (await ask({ url })).statusCode]).toEqual([url, 404])
   })
 })
 
-describe('a body that is made to hurt', () => {
+describe('a malicious body', () => {
   const deep = `{"project":"shop","spiders":["a"],"args":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const lost = '{"project":"shop","spiders":["a"],"args":{"__proto__":"x"}}'
 
@@ -377,7 +377,7 @@ describe('a body that is made to hurt', () => {
     ['/api/v1/jsonrpc', `{"jsonrpc":"2.0","id":1,"method":"jobs.run","params":${lost}}`, '"__proto__"'],
     ['/api/rpc/jobs/run', `{"json":${deep},"meta":[]}`, 'nested more than 100 levels'],
     ['/api/rpc/jobs/run', `{"json":${lost},"meta":[]}`, '"__proto__"']
-  ])('%s refuses it, also with an Idempotency-Key', async (url, payload, words) => {
+  ])('is refused by %s, even with an Idempotency-Key', async (url, payload, words) => {
     const { ask } = openTestApp()
     for (const key of [{}, { 'idempotency-key': 'k-1' }]) {
       const response = await ask({ method: 'POST', url, headers: { ...JSON_TYPE, ...key }, payload })

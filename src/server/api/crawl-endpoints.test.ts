@@ -63,7 +63,7 @@ function open(over: Partial<Job> = {}, options: Parameters<typeof openTestApp>[0
 const order = (payload: object, query = '') => ({ method: 'POST' as const, url: `/crawl${query}`, payload })
 
 describe('an order outside the API', () => {
-  it('is answered with 200, the names of a crawl scheduler and the path of its log', async () => {
+  it('gets a 200 with the names of a crawl scheduler and the path of its log', async () => {
     const { ask, asked } = open()
     const answer = await ask(order({ user_id: 'ann', spider: 'prices', start_urls: ['https://a.example/'], depth: 1 }))
     expect([answer.statusCode, answer.json()]).toEqual([
@@ -116,7 +116,7 @@ describe('an order outside the API', () => {
     expect((await ask(order({ spider: 'prices', schedule_at: '2040-02-31 10:00:00' }))).statusCode).toBe(400)
   })
 
-  it.each([[[1]], 'abc', 5, true])('has params as an object: %j is refused', async (params) => {
+  it.each([[[1]], 'abc', 5, true])('needs an object as params: %j is refused', async (params) => {
     const { ask, asked } = open()
     const answer = await ask(order({ spider: 'prices', params }))
     expect([answer.statusCode, answer.json().message]).toEqual([
@@ -126,7 +126,7 @@ describe('an order outside the API', () => {
     expect(asked).toEqual([])
   })
 
-  it('that is repeated is also answered with 202 and a job_id: that of its schedule', async () => {
+  it('that is repeated also gets a 202 and a job_id: that of its schedule', async () => {
     const answer = await open().ask(order({ spider: 'prices', interval: '0 9 * * *', zone: 'Europe/Berlin' }))
     expect([answer.statusCode, answer.json()]).toMatchObject([
       202,
@@ -137,7 +137,7 @@ describe('an order outside the API', () => {
   })
 
   it.each(['/crawl', '/api/v1/crawl'])(
-    'to %s ignores the cache if body or query says so, whatever the other says',
+    'to %s ignores the cache if the body or the query says so, whatever the other one says',
     async (url) => {
       const { ask, asked } = open()
       const send = async (query: string, body: object = {}) =>
@@ -191,7 +191,7 @@ describe('an order outside the API', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('is refused like in the API, with what is wrong', async () => {
+  it('is refused like in the API, with the reason', async () => {
     const { ask, asked } = open()
     const refused = await ask(order({ spider: 'prices', dpeth: 3 }))
     expect([refused.statusCode, refused.json()]).toMatchObject([400, { code: 'BAD_INPUT', data: { field: 'dpeth' } }])
@@ -203,7 +203,7 @@ describe('an order outside the API', () => {
     expect(asked).toEqual([])
   })
 
-  it('needs the password, no foreign page may send it, and it counts towards the limit of the API', async () => {
+  it('needs the password, cannot be sent by foreign pages, and counts towards the limit of the API', async () => {
     const { ask, askAnonymously, asked } = open(
       {},
       { rateLimits: { api: { requests: 1, windowSeconds: 60, burst: 2 } } }
@@ -240,7 +240,7 @@ describe('the status of a job outside the API', () => {
     ['error', 'lost', { ...ended, status: 'lost', outcome: 'lost', reason: 'no log' }],
     ['error', 'cancelled', { ...ended, status: 'cancelled', outcome: 'cancelled', reason: 'shutdown' }]
   ] as [string, string | null, Partial<Job>][])(
-    'is %s, with the reason %o, for %o: the words of the source',
+    'is %s, with the reason %o, for %o, in the terms of the crawl scheduler',
     async (status, reason, over) => {
       const answer = await open(over).ask({ url: `/jobs/${JOB}/status` })
       const iso = (atMs: number | null | undefined) => (atMs == null ? null : new Date(atMs).toISOString())
@@ -263,14 +263,20 @@ describe('the status of a job outside the API', () => {
     expect(waits.json()).toEqual({ job_id: SCHEDULE, status: 'pending', ...nothing })
   })
 
-  it.each(['status', 'logs'])('of nothing is a 404 in JSON (%s); /jobs is still the page of Scrapyd', async (what) => {
-    const { ask } = open()
-    expect((await ask({ url: `/jobs/${NOBODY}/${what}` })).json()).toMatchObject({ code: 'JOB_NOT_FOUND', status: 404 })
-    for (const id of ['not-an-id', '7', NOBODY.toUpperCase(), '019b2c3d-0000-7000-8000-000000000000', '%00', 'é'])
-      expect([id, (await ask({ url: `/jobs/${encodeURIComponent(id)}/${what}` })).statusCode]).toEqual([id, 404])
-    expect((await ask({ url: '/jobs' })).body).toContain('<table id="jobs">')
-    expect((await ask({ url: `/jobs/${JOB}` })).statusCode).toBe(404)
-  })
+  it.each(['status', 'logs'])(
+    'of something unknown is a 404 in JSON (%s); /jobs is still the page of Scrapyd',
+    async (what) => {
+      const { ask } = open()
+      expect((await ask({ url: `/jobs/${NOBODY}/${what}` })).json()).toMatchObject({
+        code: 'JOB_NOT_FOUND',
+        status: 404
+      })
+      for (const id of ['not-an-id', '7', NOBODY.toUpperCase(), '019b2c3d-0000-7000-8000-000000000000', '%00', 'é'])
+        expect([id, (await ask({ url: `/jobs/${encodeURIComponent(id)}/${what}` })).statusCode]).toEqual([id, 404])
+      expect((await ask({ url: '/jobs' })).body).toContain('<table id="jobs">')
+      expect((await ask({ url: `/jobs/${JOB}` })).statusCode).toBe(404)
+    }
+  )
 })
 
 it.each([`/jobs/${SCHEDULE}/logs`, `/api/v1/schedules/${SCHEDULE}/logs`])(
@@ -293,7 +299,7 @@ it.each([`/jobs/${SCHEDULE}/logs`, `/api/v1/schedules/${SCHEDULE}/logs`])(
   }
 )
 
-it('its paths are in the OpenAPI document, and answers are as they are described there', async () => {
+it('its paths are in the OpenAPI document, and responses match their description there', async () => {
   const document = await describeApi()
   const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema({ ...document, $id: 'api' } as object)
   const isDescribed = (path: string, method: string, { statusCode, json }: Answer) => {
@@ -312,7 +318,7 @@ it('its paths are in the OpenAPI document, and answers are as they are described
   expect([serversOf('/{id}/status', 'get'), serversOf('/{id}/logs', 'get')]).toEqual([['/jobs'], ['/jobs']])
 })
 
-it('orders are listed, read, changed and cancelled at /crawl as in the API, and each has a job_id', async () => {
+it('orders are listed, read, changed and cancelled at /crawl as in the API, and each one has a job_id', async () => {
   const { ask } = openTestApp()
   const { crawlOrders } = EXAMPLES
   const url = `/crawl/${SCHEDULE}`
@@ -327,7 +333,7 @@ it('orders are listed, read, changed and cancelled at /crawl as in the API, and 
   expect((await ask({ url: '/crawl?usr_id=ann' })).json()).toMatchObject({ code: 'BAD_INPUT' })
 })
 
-it('a repeated order that is paused is pending at /crawl, which has four words, and paused in the API', async () => {
+it('a paused repeated order is pending at /crawl, which has only four states, and paused in the API', async () => {
   const paused = { ...EXAMPLES.crawlOrders.get.output, status: 'paused' as const }
   const os = implement(contract).$context<object>()
   const fake = createFakeEngine()

@@ -186,7 +186,7 @@ describe('the log of a job as events', () => {
     expect(sent().at(-1)).toMatchObject({ event: 'problem', id: undefined, data: { code: 'NODE_UNREACHABLE' } })
   })
 
-  it('stops reading when the client disconnects', async () => {
+  it('stops reading the log when the client disconnects', async () => {
     const job = aJobThatRuns()
     job.run('')
     const { stream } = await follow(job)

@@ -50,7 +50,7 @@ describe('log lines', () => {
     ])
   })
 
-  it('are of any format that the log has, as it is told or as it shows', () => {
+  it('have any format of the log, which the job knows or the lines show', () => {
     const json = `{"asctime": "2026-11-02 12:00:02", "levelname": "INFO", "name": "scrapy.core.engine", "message": "Spider opened"}
 {"asctime": "2026-11-02 12:00:03", "levelname": "ERROR", "name": "shop", "message": "no \\"price\\""}
 Traceback
@@ -67,7 +67,7 @@ Traceback
     ])
   })
 
-  it('do not depend on how the log was cut, and each has the offset after it', () => {
+  it('do not depend on how the log was split, and each has the offset after it', () => {
     const whole = readAll(LOG, [])
     const bytes = Buffer.from(LOG)
     for (const { message, nextOffset } of whole) {
@@ -80,7 +80,7 @@ Traceback
     )
   })
 
-  it('restart with the log, can lack a final newline, and are bounded in length', () => {
+  it('restart with the log, can lack a final newline, and have a limited length', () => {
     const read = createLineReader()
     const piece = (offset: number, text: string, complete = false) => ({
       ...{ offset, text, complete, sizeBytes: 9e6, nextOffset: offset + text.length }

@@ -21,7 +21,7 @@ describe('a long request', () => {
     expect(turns()).toBeGreaterThanOrEqual(3)
   })
 
-  it('shares no turn of the event loop with another long one: forty at once delay others no longer than one', async () => {
+  it('shares no turn of the event loop with another long one: forty at once delay others no longer than one does', async () => {
     const turns = countTurns()
     const givenIn = await Promise.all(Array.from({ length: 40 }, () => giveWay().then(turns)))
     expect(new Set(givenIn).size).toBe(40)
@@ -33,7 +33,7 @@ describe('a long request', () => {
     expect(new Set(stepsIn).size).toBe(15)
   })
 
-  it('serves others before its unknown parts are searched for, and before its items are validated', async () => {
+  it('lets others run before its unknown parts are searched for, and before its items are validated', async () => {
     const turns = countTurns()
     const readIn = new Set<number>()
     const input = {
@@ -80,7 +80,7 @@ describe('a long request', () => {
       [...jobs(70), { project: 'shop', spider: 'a', proirity: 1 }],
       /"jobs\.70\.proirity".*"priority"/
     ]
-  ])('with %s is rejected, and its place is named, over each API', async (_name, list, message) => {
+  ])('with %s is rejected over each API, with its place', async (_name, list, message) => {
     const { ask } = openTestApp()
     const post = async (url: string, payload: object) => ask({ method: 'POST', url, headers: JSON_TYPE, payload })
     const rest = await post('/api/v1/jobs/bulk', { jobs: list })
@@ -99,7 +99,7 @@ describe('a long request', () => {
     expect(rpc.json().json.message).toBe(rest.json().message)
   })
 
-  it('may send numbers as strings over REST like a short one', async () => {
+  it('can send numbers as strings over REST, like a short one', async () => {
     const { ask } = openTestApp()
     for (const count of [5, 60]) {
       const payload = { jobs: jobs(count).map((job) => ({ ...job, priority: '5' })) }

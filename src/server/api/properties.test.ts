@@ -239,7 +239,7 @@ describe('requests generated from the document', () => {
     LIMIT_MS
   )
 
-  it('exercised each feature: replays, pages, parts', () => {
+  it('used each feature: replays, pages, parts', () => {
     if (process.env['SCRAPDECK_PROPERTY_RUNS'] !== undefined) console.log(asked)
     for (const [what, count] of Object.entries(asked)) expect([what, count]).not.toEqual([what, 0])
   })

@@ -3,7 +3,7 @@ import { openTestApp } from '../testing/test-app.ts'
 
 const ID = '019b0000000000000000000000000009'
 
-it('all items of a job are one download, of the name and type of its format', async () => {
+it('all items of a job are one download, with the name and type of its format', async () => {
   const { ask } = openTestApp()
   const { statusCode, headers, body } = await ask({ url: `/api/v1/jobs/${ID}/items/export?format=csv` })
   expect(statusCode).toBe(200)

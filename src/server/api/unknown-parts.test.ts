@@ -230,7 +230,7 @@ describe('free-form names stay free', () => {
   it.each([
     ['jobs.run', { project: 'shop', spiders: ['a'], args: { anything: 'x' }, settings: { ANY_SETTING: '1' } }],
     ['crawl', { spider: 'prices', params: { anything: 'x', spider: 'y', proirity: 1 } }]
-  ])('those of arguments, settings and params of %s', async (name, input) => {
+  ])('in arguments, settings and params of %s', async (name, input) => {
     const { ask, done } = openCountingApp()
     const procedure = operations.find(([one]) => one === name)![1]
     expect((await ask(restRequest(procedure, input))).statusCode).toBe(200)
@@ -238,7 +238,7 @@ describe('free-form names stay free', () => {
     expect(done).toEqual([name, name])
   })
 
-  it('those of schedule.json, where anything that is not a parameter is an argument', async () => {
+  it('in schedule.json, where anything that is not a parameter is an argument', async () => {
     const { ask, engine } = openTestApp()
     engine.versions.set('shop', new Map([['1', ['quotes']]]))
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }

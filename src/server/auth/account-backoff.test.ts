@@ -16,7 +16,7 @@ function openDoor() {
 }
 
 describe('guesses at one account from many addresses', () => {
-  it('delay unknown clients, longer with each guess, half a minute at most', async () => {
+  it('delay unknown clients, longer with each guess, up to half a minute', async () => {
     const { ask, attack, guessFrom, clock } = openDoor()
     await attack(5)
     expect(await ask(RIGHT, '203.0.113.1')).toBe(200)
@@ -32,7 +32,7 @@ describe('guesses at one account from many addresses', () => {
     expect(await ask(RIGHT, '203.0.113.2')).toBe(200)
   })
 
-  it('never delay clients on this machine, or where the account’s owner logged in before', async () => {
+  it('never delay clients on this machine, or at an address where the account’s owner has logged in', async () => {
     const { ask, attack } = openDoor()
     expect(await ask(RIGHT, '203.0.113.1')).toBe(200)
     await attack(50)
@@ -40,7 +40,7 @@ describe('guesses at one account from many addresses', () => {
     expect(await ask(RIGHT, '203.0.113.2')).toBe(429)
   })
 
-  it('slow down that account only, and no tokens', async () => {
+  it('delay only that account, and no tokens', async () => {
     const { ask, attack, engine } = openDoor()
     const password = 'kestrel amber drawbridge'
     const { access } = engine

@@ -19,7 +19,7 @@ describe('the check of credentials', () => {
     fc.assert(property)
   })
 
-  it('refuses the right text that is divided elsewhere', () => {
+  it('refuses the right characters with the border elsewhere', () => {
     const property = fc.property(credentials, fc.nat(), (right, at) => {
       const all = `${right.username}${right.password}`
       const length = all.length === 0 ? 0 : at % all.length

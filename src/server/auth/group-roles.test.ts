@@ -18,7 +18,7 @@ describe('the roles of a user', () => {
   const setOf = (text: string) =>
     rolesIn(text).reduce((set, name) => unite(set, permissionsOfRole(name)), permissionsOf([]))
 
-  it('are those of all groups together, everywhere and in each place, without what another one includes', () => {
+  it('are the union of all groups, everywhere and in each place, without rights that another role includes', () => {
     const names = ['shop', 'news', '__proto__']
     const rights = fc.record({
       role: fc.constantFrom(null, ...ROLES, ...CUSTOM),
@@ -68,7 +68,7 @@ describe('the roles of a user', () => {
 })
 
 describe('groups in claims', () => {
-  it('are strings, whatever the claim contains', () => {
+  it('are text, whatever the claim contains', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (claims, name) => {
         expect(groupsIn(claims as Record<string, unknown>, name).every((group) => typeof group === 'string')).toBe(true)
@@ -76,7 +76,7 @@ describe('groups in claims', () => {
     )
   })
 
-  it('are a list or one text, at a name or a path, and never what every object has', () => {
+  it('are a list or one text, at a name or a path, and never an inherited property', () => {
     const claims = { groups: ['a', 7, null, 'b'], one: 'c', realm_access: { roles: ['d'] }, 'a.b': ['e'], email: 'f@g' }
     expect(groupsIn(claims, 'groups')).toEqual(['a', 'b'])
     expect(groupsIn(claims, 'one')).toEqual(['c'])
@@ -98,7 +98,7 @@ describe('groups in claims', () => {
     ]).toEqual([[], [], [email]])
   })
 
-  it('include the name of the person if there is one', () => {
+  it('include the name of the user if there is one', () => {
     expect(nameIn({ sub: '7', email: 'a@b', nick: 'anna' }, 'nick')).toBe('anna')
     expect([nameIn({ sub: '7', email: 'a@b' }, 'nick'), nameIn({ sub: '7', nick: ' ' }, 'nick')]).toEqual(['a@b', '7'])
   })

@@ -24,7 +24,7 @@ describe('passkeys', () => {
     ['http://localhost:6800', 'https://deck.example.org', /work at https:\/\/deck\.example\.org only/],
     ['http://deck.example.org', 'http://deck.example.org', /over HTTPS only/],
     ['http://', null, /need a host name/]
-  ])('cannot work at %s (public_url: %s), and it is said why', (address, publicUrl, words) => {
+  ])('cannot work at %s (public_url: %s), with the reason', (address, publicUrl, words) => {
     expect(passkeySiteOf(address, publicUrl)).toEqual({ problem: expect.stringMatching(words) })
   })
 })

@@ -18,7 +18,7 @@ describe('a request that another engine forwarded', () => {
   })
 
   it.each(['wrong 10.0.0.7', 'right2 10.0.0.7', '', ' 10.0.0.7', undefined])(
-    'is one of a client without it: %j',
+    'comes from an ordinary client if the secret is missing or wrong: %j',
     (header) => {
       const request = aRequest(header)
       recognizePeer(request, 'right')
@@ -26,7 +26,7 @@ describe('a request that another engine forwarded', () => {
     }
   )
 
-  it.each(['right 10.0.0.7', 'wrong 10.0.0.7'])('keeps the secret to itself: %j', (header) => {
+  it.each(['right 10.0.0.7', 'wrong 10.0.0.7'])('never passes the secret on: %j', (header) => {
     const request = aRequest(header)
     recognizePeer(request, 'right')
     expect(request.headers).toEqual({})

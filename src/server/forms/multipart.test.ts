@@ -56,7 +56,7 @@ describe('multipart', () => {
     expect(values.get('egg')?.[0]?.length).toBe(300_000)
   }, 5_000)
 
-  it("what fetch's FormData sends is restored byte for byte", async () => {
+  it("the output of fetch's FormData is restored byte for byte", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 2000 }),
@@ -94,7 +94,7 @@ describe('multipart', () => {
     await expect(parse(Buffer.from(body), type)).rejects.toBeInstanceOf(MalformedMultipartError)
   })
 
-  it('any bytes are either parsed or rejected as malformed', async () => {
+  it('arbitrary bytes are either parsed or rejected as malformed', async () => {
     const piece = fc.constantFrom('--b', '\r\n', '\r\n\r\n', 'content-disposition: form-data; name="a"', '--', 'x')
     await fc.assert(
       fc.asyncProperty(

@@ -66,7 +66,7 @@ it('a percent-encoded egg goes to disk too', async () => {
   await expect.poll(files).toEqual([])
 })
 
-it('a client that goes away in the middle leaves nothing', async () => {
+it('an upload that its client aborts leaves nothing', async () => {
   const { address, files } = await open()
   const { port } = new URL(address)
   const socket = connect(Number(port), '127.0.0.1')
@@ -79,7 +79,7 @@ it('a client that goes away in the middle leaves nothing', async () => {
   await expect.poll(files).toEqual([])
 })
 
-it('files of a form that cannot be handed on are gone, too', async () => {
+it('files of a form that cannot be passed on are gone, too', async () => {
   const directory = makeTestDirectory()
   const incoming = IncomingFiles.open(directory)
   const app = Fastify()
@@ -96,7 +96,7 @@ it('files of a form that cannot be handed on are gone, too', async () => {
   expect(readdirSync(directory)).toEqual([])
 })
 
-it('fields that are not files stay within the limit of a JSON request; countless small ones do, too', async () => {
+it('fields that are not files stay within the limit of a JSON request, even countless small ones', async () => {
   const { ask, files } = await open()
   const form = new FormData()
   form.append('egg', new Blob(['PK']), 'shop.egg')
@@ -108,7 +108,7 @@ it('fields that are not files stay within the limit of a JSON request; countless
   expect(await ask({ body: 'a'.repeat(100_000), headers })).toBe('REQUEST_TOO_LARGE')
 })
 
-it('bodies of other types are dropped; an empty one is no form', async () => {
+it('bodies of other types are dropped; an empty body is not a form', async () => {
   const { ask } = await open()
   expect(await ask({ body: '{}', headers: { 'content-type': 'application/json' } })).toEqual([])
   expect(await ask({ body: '', headers: { 'content-type': 'multipart/form-data; boundary=b' } })).toBeNull()

@@ -37,7 +37,7 @@ describe('urlencoded', () => {
     )
   })
 
-  it('gives the same in whatever pieces it arrives', () => {
+  it('gives the same result in whatever pieces it arrives', () => {
     const piece = fc.constantFrom('a', 'name', '=', '&', ';', '%', '%4', '%41', '%zz', '+', 'é')
     const cuts = fc.array(fc.nat(60), { maxLength: 8 })
     fc.assert(
@@ -62,7 +62,7 @@ describe('urlencoded', () => {
     )
   })
 
-  it('any bytes at all are parsed without an error', () => {
+  it('arbitrary bytes are parsed without an error', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void parseUrlEncoded(Buffer.from(bytes))))
   })
 })

@@ -107,7 +107,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-test('an egg is stored and its spiders listed; a broken one is refused, and what was there stays', async () => {
+test('an egg is stored and its spiders are listed; a broken one is refused, and the earlier one stays', async () => {
   const egg = eggOf(await buildEggFromFolder(resolve('resources/demo')))
   expect(await client.eggTarget!.addVersion(DEMO, V1, egg)).toEqual({ spiders: expect.any(Number) })
   expect(await client.listSpiders(DEMO, V1)).toContain('quotes')
@@ -124,7 +124,7 @@ test('an egg is stored and its spiders listed; a broken one is refused, and what
   expect(await failure(client.schedule(aRequest()))).toMatchObject({ refusal: 'unknown_version', delivered: 'no' })
 }, 60_000)
 
-test('a run goes on while its engine restarts at another address, and its end, log and items are told there', async () => {
+test('a run continues while its engine restarts at another address, and its end, log and items are available there', async () => {
   await client.eggTarget!.addVersion(DEMO, V1, eggOf(await buildEggFromFolder(resolve('resources/demo'))))
   const args = { pages: '6', delay: '0.5' }
   expect(await client.schedule(aRequest({ args }))).toEqual({ jobid: 'job1' })
@@ -149,7 +149,7 @@ test('a run goes on while its engine restarts at another address, and its end, l
   expect(await client.readLog({ ...RUN, jobid: 'none' }, { offset: 0, limitBytes: 10 })).toBeNull()
 }, 90_000)
 
-test('news arrive without being asked for: the end of a run, within a second', async () => {
+test('events arrive without polling: the end of a run within a second', async () => {
   await client.eggTarget!.addVersion(DEMO, V1, eggOf(await buildEggFromFolder(resolve('resources/demo'))))
   let ended: Awaited<ReturnType<typeof seen>>
   // Asked at news alone: they may be late ones of its start.
@@ -161,7 +161,7 @@ test('news arrive without being asked for: the end of a run, within a second', a
   expect(ended).toMatchObject({ exit: { signal: 'SIGKILL' } })
 }, 60_000)
 
-test('a project with a Python of its own waits until the engine has it, and until it was told', async () => {
+test('a project with a Python of its own waits until the engine has it and knows the setting', async () => {
   await client.daemonStatus()
   await until(
     'the main Python is ready',
@@ -187,7 +187,7 @@ test('a project with a Python of its own waits until the engine has it, and unti
   expect(client.whyNotReady(DEMO)).toBeNull()
 }, 60_000)
 
-test('nobody but an engine reaches the local node, and a message that is none changes nothing', async () => {
+test('only an engine can reach the local node, and an invalid message changes nothing', async () => {
   const stranger = aClient({ secret: 'of-somebody-else' })
   expect(await failure(stranger.listJobs())).toMatchObject({ kind: 'http', message: expect.stringContaining('418') })
   await stranger.close()

@@ -13,16 +13,16 @@ const part = (name: string, value: string | IncomingFile): FormPart => ({
 const shown = (query: string, form: FormPart[] | null) =>
   Object.fromEntries([...readArguments(query, form).args].map(([name, values]) => [name, values.map(String)]))
 
-it('the form replaces the values of the query, name by name', () => {
+it('values of the form replace those of the query, name by name', () => {
   const form = [part('project', 'b1'), part('project', 'b2')]
   expect(shown('project=query&spider=s', form)).toEqual({ project: ['b1', 'b2'], spider: ['s'] })
 })
 
-it('without a form, the query counts', () => {
+it('the query is used without a form', () => {
   expect(shown('project=query&spider=s', null)).toEqual({ project: ['query'], spider: ['s'] })
 })
 
-it('the first of several files counts, and none in the query', () => {
+it('the first of several files is used, and none from the query', () => {
   const [one, two] = ['one', 'two'].map((path) => new IncomingFile(path, { sizeBytes: 1, sha256: '' }, async () => {}))
   const { args, files } = readArguments('egg=query', [part('egg', one!), part('egg', two!)])
   expect([args.get('egg'), files.get('egg')]).toEqual([undefined, one])

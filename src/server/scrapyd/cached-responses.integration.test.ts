@@ -8,14 +8,14 @@ import { silentLogger } from '../../engine/runtime/logger.ts'
 import { until } from '../../engine/testing/until.ts'
 import { findWrongAnswer } from './testing/cached-responses.ts'
 
-describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
+describe.skipIf(whyNoRedis() !== null)('cached responses on a real Redis', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedis()
   })
   afterAll(() => server.stop())
 
-  test('engines with caches on one store answer as one that keeps nothing', { timeout: 300_000 }, async () => {
+  test('engines with caches on one store respond like one without a cache', { timeout: 300_000 }, async () => {
     for (let seed = 1; seed <= pickLength(4, 100); seed += 1) {
       const cache = await openRedisCache({
         address: parseCacheAddress(`${server.url}?namespace=doors`),

@@ -6,13 +6,13 @@ import { findWrongAnswer } from './testing/cached-responses.ts'
 
 const stories = pickLength(5, 300)
 
-test('engines with caches on one store answer as one that keeps nothing', { timeout: 120_000 }, async () => {
+test('engines with caches on one store respond like one without a cache', { timeout: 120_000 }, async () => {
   for (let seed = 1; seed <= stories; seed += 1) {
     expect(await findWrongAnswer(seed, new MemoryCache(createFakeClock()), { steps: 40 })).toBeNull()
   }
 })
 
-test('a cache that ignores the positions of its answers would be found', { timeout: 120_000 }, async () => {
+test('the test detects a cache that ignores the positions of its responses', { timeout: 120_000 }, async () => {
   for (let seed = 1; seed <= 20; seed += 1) {
     const wrong = await findWrongAnswer(seed, new MemoryCache(createFakeClock()), {
       steps: 40,
@@ -29,7 +29,7 @@ test('a cache that ignores the positions of its answers would be found', { timeo
   expect.unreachable('no wrong answer in 20 stories')
 })
 
-test('a cache whose answers claim the position at which they are written would be found', {
+test('the test detects a cache whose responses claim the position at which they are written', {
   timeout: 120_000
 }, async () => {
   for (let seed = 1; seed <= 40; seed += 1) {

@@ -86,7 +86,7 @@ describe("Python's error messages", () => {
   it.each([
     ['digits', `${'1'.repeat(500_000)}x`],
     ['spaces', `1${' '.repeat(500_000)}1`]
-  ])('takes no time, however long: %s', (_name, text) => {
+  ])('takes little time, however long the text: %s', (_name, text) => {
     const startedAtMs = performance.now()
     expect(() => parsePythonFloat(Buffer.from(text))).toThrow(/^could not convert string to float: b'1/)
     expect(performance.now() - startedAtMs).toBeLessThan(1000)

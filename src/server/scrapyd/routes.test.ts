@@ -159,7 +159,7 @@ describe('responses, byte for byte', () => {
   })
 })
 
-describe('errors in the words of Scrapyd 1.6, with HTTP 200', () => {
+describe('errors with the messages of Scrapyd 1.6, with HTTP 200', () => {
   it.each([
     ['schedule.json', '', "'project' parameter is required"],
     ['schedule.json', 'project=shop', "'spider' parameter is required"],
@@ -234,7 +234,7 @@ describe('errors in the words of Scrapyd 1.6, with HTTP 200', () => {
     expect(response.body).toBe(`{"status": "error", "message": ${JSON.stringify(message)}, "node_name": "fake"}\n`)
   })
 
-  it('our own errors keep our words; bugs reveal nothing and are logged', async () => {
+  it('our own errors keep our messages; bugs reveal nothing and are logged', async () => {
     const { get, engine, logged } = openShop()
     engine.scrapyd.listProjects = async () => {
       throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
@@ -275,7 +275,7 @@ describe('requests', () => {
     ])
   })
 
-  it('POST with everything in the query works', async () => {
+  it('POST accepts all parameters in the query', async () => {
     const { ask } = openShop()
     const response = await ask({ method: 'POST', url: '/schedule.json?project=shop;spider=quotes&jobid=q' })
     expect(response.json()).toEqual({ jobid: 'q', status: 'ok', node_name: 'fake' })
@@ -344,7 +344,7 @@ describe('/logs/', () => {
     ['bytes=-3', '789', 'bytes 7-9/10'],
     ['bytes=-1000', '0123456789', 'bytes 0-9/10'],
     ['bytes=8-', '89', 'bytes 8-9/10']
-  ])('sends a part of it for %s', async (range, body, contentRange) => {
+  ])('sends the range %s', async (range, body, contentRange) => {
     const response = await openLogs().ask({ url: '/logs/shop/quotes/a-1.log', headers: { range } })
     expect([response.statusCode, response.body, response.headers['content-range']]).toEqual([206, body, contentRange])
   })
@@ -411,7 +411,7 @@ describe('files', () => {
     return shop
   }
 
-  it('a file written by a spider cannot run scripts, send forms or act as a page of ours', async () => {
+  it('a file written by a spider cannot run scripts, send forms or pose as one of our pages', async () => {
     const { ask, engine } = openFiles()
     engine.files.items.set(
       'a.html',
@@ -450,7 +450,7 @@ describe('files', () => {
     ['Fri, 02 Jan 2026 03:04:05 GMT', 200],
     ['Friday, 02-Jan-26 03:04:06 GMT', 304],
     ['garbage', 200]
-  ])('unchanged since %s: %s', async (since, status) => {
+  ])('respond to If-Modified-Since %s with %s', async (since, status) => {
     const response = await openFiles().ask({ url: '/items/shop/quotes/a.jl', headers: { 'if-modified-since': since } })
     expect([response.statusCode, response.headers['last-modified']]).toEqual([status, AT])
   })

@@ -109,7 +109,7 @@ describe('the builder', () => {
     })
   )
 
-  it('parses what it wrote, and what it wrote is valid', () => {
+  it('parses what it wrote, and its output is valid', () => {
     fc.assert(
       fc.property(builders, (builder) => {
         const text = writeBuilder(builder)

@@ -250,7 +250,7 @@ describe('days', () => {
       )
   )
 
-  it('L, W, #, names, lists, steps and wrapping ranges match the right days', () => {
+  it('match L, W, #, names, lists, steps and wrapping ranges', () => {
     const fromMs = Date.UTC(2027, 0, 1)
     const untilMs = Date.UTC(2029, 0, 1)
     fc.assert(
@@ -282,7 +282,7 @@ describe('days', () => {
     )
   })
 
-  it('are those that croner finds', () => {
+  it('match those of croner', () => {
     for (const days of ['1W,15W,31W * *', 'LW * *', 'L 2,11 *', '* * 1#5,5#L', '13 * +5', '*/7 3-9 *']) {
       const croner = new Cron(`0 0 12 ${days}`, { utcOffset: 0, paused: true })
       const expected = croner.nextRuns(60, new Date(Date.UTC(2026, 0, 1)))
@@ -294,12 +294,12 @@ describe('days', () => {
     }
   })
 
-  it('a day of the month that begins with * narrows weekdays, as in crontab(5)', () => {
+  it('match both fields if the day of the month starts with *, as in crontab(5)', () => {
     const runs = occurrencesOf(aTiming(['0 0 */2 * MON']), { afterMs: Date.UTC(2026, 0, 1), limit: 3 })
     expect(runs.map(({ local }) => local.slice(0, 10))).toEqual(['2026-01-05', '2026-01-19', '2026-02-09'])
   })
 
-  it('29 February is found in the leap years', () => {
+  it('include 29 February in leap years', () => {
     const runs = occurrencesOf(aTiming(['0 0 29 2 *']), { afterMs: Date.UTC(2026, 0, 1), limit: 2 })
     expect(runs.map(({ local }) => local)).toEqual(['2028-02-29T00:00:00+00:00', '2032-02-29T00:00:00+00:00'])
   })
@@ -322,7 +322,7 @@ describe('several rules', () => {
     expect(localsOf(timing, 3)).toEqual(['06-01T00:00:00', '06-01T12:00:00', '06-02T00:00:00'])
   })
 
-  it('an interval counts elapsed time from its anchor, even over clock changes, and not before it', () => {
+  it('an interval counts elapsed time from its anchor, even across clock changes, and not before it', () => {
     const anchorMs = Date.UTC(2026, 2, 28, 20, 0, 30)
     const timing = aTiming([], { zone: 'Europe/Berlin', rules: [{ kind: 'interval', everySeconds: 10_800, anchorMs }] })
     expect(localsOf(timing, 4, 0)).toEqual(['03-28T21:00:30', '03-29T00:00:30', '03-29T04:00:30', '03-29T07:00:30'])
@@ -346,7 +346,7 @@ describe('several rules', () => {
     ])
   })
 
-  it("excludes the start of the range, includes its end, and stays within the schedule's start and end", () => {
+  it("a search excludes the start of the range, includes its end, and stays within the schedule's start and end", () => {
     const timing = aTiming(['0 * * * *'], { startMs: Date.UTC(2026, 5, 1, 3), endMs: Date.UTC(2026, 5, 1, 5) })
     expect(localsOf(timing, 10)).toEqual(['06-01T03:00:00', '06-01T04:00:00', '06-01T05:00:00'])
     expect(localsOf(timing, 10, Date.UTC(2026, 5, 1, 3))).toEqual(['06-01T04:00:00', '06-01T05:00:00'])
@@ -420,13 +420,13 @@ describe('exclusions', () => {
   })
 })
 
-describe('the work of one call is limited', () => {
+describe('the limited work of one call', () => {
   const afterMs = Date.UTC(2026, 10, 22)
   const seventeen = Array.from({ length: 17 }, (_, hour) => `0 ${hour} 0 1 1 *`)
   /** All but the last second of five hours of the day. */
   const nearlyAll = [...seventeen, '0-58 * * * * *', '59 0-58 * * * *', '59 59 1-4,6-9,11-14,16-19,21-23 * * *']
 
-  it('a thousand seconds among exclusions of nearly all others are found at once', () => {
+  it('finds a thousand seconds among exclusions of nearly all others at once', () => {
     const timing = aTiming(['* * * * * *'], { excludedCrons: nearlyAll })
     const startedAtMs = performance.now()
     const found = occurrencesOf(timing, { afterMs, limit: 1_000 })
@@ -437,7 +437,7 @@ describe('the work of one call is limited', () => {
     expect(found).toHaveLength(1_000)
   })
 
-  it('exclusions of everything are told at once, with any number of rules', () => {
+  it('reports exclusions of everything at once, with any number of rules', () => {
     const rules = Array.from({ length: 20 }, (_, second) => `${second} * * * * *`)
     const timing = aTiming(rules, { excludedCrons: [...nearlyAll.slice(0, -1), '59 59 * * * *'] })
     const startedAtMs = performance.now()
@@ -445,7 +445,7 @@ describe('the work of one call is limited', () => {
     expect(performance.now() - startedAtMs).toBeLessThan(1_000)
   })
 
-  it('where it is used up, the timing is refused by the names of its exclusions, and views show what was found', () => {
+  it('refuses a timing by the names of its exclusions when it is used up, and views show what was found', () => {
     const rules = [
       { kind: 'interval' as const, everySeconds: 60, anchorMs: 30_000 },
       { kind: 'once' as const, atMs: afterMs + DAY_MS }

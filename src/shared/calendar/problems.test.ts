@@ -40,7 +40,7 @@ describe('problems of a timing', () => {
       { rules: [cron('0 * * * *'), cron('x')] },
       'Rule 2: The expression has 1 field; it needs five (minute hour day month weekday), or six with seconds first.'
     ]
-  ])('%j: explained', (more, words) => {
+  ])('%j is explained', (more, words) => {
     expect(problemOfTiming(aTiming(more))).toBe(words)
   })
 
@@ -67,7 +67,7 @@ describe('problems of a timing', () => {
     )
   })
 
-  it('times beyond every calendar end the search instead of breaking it', () => {
+  it('times beyond every calendar end the search without an exception', () => {
     for (const afterMs of [8.64e15, 1e300, Number.MAX_SAFE_INTEGER])
       expect(nextOccurrence(aTiming({}), afterMs)).toBeNull()
     expect(nextOccurrence(aTiming({}), -8.64e15)?.nominalMs).toBe(0)

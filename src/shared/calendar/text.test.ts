@@ -33,7 +33,7 @@ describe('placeholders', () => {
     )
   })
 
-  it('a thousand at most, and literal braces as many as there are', () => {
+  it('are limited to a thousand, but literal braces are not', () => {
     expect(problemOfText('{now}'.repeat(1_000))).toBeNull()
     expect(problemOfText('{now}'.repeat(1_001))).toBe('it has more than 1,000 placeholders. Use fewer.')
     expect(() => expandText('{now}'.repeat(1_001), values)).toThrow(/more than 1,000 placeholders/)

@@ -17,20 +17,20 @@ const shown = (windows: Windows, now: string): string | null => {
 /** 02:00 to 04:00 in Berlin. */
 const SUNDAYS = repeating('2026-03-01T01:00Z', '2026-03-01T03:00Z', 'week')
 
-describe('windows', () => {
-  it('of which there is one are over after it', () => {
+describe('recurring windows', () => {
+  it('are over after a single one', () => {
     const once = { ...SUNDAYS, repeats: null }
     expect(shown(once, '2026-02-01T00:00Z')).toBe('2026-03-01T01:00 2026-03-01T03:00')
     expect(shown(once, '2026-03-01T02:59Z')).toBe('2026-03-01T01:00 2026-03-01T03:00')
     expect(shown(once, '2026-03-01T03:00Z')).toBeNull()
   })
 
-  it('come again at the same times on the clocks, in summer too', () => {
+  it('recur at the same times on the clocks, even in summer', () => {
     expect(shown(SUNDAYS, '2026-03-01T03:00Z')).toBe('2026-03-08T01:00 2026-03-08T03:00')
     expect(shown(SUNDAYS, '2026-07-08T12:00Z')).toBe('2026-07-12T00:00 2026-07-12T02:00')
   })
 
-  it('are shorter when clocks skip a part of them, and left out when they skip all', () => {
+  it('are shorter if clocks skip a part of them, and omitted if clocks skip all', () => {
     expect(shown(SUNDAYS, '2026-03-29T00:00Z')).toBe('2026-03-29T01:00 2026-03-29T02:00')
     const skipped = repeating('2026-03-01T01:00Z', '2026-03-01T02:00Z', 'week')
     expect(shown(skipped, '2026-03-29T00:00Z')).toBe('2026-04-05T00:00 2026-04-05T01:00')
@@ -38,25 +38,25 @@ describe('windows', () => {
     expect(shown(inNewYork, '2026-03-08T00:00Z')).toBe('2026-03-08T07:00 2026-03-08T08:00')
   })
 
-  it('last both times when clocks show a part of them twice', () => {
+  it('last both times if clocks show a part of them twice', () => {
     expect(shown(SUNDAYS, '2026-10-24T12:00Z')).toBe('2026-10-25T00:00 2026-10-25T03:00')
     const before = repeating('2026-03-01T00:00Z', '2026-03-01T01:00Z', 'week')
     expect(shown(before, '2026-10-24T12:00Z')).toBe('2026-10-24T23:00 2026-10-25T00:00')
   })
 
-  it('end with the last that begins before the end', () => {
+  it('end with the last one that starts before the end', () => {
     const repeats = { every: 'week' as const, zone: 'Europe/Berlin', endsMs: at('2026-03-08T02:00Z') }
     expect(shown({ ...SUNDAYS, repeats }, '2026-03-08T02:30Z')).toBe('2026-03-08T01:00 2026-03-08T03:00')
     expect(shown({ ...SUNDAYS, repeats }, '2026-03-08T03:00Z')).toBeNull()
   })
 
-  it('must be over before the next one begins', () => {
+  it('must be over before the next one starts', () => {
     expect(areApart(SUNDAYS)).toBe(true)
     expect(areApart(repeating('2026-03-01T01:00Z', '2026-03-02T01:00Z', 'day'))).toBe(true)
     expect(areApart(repeating('2026-03-01T01:00Z', '2026-03-02T01:01Z', 'day'))).toBe(false)
   })
 
-  it('are described by their zone', () => {
+  it('are described with their zone', () => {
     expect(describeWindows({ ...SUNDAYS, repeats: null })).toBeNull()
     expect(describeWindows(SUNDAYS)).toBe('every Sunday 02:00–04:00 (Europe/Berlin)')
     const days = repeating('2026-03-06T21:00Z', '2026-03-09T05:00Z', 'week')
@@ -66,7 +66,7 @@ describe('windows', () => {
     expect(describeWindows({ ...nights, repeats })).toBe('every day 22:00–06:00 (UTC), last on 2026-12-31')
   })
 
-  it('are those that a clock on the wall shows', () => {
+  it('follow the wall clock', () => {
     const beginsMs = at('2026-02-02T00:00Z')
     const zone = fc.constantFrom(
       ...['UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Casablanca', 'America/Santiago']
@@ -110,7 +110,7 @@ describe('windows', () => {
   })
 })
 
-it('a time that clocks skip is moved past the gap, east and west of Greenwich', () => {
+it('move a time that clocks skip past the gap, east and west of Greenwich', () => {
   const moved = (zone: string, wall: string) => new Date(momentOfWall(zone, at(`${wall}Z`))).toISOString().slice(0, 16)
   expect(moved('Europe/Berlin', '2026-03-29T02:30')).toBe('2026-03-29T01:30')
   expect(moved('America/New_York', '2026-03-08T02:30')).toBe('2026-03-08T07:30')

@@ -34,7 +34,7 @@ describe('every operation of the contract', () => {
     expect(Object.keys(bare)).toEqual(['list'])
   })
 
-  it('is allowed for whoever may only read only if it writes nothing, or what is their own', () => {
+  it("needs only the right to read if it writes nothing, or only the user's own data", () => {
     const writes = [...OPERATIONS].filter(([, { '~orpc': of }]) => of.meta.writes && of.meta.needs === READ)
     expect(writes.map(([name]) => name)).toEqual([
       'users.changePassword',
@@ -53,7 +53,7 @@ describe('every operation of the contract', () => {
     ])
   })
 
-  it('says so if its answer has a secret, which is then not kept for repeated requests', () => {
+  it('is marked if its response has a secret, which is then not stored for repeated requests', () => {
     const telling = [...OPERATIONS].filter(([, { '~orpc': of }]) => hasSecret(of.outputSchema))
     expect(telling.map(([name]) => name)).toEqual(expect.arrayContaining(['tokens.create', 'nodes.addPulling']))
     expect(telling.filter(([, { '~orpc': of }]) => of.meta.tellsSecret === undefined).map(([name]) => name)).toEqual([])

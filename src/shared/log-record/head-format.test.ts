@@ -85,7 +85,7 @@ describe('a format', () => {
     expect(line.slice(read.messageAt).replaceAll('\u001b[0m', '')).toBe('boom')
   })
 
-  it("of Scrapy's own with colours is found, too", () => {
+  it("of Scrapy's own with colours is detected, too", () => {
     expect(parseRecordHead('2026-11-02 12:00:02 [shop] \u001b[31mERROR\u001b[0m: boom')).toMatchObject({
       level: 'ERROR',
       logger: 'shop'
@@ -104,16 +104,16 @@ describe('a format', () => {
     ['[2026-01-02 03:04:05,678: CRITICAL/MainProcess] boom', 'CRITICAL', ''],
     ['WARNING:shop:careful', 'WARNING', 'shop'],
     ['2026-01-02 03:04:05 [DEBUG] shop: x', 'DEBUG', 'shop']
-  ])('that is usual is guessed from %j', (line, level, logger) => {
+  ])('that is common is guessed from %j', (line, level, logger) => {
     expect(parseRecordHead(line, findHeadFormat([line]))).toMatchObject({ level, logger })
   })
 
-  it('is plain JSON', () => {
+  it('can be plain JSON', () => {
     const format = findHeadFormat(['12:00 | INFO | scrapy.core.engine | Spider opened'])
     expect(JSON.parse(JSON.stringify(format))).toEqual(format)
   })
 
-  it('is learned and found in little time, whatever the line', () => {
+  it('is learned and detected quickly, whatever the line', () => {
     const begun = performance.now()
     const pieces = [
       'INFO ',
@@ -154,7 +154,7 @@ describe('a format', () => {
     expect(performance.now() - begun).toBeLessThan(1_000)
   })
 
-  it('never makes reading a line throw', () => {
+  it('never makes the parsing of a line throw', () => {
     const formats = FORMATS.map(
       ([, [time], head]) => learnHeadFormat(`${head(time, 'INFO', 'scrapy.utils.log')}Versions: x`)!
     )
@@ -199,7 +199,7 @@ describe('a JSON record', () => {
       { levelno: 30, message: 'boom' },
       { level: 'WARNING', date: '', time: '' }
     ]
-  ])('%j is found', (fields, head) => {
+  ])('%j is recognized', (fields, head) => {
     const line = JSON.stringify(fields)
     expect(findHeadFormat([line])).toEqual(JSON_FORMAT)
     expect(parseRecordHead(line, JSON_FORMAT)).toMatchObject({ ...head, message: 'boom', messageAt: 0 })
@@ -213,12 +213,12 @@ describe('a JSON record', () => {
     '{}',
     '["a"]',
     '{"level":{},"message":1}'
-  ])('is not %s', (line) => expect(parseRecordHead(line, JSON_FORMAT)).toBeNull())
+  ])('%s is not recognized', (line) => expect(parseRecordHead(line, JSON_FORMAT)).toBeNull())
 
   it.each([
     ['no text', '{"toString":1}'],
     ['lists deeper than the stack', '['.repeat(60_000) + ']'.repeat(60_000)]
-  ])('is read whose parts are %s', (_what, value) => {
+  ])('can have %s as its parts', (_what, value) => {
     const line = `{"level":"INFO","time":${value},"message":${value}}`
     expect(parseRecordHead(line, JSON_FORMAT)).toMatchObject({ level: 'INFO', date: '', time: '' })
   })

@@ -24,22 +24,22 @@ describe('the text of a time', () => {
     ['1793620802.25', 'epoch', NOON + 250, 0],
     ['1793620802250', 'epoch', NOON + 250, 0],
     ['12:00:02', 'clock', 12 * 3_600_000 + 2_000, null]
-  ] as const)('%s (%s) is read', (text, style, atMs, zone) => {
+  ] as const)('%s (%s) is parsed', (text, style, atMs, zone) => {
     expect(text).toMatch(new RegExp(`^(?:${TIME_PATTERNS[style]})$`))
     expect(readTimeText(text, style)).toEqual({ atMs, zoneMinutes: zone ?? Number.NaN })
   })
 
-  it('has the order of day and month that is given, unless a number settles it', () => {
+  it('uses the given order of day and month, unless a number settles it', () => {
     expect(readTimeText('02/03/2026 00:00:00', 'numeric', 'month-first').atMs).toBe(Date.UTC(2026, 1, 3))
     expect(readTimeText('02/03/2026 00:00:00', 'numeric', 'day-first').atMs).toBe(Date.UTC(2026, 2, 2))
     expect(readTimeText('13/03/2026 00:00:00', 'numeric', 'month-first').atMs).toBe(Date.UTC(2026, 2, 13))
   })
 
-  it.each(['2026-13-02 12:00:02', '2026-11-02 25:00:02', '2026-00-02 12:00:02'])('%s is no time', (text) =>
+  it.each(['2026-13-02 12:00:02', '2026-11-02 25:00:02', '2026-00-02 12:00:02'])('%s is not a time', (text) =>
     expect(readTimeText(text, 'iso').atMs).toBeNaN()
   )
 
-  it('counts days as a calendar does, and the fast way of the default format agrees', () => {
+  it('counts days as a calendar does, and the fast path of the default format agrees', () => {
     const day = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59Z'),
@@ -59,7 +59,7 @@ describe('the text of a time', () => {
     expect(msOf(2024, 2, 29, 0, 0, 0, 0)).toBe(Date.UTC(2024, 1, 29))
   })
 
-  it('never makes reading throw', () => {
+  it('never makes parsing throw', () => {
     for (const style of TIME_STYLES) {
       fc.assert(
         fc.property(fc.stringMatching(new RegExp(`^(?:${TIME_PATTERNS[style].replaceAll('\\b', '')})$`)), (text) => {

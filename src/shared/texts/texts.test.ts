@@ -7,7 +7,7 @@ const OTHER = 'f'.repeat(32) as JobId
 const BY_CHAIN = say('timeline.queued_by_chain', { jobId: OTHER, chain: 'next', spider: 'x', outcome: 'failed' })
 
 describe('a message', () => {
-  it('is rendered with its parameters, and the messages among them first', () => {
+  it('is rendered with its parameters, after the messages among them', () => {
     const what = say('timeline.ended', { outcome: 'failed', reason: 'exit code 1' })
     const next = say('next.retry', { seconds: 30, run: 2, runs: 3 })
     const message = say('timeline.and_next', { what, next })
@@ -23,7 +23,7 @@ describe('a message', () => {
     expect(waitFor('egg_refused', { version: '3', refused })).toMatchObject({ code: 'egg_refused', text })
   })
 
-  it('is rendered by another language', () => {
+  it('can be rendered in another language', () => {
     const de = { ...en, 'timeline.sent': ({ node }: { node: string }) => `An ${node} gesendet` }
     expect(render(say('timeline.sent', { node: 'eu-1' }), de)).toBe('An eu-1 gesendet')
   })
@@ -50,16 +50,16 @@ describe('a message', () => {
     '["shop.eu", "x"',
     '["text",null]',
     '["a",{},1]'
-  ])('is not seen in words from outside: %s', (words) => {
+  ])('is not recognized in foreign text: %s', (words) => {
     expect(decode(words)).toEqual(plain(words))
     expect(decode(encode(plain(words)))).toEqual(plain(words))
   })
 
-  it('whose parameters do not fit its text is shown as its code', () => {
+  it('whose parameters do not match its text is shown as its code', () => {
     expect(render(decode('["timeline.placed",{}]'))).toBe('timeline.placed')
   })
 
-  it('of a row from before there were codes is its text', () => {
+  it('from before there were codes is shown as its text', () => {
     expect(written(decode('Sent to eu-1'))).toEqual({
       text: 'Sent to eu-1',
       code: 'text',
@@ -68,7 +68,7 @@ describe('a message', () => {
   })
 })
 
-describe('to a reader who may not see another job', () => {
+describe('for a reader who may not see another job', () => {
   const asSeen = (message: Message) => withoutJobs(message, () => false)
 
   it('a message does not name it, nor its chain and spider', () => {
@@ -87,12 +87,12 @@ describe('to a reader who may not see another job', () => {
     expect(render(asSeen(message))).toBe('Skipped: another job ended as failed; queued again and flagged')
   })
 
-  it('a message that names none is the same', () => {
+  it('a message without names is unchanged', () => {
     const message = say('timeline.sent', { node: 'eu-1' })
     expect(asSeen(message)).toEqual(message)
   })
 })
 
-it('every code has lower case words after its group', () => {
+it('every code consists of a group and lower-case words', () => {
   for (const code of Object.keys(en)) expect(code).toMatch(/^(text|[a-z_]+\.[a-z_]+)$/)
 })

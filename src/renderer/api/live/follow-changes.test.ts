@@ -92,7 +92,7 @@ it('leaves jobs older than the last row of a page to the next page', async () =>
   expect(queryClient.getQueryData(page.queryKey)?.jobs.map(({ spider }) => spider)).toEqual(['s5', 's4'])
 })
 
-it('does not let a list with a limit grow beyond it, however many jobs arrive', async () => {
+it('does not let a limited list grow beyond its limit, however many jobs arrive', async () => {
   await follow()
   const { queryKey } = await show(jobList({ limit: 3 }))
   for (let index = 6; index <= 40; index++)
@@ -104,7 +104,7 @@ it('does not let a list with a limit grow beyond it, however many jobs arrive', 
   expect(queryClient.getQueryData(queryKey)?.nextBefore).toBe(jobIdAt(38_000, 38))
 })
 
-it('refills a list with a limit when rows leave it', async () => {
+it('refills a limited list when rows leave it', async () => {
   await follow()
   const { queryKey } = await show(jobList({ limit: 2, status: ['queued'] }))
   const newest = engine.jobs.get(jobIdAt(5000, 5))!
@@ -136,7 +136,7 @@ it('renders a hundred changes of one job once', async () => {
   expect(writes).toBeLessThanOrEqual(3)
 })
 
-it('resumes at its cursor after a drop: nothing lost, nothing fetched again', async () => {
+it('resumes at its cursor after a drop: nothing is lost and nothing fetched again', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   const calls = callsOf('jobs.list')
@@ -151,7 +151,7 @@ it('resumes at its cursor after a drop: nothing lost, nothing fetched again', as
   expect(callsOf('jobs.list')).toBe(calls)
 })
 
-it('fetches what is shown again when the engine no longer has what was missed', async () => {
+it('fetches visible data again if the engine no longer has the missed changes', async () => {
   await follow()
   const { queryKey } = await show(jobList())
   engine.jobs.clear()

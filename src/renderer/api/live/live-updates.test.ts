@@ -21,7 +21,7 @@ it('everything an operation writes is announced as a change of its noun', () => 
   expect([...nouns].filter((noun) => !told.has(noun))).toEqual([])
 })
 
-it('leaving something out of live updates does not compile', () => {
+it('an event that is missing from live updates does not compile', () => {
   expectTypeOf<Noun>().toExtend<keyof Contract>()
   expectTypeOf<ChangeOf<'jobs'>['kind']>().toEqualTypeOf<'job' | 'job_removed' | 'job_progress' | 'jobs' | 'waiting'>()
   expectTypeOf<ChangeOf<Noun>>().toEqualTypeOf<Change>()
@@ -42,7 +42,7 @@ it('leaving something out of live updates does not compile', () => {
   patch(query.jobs.get, () => aJob() satisfies Job)
 })
 
-it('of several changes of one thing only the newest remains, in the order of the newest', () => {
+it('of several changes of one thing only the newest remains, at the position of the newest', () => {
   const [first, second] = [jobIdAt(1, 1), jobIdAt(2, 2)]
   const changes: Change[] = [
     { kind: 'job', job: aJob({ id: first }) },
@@ -53,7 +53,7 @@ it('of several changes of one thing only the newest remains, in the order of the
   expect(newestOfEach(changes)).toEqual([changes[1], changes[2], changes[3]])
 })
 
-it('a bulk change of jobs names no single rows: every query that counts or lists jobs is fetched again', () => {
+it('a bulk change of jobs names no single rows: every query that counts or lists jobs is repeated', () => {
   const updates = queryUpdates([{ kind: 'jobs' }], query)
   expect(updates.map(({ queryKey, write }) => [(queryKey[0] as string[]).join('.'), write])).toEqual(
     ['jobs.list', 'jobs.facets', 'jobs.get', 'jobs.count', 'jobs.running', 'queue.lanes', 'queue.limits'].map(

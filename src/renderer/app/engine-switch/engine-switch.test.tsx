@@ -43,7 +43,7 @@ it('lists this computer and every engine with its state', async () => {
   expect(screen.getByRole('menuitem', { name: 'Add engine…' })).toBeTruthy()
 })
 
-it('an engine that does not respond shows its last state in grey, since when and why, until it is back', async () => {
+it('an engine that does not respond shows its last state in grey, with the time and the reason, until it responds', async () => {
   showEngine({ state: 'offline', problem: { code: 'ENGINE_UNREACHABLE', message: 'It does not respond.' } }, '/jobs')
   expect(await screen.findByText('It does not respond.', { exact: false })).toBeTruthy()
   await screen.findByRole('grid', { name: 'Jobs' })
@@ -59,7 +59,7 @@ it('an engine that does not respond shows its last state in grey, since when and
   expect(screen.queryByText('It does not respond.', { exact: false })).toBeNull()
 })
 
-it('read-only hides what changes something, for an owner too', async () => {
+it('read-only hides all controls that change something, even from an owner', async () => {
   showEngine({ readOnly: true }, '/nodes')
   expect(await screen.findByRole('button', { name: 'Engine: Frankfurt, read-only' })).toBeTruthy()
   await screen.findByRole('grid', { name: 'Nodes' })
@@ -67,19 +67,19 @@ it('read-only hides what changes something, for an owner too', async () => {
   expect(find('Add nodes')).toBeNull()
 })
 
-it('hides the screens that an older engine has nothing for, and names its version', async () => {
+it('hides the screens that an older engine does not support, and names its version', async () => {
   showEngine({ age: 'older', version: '0.0.9', lacks: ['errors.list', 'errors.get'] })
   expect(await screen.findByRole('link', { name: /Jobs/ })).toBeTruthy()
   expect(screen.queryByRole('link', { name: 'Errors' })).toBeNull()
   expect(screen.getByText(/runs an older Scrapdeck \(0\.0\.9; this app is 0\.1\.0\)/)).toBeTruthy()
 })
 
-it('offers the own UI of a newer engine', async () => {
+it('offers a link to the UI of a newer engine', async () => {
   showEngine({ age: 'newer', version: '9.0.0' })
   expect(await screen.findByRole('button', { name: 'Open its own UI' })).toBeTruthy()
 })
 
-it('asks for what is missing before an engine is added', async () => {
+it('asks for missing fields before it adds an engine', async () => {
   showEngine({})
   fireEvent.click(await screen.findByRole('button', { name: 'Engine: Frankfurt' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Add engine…' }))
@@ -97,7 +97,7 @@ it('asks for what is missing before an engine is added', async () => {
   expect(await screen.findByText('Required')).toBeTruthy()
 })
 
-it('warns that a token goes over the network in the clear', async () => {
+it('warns that a token is sent unencrypted', async () => {
   showEngine({})
   fireEvent.click(await screen.findByRole('button', { name: 'Engine: Frankfurt' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Add engine…' }))
@@ -117,7 +117,7 @@ it('finds engines in the palette', async () => {
   expect(screen.getByRole('button', { name: 'Add engine…' })).toBeTruthy()
 })
 
-it('a browser links to the engines that its engine names, each at its own address', async () => {
+it('a browser links to the engines that its engine names, at their own addresses', async () => {
   app = renderApp(engine)
   await screen.findByText('This computer')
   const status = createApi(engine.client).query.system.status.queryKey()
@@ -130,7 +130,7 @@ it('a browser links to the engines that its engine names, each at its own addres
   expect(link.getAttribute('href')).toBe('https://us.example.org/ui/')
 })
 
-it('signs in with the browser, and behind an SSH host also with a code for another browser', async () => {
+it('signs in with the browser, or behind an SSH host with a code for another browser', async () => {
   const asked: unknown[] = []
   const signedIn = Promise.withResolvers<{ is: 'signedIn'; ticket: string }>()
   const engines = {

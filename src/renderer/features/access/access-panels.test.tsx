@@ -12,12 +12,12 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-it('Scrapyd clients send a token, and no password is shown', async () => {
+it('Scrapyd clients need a token, and no password is shown', async () => {
   expect(await screen.findByText(/password = TOKEN/)).toBeTruthy()
   expect(screen.queryByLabelText('Password')).toBeNull()
 })
 
-it('asks before it logs out everywhere; the desktop itself stays open', async () => {
+it('asks before it logs out everywhere; the desktop itself stays logged in', async () => {
   expect(await screen.findByRole('button', { name: 'Log out' })).toBeTruthy()
   expect(screen.getByRole('button', { name: 'Log out everywhere' })).toBeTruthy()
   app.stop()

@@ -19,7 +19,7 @@ const PASSWORD = 'kestrel amber window'
 const usersOf = async () => (await engine.client.users.list()).users
 const tokensOf = async () => (await engine.client.tokens.list()).tokens
 
-it('an owner adds a user; a taken name and a short password are marked at their fields', async () => {
+it('an owner adds a user; a name in use and a short password are marked at their fields', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Add user' }))
   const form = await dialog('Add user')
@@ -42,7 +42,7 @@ it('an owner adds a user; a taken name and a short password are marked at their 
   )
 })
 
-it('a service is added without a password', async () => {
+it('a service account is added without a password', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Add user' }))
   const form = await dialog('Add user')
@@ -55,13 +55,13 @@ it('a service is added without a password', async () => {
   expect((await usersOf()).at(-1)).toMatchObject({ name: 'airflow', kind: 'service', hasPassword: false })
 })
 
-it('says when users are needed while there are none', async () => {
+it('says when users are useful while there are none', async () => {
   open({ firstRun: true })
   expect(await screen.findByText('You need no users if you are alone on this computer')).toBeTruthy()
   expect(await screen.findByText('No tokens')).toBeTruthy()
 })
 
-it('a role changes at once and can be changed back', async () => {
+it('a role takes effect at once and can be changed back', async () => {
   open()
   const row = await rowOf('Users', 'anna')
   await choose(row.getByRole('combobox', { name: 'Role of anna' }), /^deployer/)
@@ -71,7 +71,7 @@ it('a role changes at once and can be changed back', async () => {
   await waitFor(async () => expect((await usersOf())[0]?.role).toBe('operator'))
 })
 
-it('disables a user, and sets a password', async () => {
+it('disables a user, and sets a new password', async () => {
   open()
   const row = await rowOf('Users', 'anna')
   await act(row, 'anna', 'Disable')
@@ -83,7 +83,7 @@ it('disables a user, and sets a password', async () => {
   expect(await screen.findByText('anna has a new password.')).toBeTruthy()
 })
 
-it('removes a user only after it said how many tokens stop working', async () => {
+it('removes a user only after it has said how many tokens stop working', async () => {
   open()
   await act(await rowOf('Users', 'anna'), 'anna', 'Remove…')
   const question = await dialog('Remove anna?')
@@ -94,7 +94,7 @@ it('removes a user only after it said how many tokens stop working', async () =>
   expect(await usersOf()).toHaveLength(3)
 })
 
-it('shows a new token once, for its user, with what a program sends', async () => {
+it('shows a new token once, with its user and how a program sends it', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Create token' }))
   const form = await dialog('Create token')
@@ -129,7 +129,7 @@ it('lists all tokens for an owner, marks the expired one, and asks before it rev
   expect(await tokensOf()).toHaveLength(2)
 })
 
-it('a viewer has an account and tokens of at most that role, and sees no users', async () => {
+it('a viewer can create tokens of at most that role, and sees no users', async () => {
   open({ role: 'viewer' })
   expect(await screen.findByText('Your account')).toBeTruthy()
   fireEvent.click(await screen.findByRole('button', { name: 'Create token' }))
@@ -143,7 +143,7 @@ it('a viewer has an account and tokens of at most that role, and sees no users',
   expect(engine.calls).not.toContain('users.list')
 })
 
-it('changes the own password, and goes to the login because the session has ended', async () => {
+it("changes the user's own password, and goes to the login because the session has ended", async () => {
   const assign = vi.fn<(url: string) => void>()
   vi.stubGlobal('location', { assign, hostname: 'localhost' })
   open({ role: 'operator' })
@@ -155,7 +155,7 @@ it('changes the own password, and goes to the login because the session has ende
   await waitFor(() => expect(assign).toHaveBeenCalledWith(expect.stringMatching(/login$/)))
 })
 
-it('gives roles in single projects, refuses none at all, and takes them back', async () => {
+it('gives roles in single projects, refuses an empty selection, and takes the roles back', async () => {
   open()
   await act(await rowOf('Users', 'anna'), 'anna', 'Roles…')
   const form = await dialog('Roles of anna')
@@ -178,7 +178,7 @@ it('gives roles in single projects, refuses none at all, and takes them back', a
   )
 })
 
-it('an owner looks at the pages as another role does, and stops', async () => {
+it('an owner views the pages with another role, and returns', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'View as…' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'viewer' }))
@@ -188,7 +188,7 @@ it('an owner looks at the pages as another role does, and stops', async () => {
   await screen.findByRole('table', { name: 'Users' })
 })
 
-it('an owner logs out the browsers of others; this one is marked', async () => {
+it('an owner logs out the browsers of others; the current browser is marked', async () => {
   open()
   const own = await rowOf('Browser sessions', /^Firefox on Linux this browser/)
   expect(own.getByText('login link')).toBeTruthy()
@@ -200,7 +200,7 @@ it('an owner logs out the browsers of others; this one is marked', async () => {
   await waitFor(() => expect(screen.queryByText('Safari on macOS')).toBeNull())
 })
 
-it('whoever signs in elsewhere has neither a role nor a password to change here', async () => {
+it('an external user has no role and no password to change here', async () => {
   open()
   const row = await rowOf('Users', /^carla oidc/)
   expect(row.getByRole('combobox', { name: 'Role of carla' })).toHaveProperty('disabled', true)
@@ -210,7 +210,7 @@ it('whoever signs in elsewhere has neither a role nor a password to change here'
   expect(screen.queryByRole('menuitem', { name: 'Set password…' })).toBeNull()
 })
 
-it('an owner makes a role of permissions, whose scope is told, and gives it to somebody in one project', async () => {
+it('an owner creates a role with permissions, sees its scope, and gives it to a user in one project', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Add role' }))
   const form = await dialog('Add role')
@@ -247,7 +247,7 @@ it('an owner makes a role of permissions, whose scope is told, and gives it to s
   expect(await removing.findByText(/is in use: the user anna/)).toBeTruthy()
 })
 
-it('a built-in role is shown and stays as it is; a copy of it begins with its permissions', async () => {
+it('a built-in role is shown read-only; a copy of it starts with its permissions', async () => {
   open()
   await act(await rowOf('Roles', /^operator/), 'the role operator', 'Show permissions')
   const shown = await dialog('Role operator')
@@ -265,7 +265,7 @@ it('a built-in role is shown and stays as it is; a copy of it begins with its pe
   expect(made!.permissions).toEqual(owner!.permissions.filter((name) => name !== 'users.change'))
 })
 
-it('shows the pages as a custom role sees them', async () => {
+it('shows the pages with a custom role', async () => {
   open({}, '/access')
   fireEvent.click(await screen.findByRole('button', { name: 'View as…' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'auditor' }))

@@ -20,7 +20,7 @@ const SEARCH = {
   ...{ code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
 }
 
-it('asks with the name of the computer and of the person, and no more than the own role', async () => {
+it("asks with the names of the computer and the user, and offers no more than the user's own role", async () => {
   open(`/authorize?${new URLSearchParams(SEARCH)}`)
   expect(await screen.findByText('Allow the command line on laptop to act as you?')).toBeTruthy()
   expect(screen.getByText('(account ann)', { exact: false })).toBeTruthy()
@@ -29,7 +29,7 @@ it('asks with the name of the computer and of the person, and no more than the o
   expect(engine.calls).not.toContain('signIns.approve')
 })
 
-it('a code that is typed shows who asks from where; Deny tells the program', async () => {
+it('a typed code shows which computer at which address asks; Deny tells the program', async () => {
   open('/authorize')
   const code = await screen.findByRole('textbox', { name: 'Code' })
   fireEvent.change(code, { target: { value: 'BBBB-BBBB' } })
@@ -44,7 +44,7 @@ it('a code that is typed shows who asks from where; Deny tells the program', asy
   await waitFor(() => expect(engine.calls).toContain('signIns.deny'))
 })
 
-it('an address that would send the code elsewhere is refused before anybody can allow it', async () => {
+it('an address that would send the code elsewhere is refused before the user can allow it', async () => {
   for (const redirectUri of ['https://evil.example/callback', 'http://localhost:1/callback', 'javascript:alert(1)']) {
     expect(readAuthorize({ ...SEARCH, redirect_uri: redirectUri })).toMatchObject({
       is: 'unusable',

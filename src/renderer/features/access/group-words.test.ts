@@ -21,7 +21,7 @@ const aGroup = (name: string, members: User[], over: Partial<Group> = {}): Group
 })
 const [anna, ben, kim] = [aUser('anna', { role: 'viewer' }), aUser('ben'), aUser('kim')]
 
-it('says what a user has from which group', () => {
+it('says which rights a user has from which group', () => {
   const crawl = aGroup('Crawl team', [anna], { projects: branded({ shop: 'deployer' }), nodeGroups: { eu: 'admin' } })
   const groups = [crawl, aGroup('Empty', [anna], { role: null }), aGroup('Others', [ben])]
   expect(fromGroups(anna, groups)).toEqual([
@@ -31,7 +31,7 @@ it('says what a user has from which group', () => {
   expect(fromGroups(kim, groups)).toEqual([])
 })
 
-it('tells whom a removal locks out from who only loses what the group gives', () => {
+it('distinguishes users whom a removal locks out from users who only lose the rights of the group', () => {
   const crawl = aGroup('Crawl team', [anna, ben, kim])
   const groups = [crawl, aGroup('Night watch', [kim]), aGroup('Empty', [ben], { role: null })]
   expect(lossOf(crawl, [anna, ben, kim], groups)).toEqual({ lockedOut: [ben], losing: [anna, kim] })

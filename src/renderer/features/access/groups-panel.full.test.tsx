@@ -15,7 +15,7 @@ afterEach(() => app.stop())
 const groupNamed = async (name: string) =>
   (await engine.client.groups.list()).groups.find((group) => group.name === name)
 
-it('an owner adds a group with members and roles; a taken name is marked', async () => {
+it('an owner adds a group with members and roles; a name in use is marked', async () => {
   await rowOf('Groups', /^Crawl team/)
   fireEvent.click(await screen.findByRole('button', { name: 'Add group' }))
   const form = await dialog('Add group')
@@ -37,14 +37,14 @@ it('an owner adds a group with members and roles; a taken name is marked', async
   expect(await groupNamed('Night watch')).toMatchObject({ role: 'operator', projects: {}, nodeGroups: { eu: 'admin' } })
 })
 
-it('a user’s row says what comes from which group', async () => {
+it('a user’s row says which rights come from which group', async () => {
   const row = await rowOf('Users', 'ben')
   expect(await row.findByText('operator, deployer in shop, from Crawl team')).toBeTruthy()
   expect(row.getByText('operator of nodes eu, operator of nodes us, from On call')).toBeTruthy()
   expect((await rowOf('Users', /^ci/)).queryByText(/, from /)).toBeNull()
 })
 
-it('says whom a removal concerns before it removes, and the roles are gone then', async () => {
+it('says whom a removal affects before it removes the group, and the roles are gone afterwards', async () => {
   await act(await rowOf('Groups', /^Crawl team/), 'Crawl team', 'Remove…')
   const question = await dialog('Remove Crawl team?')
   expect(question.getByText(/ben and carla lose these roles: operator, deployer in shop/)).toBeTruthy()
@@ -53,7 +53,7 @@ it('says whom a removal concerns before it removes, and the roles are gone then'
   await waitFor(async () => expect((await rowOf('Users', 'ben')).queryByText(/from Crawl team/)).toBeNull())
 })
 
-it('sends only the members that were added or removed, so that nobody else’s change is lost', async () => {
+it('sends only the members that were added or removed, so that no concurrent change is lost', async () => {
   await act(await rowOf('Groups', /^On call/), 'On call', 'Edit…')
   const form = await dialog('Edit On call')
   const { users } = await engine.client.users.list()
@@ -66,7 +66,7 @@ it('sends only the members that were added or removed, so that nobody else’s c
   expect((await groupNamed('On call'))!.members).not.toContain(ben!.id)
 })
 
-it('a user needs no role of its own in a group', async () => {
+it('a user in a group needs no role of their own', async () => {
   fireEvent.click(await screen.findByRole('button', { name: 'Add user' }))
   const form = await dialog('Add user')
   enter(form.getByLabelText('Name'), 'kim')

@@ -53,7 +53,7 @@ it('sets up an authenticator app with the password and a first code, and shows t
   await waitFor(async () => expect(await stateOf('Authenticator app')).toContain('Off'))
 })
 
-it('adds a passkey that the browser has made, and removes it', async () => {
+it('adds a passkey that the browser has created, and removes it', async () => {
   const made = {
     toJSON: () => ({ id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } })
   }
@@ -77,13 +77,13 @@ it('adds a passkey that the browser has made, and removes it', async () => {
   await waitFor(() => expect(screen.queryByText('Passkey YubiKey')).toBeNull())
 })
 
-it('says where passkeys cannot be added, and why', async () => {
+it('says why passkeys cannot be added, if they cannot', async () => {
   open()
   expect(await stateOf('Passkeys')).toContain('This browser is too old for passkeys')
   expect(screen.queryByRole('button', { name: 'Add a passkey…' })).toBeNull()
 })
 
-it('an owner sees who has a second factor, and resets that of somebody who has lost it', async () => {
+it('an owner sees who has a second factor, and resets that of a user who has lost it', async () => {
   open('owner')
   const table = within(await screen.findByRole('table', { name: 'Users' }))
   const row = within((await table.findByRole('rowheader', { name: 'anna' })).closest('tr')!)

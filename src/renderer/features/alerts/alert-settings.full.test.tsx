@@ -23,7 +23,7 @@ const choose = async (field: HTMLElement, option: string) => {
   fireEvent.click(await screen.findByRole('option', { name: option }))
 }
 
-it('shows each rule as a sentence with its noise, turns it off, and finds it by what it watches', async () => {
+it('shows each rule as a sentence with its noise, turns it off, and finds it by its watch', async () => {
   open('/alerts/rules')
   const news = await row('Rule news: fewer than 20 items')
   expect(news.getByText('When a run of any spider of news has at most 20 items')).toBeTruthy()
@@ -35,7 +35,7 @@ it('shows each rule as a sentence with its noise, turns it off, and finds it by 
   await waitFor(() => expect(screen.getAllByRole('listitem', { name: /^Rule / })).toHaveLength(1))
 })
 
-it('makes a rule: its watch brings usual values, errors are at their fields, the name is suggested', async () => {
+it('creates a rule: its watch sets usual values, errors are at their fields, and a name is suggested', async () => {
   open('/alerts/rules')
   fireEvent.click(await screen.findByRole('button', { name: 'New rule' }))
   const editor = await dialog('New alert rule')
@@ -59,7 +59,7 @@ it('makes a rule: its watch brings usual values, errors are at their fields, the
   expect((await ruleOf(name))?.channels).toEqual([onCall.id])
 })
 
-it('edits with escalation, says when somebody else changed it, duplicates and removes', async () => {
+it('edits a rule with escalation, reports a concurrent change, duplicates and removes the rule', async () => {
   open('/alerts/rules')
   fireEvent.click(await screen.findByRole('button', { name: 'Edit New errors' }))
   const editor = await dialog('Edit New errors')
@@ -132,7 +132,7 @@ it('adds a maintenance window from the palette, shows when it is next, and remov
   await waitFor(async () => expect((await silences()).at(-1)).toMatchObject({ fromMs: made.fromMs, project: 'maps' }))
 })
 
-it('ends a silence, with Undo, and adds one ahead of a maintenance', async () => {
+it('ends a silence, with Undo, and adds a future one before a maintenance', async () => {
   const silences = async () => (await engine.client.alertSilences.list()).silences
   open('/alerts/silences')
   const gpu = await row('Silence of the rule A job waits longer than an hour')
@@ -195,7 +195,7 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   await waitFor(async () => expect((await channels()).map(({ name }) => name)).not.toContain('ops chat'))
 })
 
-it('shows the limit of a channel and what it holds, and removes the limit', async () => {
+it('shows the limit of a channel and its held messages, and removes the limit', async () => {
   open('/alerts/channels')
   const slack = await row('Channel #crawl-alerts')
   expect(slack.getByText('Slack · at most 60 messages an hour')).toBeTruthy()
@@ -216,7 +216,7 @@ it('shows the limit of a channel and what it holds, and removes the limit', asyn
   )
 })
 
-it('tests a channel and shows what was said on both sides; a webhook shows its secret once', async () => {
+it('tests a channel and shows what both sides sent; a webhook shows its secret once', async () => {
   open('/alerts/channels')
   const mail = await row('Channel pricing team')
   fireEvent.click(mail.getByRole('button', { name: 'Test pricing team' }))
@@ -235,7 +235,7 @@ it('tests a channel and shows what was said on both sides; a webhook shows its s
   expect(made.getByText(/^whsec_/)).toBeTruthy()
 })
 
-it('removes all rules, and ends all silences, that a filter shows', async () => {
+it('removes all rules, and ends all silences, that match the filter', async () => {
   open('/alerts/rules')
   await row('Rule New errors')
   const all = await rules()

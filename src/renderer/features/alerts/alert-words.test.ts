@@ -11,7 +11,7 @@ const words = (watch: AlertWatch, over: Partial<Parameters<typeof conditionWords
   return conditionWords({ watch, comparison: compares[0], ...usual, ...ANYTHING, ...over }, NAMES)
 }
 
-it('says when a rule tells, as a sentence', () => {
+it('describes as a sentence when a rule fires', () => {
   const otto = { project: aProjectName('prices'), spider: 'otto' }
   expect(words('spider_fails', otto)).toBe('a run of prices/otto fails or is lost')
   expect(words('spider_fails', { ...otto, threshold: 3 })).toBe('the last 3 runs of prices/otto fail or are lost')
@@ -25,12 +25,12 @@ it('says when a rule tells, as a sentence', () => {
   for (const watch of ALERT_WATCH_NAMES) expect(words(watch)).not.toMatch(/undefined|null|NaN/)
 })
 
-it('names of things keep their first letter', () => {
+it('names of things keep their capitalization', () => {
   expect(capitalised('a node does not respond')).toBe('A node does not respond')
   expect(capitalised('us-2 does not respond')).toBe('us-2 does not respond')
 })
 
-it('names what a scope is about, what an alert measured and when a channel is quiet', () => {
+it('describes a scope, a measured value, and the quiet hours of a channel', () => {
   expect(scopeWords(ANYTHING, NAMES)).toBeNull()
   expect(scopeWords({ ...ANYTHING, project: aProjectName('prices'), nodeTag: 'eu' }, NAMES)).toBe(
     'project prices, nodes with the tag eu'

@@ -22,7 +22,7 @@ const alertOf = async (subject: string) => (await alerts()).find((one) => one.su
 const openAlert = async (subject: string) =>
   fireEvent.click((await (await table()).findAllByText(subject)).find((one) => one.tagName === 'STRONG')!)
 
-it('lists what fires first, the worst first, with who took it and why nobody is told, then what ended', async () => {
+it('lists firing alerts first, the worst on top, with who acknowledged them and why no message is sent, then ended ones', async () => {
   open()
   const rows = (await (await table()).findAllByRole('row')).slice(1)
   const texts = rows.map(({ textContent }) => textContent ?? '')
@@ -35,7 +35,7 @@ it('lists what fires first, the worst first, with who took it and why nobody is 
   expect(screen.getByText('5 firing · 2 not acknowledged')).toBeTruthy()
 })
 
-it('acknowledges one in its row, and several that are marked', async () => {
+it('acknowledges one alert in its row, and several that are marked', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Acknowledge us-2' }))
   await waitFor(async () => expect((await alertOf('us-2')).acknowledged?.by).toBe('anna'))
@@ -61,7 +61,7 @@ it('takes an acknowledgement back, by Undo or in its details', async () => {
   expect((await pane()).getByRole('button', { name: 'Acknowledge' })).toBeTruthy()
 })
 
-it('silences the node of an alert for a time, and Undo ends the silence', async () => {
+it('silences the node of an alert for some time, and Undo ends the silence', async () => {
   open()
   await openAlert('us-2')
   fireEvent.click((await pane()).getByRole('button', { name: 'Silence…' }))
@@ -78,7 +78,7 @@ it('silences the node of an alert for a time, and Undo ends the silence', async 
   await waitFor(async () => expect((await alertOf('us-2')).muted).toBeNull())
 })
 
-it('leads to what it is about, says why nobody is told, and opens its rule', async () => {
+it('links to the subject, says why no message is sent, and opens its rule', async () => {
   open()
   const waits = (await alerts()).find(({ watch }) => watch === 'job_waits_long')!
   await app.router.navigate({ to: '/alerts', search: { alert: waits.id } })
@@ -89,7 +89,7 @@ it('leads to what it is about, says why nobody is told, and opens its rule', asy
   expect(await screen.findByRole('dialog', { name: 'Edit A job waits longer than an hour' })).toBeTruthy()
 })
 
-it('shows what to do, how the figure has been and the end of the log, and leads to the log', async () => {
+it('shows what to do, the chart of the figure and the end of the log, and links to the log', async () => {
   open('/alerts', { jobCount: 600 })
   const failing = (await alerts()).find(({ watch }) => watch === 'spider_fails')!
   await app.router.navigate({ to: '/alerts', search: { alert: failing.id } })
@@ -106,7 +106,7 @@ it('shows what to do, how the figure has been and the end of the log, and leads 
   expect(shown.getByRole('link', { name: 'Open log' }).getAttribute('href')).toContain(jobId)
 })
 
-it('shows no evidence where there is none, and says why it could not be loaded', async () => {
+it('shows no evidence if there is none, and says why it could not be loaded', async () => {
   open()
   await openAlert('us-2')
   await waitFor(() => expect(engine.calls).toContain('alerts.evidence'))
@@ -123,7 +123,7 @@ it('shows no evidence where there is none, and says why it could not be loaded',
   expect(await (await pane()).findByRole('figure')).toBeTruthy()
 })
 
-it('tells nobody what to do about what is over, and asks no engine that has no evidence', async () => {
+it('gives no advice for an ended alert, and requests no evidence from an engine without it', async () => {
   engine = createFakeEngine({ jobCount: 60 })
   useRemoteEngines.setState({ current: { lacks: ['alerts.evidence'] } as never })
   onTestFinished(() => useRemoteEngines.setState({ current: null }))
@@ -149,7 +149,7 @@ it('keeps the filter in the address', async () => {
   expect(await (await table()).findAllByText('us-2')).toBeTruthy()
 })
 
-it('says what alerts are before there are rules, and adds the usual ones', async () => {
+it('explains alerts while there are no rules, and adds the usual ones', async () => {
   open('/alerts', { firstRun: true })
   fireEvent.click(await screen.findByRole('button', { name: 'Add the usual rules' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Add the usual rules' }))
@@ -173,7 +173,7 @@ it('says why alerts could not be loaded, and tries again', async () => {
   expect(await (await table()).findAllByText('us-2')).toBeTruthy()
 })
 
-it('a viewer reads alerts and rules, but neither answers nor changes them', async () => {
+it('a viewer reads alerts and rules, but cannot acknowledge or change them', async () => {
   open('/alerts', { role: 'viewer' })
   await screen.findByRole('button', { name: 'Account of anna, viewer' })
   await openAlert('us-2')
@@ -197,7 +197,7 @@ it('a viewer reads alerts and rules, but neither answers nor changes them', asyn
   expect(engine.calls).not.toContain('alertChannels.list')
 })
 
-it('the bell counts what needs somebody, and lists it', async () => {
+it('the bell counts alerts that need attention, and lists them', async () => {
   open('/')
   const bell = await screen.findByRole('button', { name: 'Alerts: 2 to acknowledge, the worst critical' })
   fireEvent.click(bell)

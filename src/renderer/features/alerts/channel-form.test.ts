@@ -10,7 +10,7 @@ const problems = (over: Partial<ChannelTexts>, hasSecret = false) =>
   Object.fromEntries(problemsOf(read(over, hasSecret)))
 const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.example.net' }
 
-it('has the fields of its kind, and a name without one being typed', () => {
+it('has the fields of its kind, and suggests a name', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
       ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null, messagesPerHour: 60, projects: [] },
@@ -25,7 +25,7 @@ it('has the fields of its kind, and a name without one being typed', () => {
   expect(read({ kind: 'webhook', url: 'https://in.example.net/x' }).data?.settings.name).toBe('in.example.net')
 })
 
-it('reports problems at the fields: of the target, of quiet hours, of a secret that is not stored', () => {
+it('reports problems at the fields: of the target, of quiet hours, of a missing secret', () => {
   expect(problems({ kind: 'email' })).toMatchObject({ to: 'Choose at least one', host: 'Required' })
   expect(problems({ kind: 'email', ...mail, port: 99_999 })).toEqual({ port: 'At most 65,535' })
   expect(problems({ kind: 'webhook', url: 'example.net' })).toHaveProperty('url')
@@ -36,7 +36,7 @@ it('reports problems at the fields: of the target, of quiet hours, of a secret t
   expect(problems({ ...quiet, quietDays: [] })).toEqual({ quietDays: 'Choose at least one' })
 })
 
-it('has a report each day or week, of kinds that people read, with problems at its fields', () => {
+it('has a report each day or week for kinds that people read, with problems at its fields', () => {
   const digest = { digestEvery: 'day' as const, digestAt: '07:15' }
   expect(read({ kind: 'slack', ...digest }, true).data?.settings.digest).toEqual({
     ...{ every: 'day', at: '07:15', zone: 'UTC', weekday: 1 }
@@ -48,7 +48,7 @@ it('has a report each day or week, of kinds that people read, with problems at i
   expect(problems({ kind: 'slack', ...digest, digestZone: '' }, true)).toHaveProperty('digestZone')
 })
 
-it('has a limit if it is new, none if the field is empty, and within its bounds', () => {
+it('has a limit if it is new, and none if the field is empty', () => {
   const limitOf = (messagesPerHour: ChannelTexts['messagesPerHour']) =>
     read({ kind: 'desktop', messagesPerHour }).data?.settings.messagesPerHour
   expect([limitOf('12'), limitOf(12), limitOf('')]).toEqual([12, 12, null])
@@ -56,7 +56,7 @@ it('has a limit if it is new, none if the field is empty, and within its bounds'
   expect(problems({ kind: 'desktop', messagesPerHour: '1.5' })).toHaveProperty('messagesPerHour')
 })
 
-it('a channel read into the form and back is the same, without its secret', () => {
+it('a channel in the form gives the same channel again, without its secret', () => {
   const channel: AlertChannel = {
     ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },

@@ -8,7 +8,7 @@ configure({ asyncUtilTimeout: 8000 })
 let app: ReturnType<typeof renderApp>
 afterEach(() => app.stop())
 
-it('shows the numbers of the last day or week against those before, leads to what it names, and is printed', async () => {
+it('shows the figures of the last day or week beside the previous ones, links to their details, and can be printed', async () => {
   app = renderApp(createFakeEngine({ jobCount: 60 }), '/alerts')
   fireEvent.click(await screen.findByRole('link', { name: 'Report' }))
   const report = within(await screen.findByRole('article', { name: 'Report' }))
@@ -33,7 +33,7 @@ it('shows the numbers of the last day or week against those before, leads to wha
   print.mockRestore()
 })
 
-it('is read again each minute', async () => {
+it('is refreshed each minute', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const engine = createFakeEngine({ jobCount: 60 })

@@ -9,7 +9,7 @@ const schema = ruleForm({ node: (id) => id, schedule: (id) => id })
 const read = (over: Partial<RuleTexts>) => schema.safeParse({ ...startRule({ watch: 'node_down' }), ...over })
 const problems = (over: Partial<RuleTexts>) => Object.fromEntries(problemsOf(read(over)))
 
-it('what each watch begins with is a rule, but for a spider that must be named', () => {
+it('the initial values of each watch are a valid rule, except for a spider that must be named', () => {
   for (const watch of ALERT_WATCH_NAMES) {
     const started = schema.safeParse(startRule({ watch }))
     expect([watch, started.success]).toEqual([watch, watch !== 'spider_overdue'])
@@ -17,7 +17,7 @@ it('what each watch begins with is a rule, but for a spider that must be named',
   }
 })
 
-it('a rule read into the form and back is the same rule, and a copy has another name', () => {
+it('a rule in the form gives the same rule again, and a copy has another name', () => {
   const rule = AlertRuleSettings.parse({
     ...{ name: 'few items', watch: 'spider_items', comparison: 'at_most', threshold: 20, forSeconds: 0 },
     ...{ severity: 'info', project: 'news', channels: ['f'.repeat(32)], groupBy: 'each', repeatSeconds: null },
@@ -31,7 +31,7 @@ it('a rule read into the form and back is the same rule, and a copy has another 
   )
 })
 
-it('takes a name from what it tells, and leaves out what does not fit the watch', () => {
+it('suggests a name from its settings, and omits what does not apply to the watch', () => {
   const made = read({ project: 'prices', nodeTag: 'eu', forSeconds: '5 min' })
   expect(made.data).toMatchObject({ name: 'A node with the tag eu does not respond for 5 min', project: null })
   const spider = schema.parse({

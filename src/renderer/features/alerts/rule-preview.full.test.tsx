@@ -22,7 +22,7 @@ const watch = async (editor: Awaited<ReturnType<typeof openEditor>>, label: stri
 }
 const previews = () => engine.calls.filter((call) => call === 'alertRules.preview').length
 
-it('tries a rule on the last 14 days when asked, lists when it would have fired, and follows the form', async () => {
+it('tries a rule on the last 14 days on request, lists when it would have fired, and follows the form', async () => {
   const editor = await openEditor()
   expect(previews()).toBe(0)
   await watch(editor, 'a node does not respond')

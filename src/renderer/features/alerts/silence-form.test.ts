@@ -9,7 +9,7 @@ const LABELS: AlertLabels = {
 }
 const NOTHING = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 
-it('silences the spider of a job wherever it runs, and a node', () => {
+it('silences the spider of a job on all nodes, and a node', () => {
   const labels = { ...LABELS, project: aProjectName('prices'), spider: 'otto', nodeId: aNodeId('eu-1') }
   expect(scopeOfAlert({ labels })).toEqual({ ...NOTHING, project: 'prices', spider: 'otto' })
   expect(scopeOfAlert({ labels: { ...LABELS, nodeId: aNodeId('eu-1'), nodeTags: ['eu'] } })).toEqual({
@@ -22,7 +22,7 @@ it('silences the spider of a job wherever it runs, and a node', () => {
 
 const TIMES = startTimes('Europe/Berlin')
 
-it('holds for hours, until nine tomorrow, or between two times of which the last must be ahead', () => {
+it('lasts for hours, until nine tomorrow, or between two times, if the end is in the future', () => {
   const nowMs = new Date(2026, 10, 28, 23, 30).getTime()
   const times = (texts: Partial<TimeTexts>) => timesOf({ ...TIMES, ...texts }, nowMs)
   const once = { fromMs: null, repeats: null }
@@ -41,7 +41,7 @@ it('holds for hours, until nine tomorrow, or between two times of which the last
   expect([problem(''), problem('2020-01-01T12:00')]).toEqual(['Enter a date and time', 'This time is in the past'])
 })
 
-it('holds again each day or week, from the first time on that is not over, as the clocks of its zone go', () => {
+it('repeats each day or week from the first time that is not over, by the clocks of its zone', () => {
   /** A Wednesday, 02:30 in Berlin. */
   const nowMs = Date.parse('2026-12-02T01:30Z')
   const times = (texts: Partial<TimeTexts>) => timesOf({ ...TIMES, ...texts }, nowMs)

@@ -16,7 +16,7 @@ afterEach(() => {
 
 const table = async () => within(await screen.findByRole('grid', { name: 'Audit log' }))
 
-it('lists the newest entry first, and shows what one has changed', async () => {
+it('lists the newest entry first, and shows what it has changed', async () => {
   open()
   const rows = (await table()).getAllByRole('row')
   expect(rows[1]?.textContent).toMatch(
@@ -51,7 +51,7 @@ it('opens the entry of a link that is not on the first page', async () => {
   expect(await pane.findByText('jobs.run')).toBeTruthy()
 })
 
-it('verifies the hashes, and says what does not fit', async () => {
+it('verifies the hashes, and says which entry does not fit', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Verify' }))
   expect((await screen.findByText(/entries, all hashes fit/)).getAttribute('role')).toBe('status')
@@ -71,7 +71,7 @@ it('exports all entries as JSON lines', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(lines.map((_line, index) => index + 1))
 })
 
-it('is for admins: an operator is told so, and nothing is read', async () => {
+it('is for admins: an operator sees that, and nothing is requested', async () => {
   open({ role: 'operator' })
   expect(await screen.findByText('The audit log is for admins')).toBeTruthy()
   expect(engine.calls).not.toContain('audit.list')

@@ -8,7 +8,7 @@ const anEngine = (over: Partial<EngineInfo>): EngineInfo => ({
   ...over
 })
 
-it('the last engine that could lead is not drained', () => {
+it('the last engine that could lead cannot be drained', () => {
   const leader = anEngine({ id: '1', state: 'leading' })
   const others = [anEngine({ id: '2', state: 'silent' }), anEngine({ id: '3', drained: true })]
   expect(whyNotDrain(leader, [leader, ...others])).toMatch(/No other engine/)
@@ -16,7 +16,7 @@ it('the last engine that could lead is not drained', () => {
   expect(whyNotDrain({ ...leader, drained: true }, [leader, ...others])).toBeNull()
 })
 
-it('the version of an engine that is gone counts no longer', () => {
+it('the version of an engine that is gone no longer counts', () => {
   const engines = [anEngine({}), anEngine({ version: '1.1.0' }), anEngine({ version: '0.9.0', state: 'silent' })]
   expect(livingVersions(engines)).toEqual(['1.0.0', '1.1.0'])
 })

@@ -25,7 +25,7 @@ afterEach(() => {
 
 const row = async (name: string) => within(await screen.findByRole('listitem', { name: `Engine ${name}` }))
 
-it('shows who leads since when and why, who is silent, and which one this page talks to', async () => {
+it('shows since when and why an engine leads, which one is silent, and which one this page uses', async () => {
   open({ hasSeveralEngines: true })
   expect((await row('north:6800')).getByText('Leader')).toBeTruthy()
   expect(await (await row('south:6800')).findByText('this page')).toBeTruthy()
@@ -40,7 +40,7 @@ it('shows who leads since when and why, who is silent, and which one this page t
   ])
 })
 
-it('the top bar says which engine answers and which leads, and asks again after a reconnect', async () => {
+it('the top bar says which engine responds and which leads, and asks again after a reconnect', async () => {
   open({ hasSeveralEngines: true })
   const link = async (name: string) => screen.findByRole('link', { name })
   await link('south:6800 north:6800 leads')
@@ -49,7 +49,7 @@ it('the top bar says which engine answers and which leads, and asks again after 
   await link('north:6800 leads')
 })
 
-it('hands over to a named engine, after it said what that interrupts', async () => {
+it('hands over to a named engine after it has said what that interrupts', async () => {
   open({ hasSeveralEngines: true })
   fireEvent.click((await row('south:6800')).getByRole('button', { name: 'Hand over to south:6800' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Hand over to south:6800?' }))
@@ -60,7 +60,7 @@ it('hands over to a named engine, after it said what that interrupts', async () 
   expect((await row('north:6800')).getByText('Follower')).toBeTruthy()
 })
 
-it('drains a follower at once, with undo; the last one that could lead stays', async () => {
+it('drains a follower at once, with Undo; the last one that could lead cannot be drained', async () => {
   open({ hasSeveralEngines: true })
   fireEvent.click((await row('south:6800')).getByRole('button', { name: 'Drain south:6800' }))
   expect(await (await row('south:6800')).findByText('drained')).toBeTruthy()
@@ -75,7 +75,7 @@ it('drains a follower at once, with undo; the last one that could lead stays', a
   expect(await dialog.findByText('NO_LEADER')).toBeTruthy()
 })
 
-it('while nobody leads, the last list stays and says how old it is', async () => {
+it('while no engine leads, the last list stays and says how old it is', async () => {
   open({ hasSeveralEngines: true })
   await row('north:6800')
   engine.failures.set('engines.list', new ScrapdeckError('NO_LEADER', 'No engine leads at the moment.'))
@@ -84,7 +84,7 @@ it('while nobody leads, the last list stays and says how old it is', async () =>
   await row('north:6800')
 })
 
-it('on SQLite, says that there is one engine and where to read on; the top bar shows nothing of it', async () => {
+it('says on SQLite that there is one engine and where to read more; the top bar shows nothing about it', async () => {
   open({ hasSeveralEngines: false })
   expect(await screen.findByText('One engine')).toBeTruthy()
   expect(screen.getByRole('link', { name: 'Several engines' }).getAttribute('href')).toMatch(

@@ -20,7 +20,7 @@ const groups = async (filter: Parameters<FakeEngine['client']['errors']['list']>
 const table = async () => within(await screen.findByRole('grid', { name: 'Errors' }))
 const pane = async () => within(await screen.findByRole('complementary', { name: 'Error' }))
 
-it('shows an error with its example, why it is one group, and links to its line in the log', async () => {
+it('shows an error with its example, why it is one group, and a link to its line in the log', async () => {
   open()
   const [first] = await groups()
   fireEvent.click((await (await table()).findAllByText(first!.title))[0]!)
@@ -38,7 +38,7 @@ it('shows an error with its example, why it is one group, and links to its line 
   expect(app.router.state.location.search).toEqual({ group: String(first!.id) })
 })
 
-it('resolves an error with one click, takes it from the open ones, and Undo brings it back', async () => {
+it('resolves an error with one click, removes it from the open ones, and Undo brings it back', async () => {
   const count = async (state: 'open' | 'resolved') => (await groups({ state })).length
   open()
   const before = await count('open')
@@ -74,7 +74,7 @@ it('keeps the filter in the address: a spider of an error shows its other errors
   expect(await screen.findByText('No ignored errors')).toBeTruthy()
 })
 
-it('says what the view is for before anything failed, and why it could not be loaded', async () => {
+it('explains the view before there are errors, and says why it could not be loaded', async () => {
   open('/errors', { firstRun: true })
   expect(await screen.findByText('No open errors')).toBeTruthy()
   expect(screen.getByText(/appear here in groups/)).toBeTruthy()
@@ -98,7 +98,7 @@ it('shows new errors as they are recorded', async () => {
   await waitFor(() => expect(calls()).toBe(before + 1))
 })
 
-it('the example ends where the next record begins, and leaves out a line that may be cut', () => {
+it('the example ends where the next record starts, and omits a line that may be cut', () => {
   const record = ['2026-11-02 12:00:00 [prices] ERROR: no price', 'Traceback (most recent call last):', 'KeyError: 1']
   const next = '2026-11-02 12:00:01 [prices] INFO: going on'
   expect(recordAt([...record, next, 'more'].join('\n'))).toEqual(record)
@@ -106,7 +106,7 @@ it('the example ends where the next record begins, and leaves out a line that ma
   expect(recordAt(record[0]!)).toEqual([record[0]])
 })
 
-it('frames of libraries are folded, those of the project and the exception stay', () => {
+it('frames of libraries are folded; those of the project and the exception stay visible', () => {
   const frame = (file: string) => [
     `  File "${file}", line 9, in parse`,
     '    price = float(text)',

@@ -36,7 +36,7 @@ async function choose(name: string, item: string | RegExp) {
   fireEvent.click(await screen.findByRole('menuitem', { name: item }))
 }
 
-it('shows the items as a table, and how many there are in which format', async () => {
+it('shows the items as a table, with their number and format', async () => {
   open()
   const header = within(await table())
     .getAllByRole('columnheader')
@@ -46,7 +46,7 @@ it('shows the items as a table, and how many there are in which format', async (
   expect(screen.getByText(/^1,204 items · 376 kB of JSON lines$/)).toBeTruthy()
 })
 
-it('filters by a condition that is then in the address, and can be removed again', async () => {
+it('filters by a condition, which is then in the address and can be removed again', async () => {
   open()
   await table()
   fireEvent.keyDown(document.body, { key: '/' })
@@ -65,7 +65,7 @@ it('says when nothing matches, and offers to clear the filter', async () => {
   await waitFor(async () => expect(await firstRow()).toContain('Walnut desk lamp'))
 })
 
-it('sorts by a field and hides a column, from the menu of its header', async () => {
+it('sorts by a field and hides a column with the menu of its header', async () => {
   open()
   await choose('Field price', 'Sort descending')
   await waitFor(() => expect(address()['sort']).toBe('-price'))
@@ -75,7 +75,7 @@ it('sorts by a field and hides a column, from the menu of its header', async () 
   await waitFor(() => expect(screen.queryByRole('button', { name: 'Field tags' })).toBeNull())
 })
 
-it('shows a whole item, and the statistics of a field, whose values filter', async () => {
+it('shows a whole item, and the statistics of a field, whose values can filter', async () => {
   open()
   fireEvent.click(within(await table()).getAllByRole('row')[2]!)
   const pane = within(await screen.findByRole('complementary', { name: 'Item' }))
@@ -88,7 +88,7 @@ it('shows a whole item, and the statistics of a field, whose values filter', asy
   await waitFor(() => expect(String(address()['where'])).toContain('"operator":"is"'))
 })
 
-it('compares with the run before, by a key', async () => {
+it('compares with the previous run by a key', async () => {
   open()
   fireEvent.click(await screen.findByRole('button', { name: 'Compare' }))
   const pane = within(await screen.findByRole('complementary', { name: 'Comparison' }))
@@ -97,7 +97,7 @@ it('compares with the run before, by a key', async () => {
   expect(pane.getByRole('row', { name: 'in_stock missing new · 100 %' })).toBeTruthy()
 })
 
-it('exports what the filter selects', async () => {
+it('exports the filtered items', async () => {
   open({ items: 30 })
   const made: Blob[] = []
   vi.spyOn(URL, 'createObjectURL').mockImplementation((blob) => {
@@ -119,7 +119,7 @@ it('without DuckDB says why sorting, comparing and Parquet are not available', a
   expect(screen.getByText('The desktop app does not load DuckDB')).toBeTruthy()
 })
 
-it('a run without items, one that has not written any, and one whose node is down, each say so', async () => {
+it('a run without items, one that has not written any yet, and one whose node is down each say so', async () => {
   open({ items: 0 })
   expect(await screen.findByText('No items')).toBeTruthy()
   app.stop()
@@ -139,20 +139,20 @@ it('items that retention deleted say so, and when', async () => {
   expect(await screen.findByText(text)).toBeTruthy()
 })
 
-it('while items are copied from their node, shows how far that is', async () => {
+it('shows the progress while items are copied from their node', async () => {
   open()
   const data = { copiedBytes: 250_000_000, sizeBytes: 1_000_000_000 }
   engine.failures.set('items.describe', new ScrapdeckError('ITEMS_COPYING', 'copying', { data }))
   expect(await screen.findByText('250 MB of 1.0 GB')).toBeTruthy()
 })
 
-it('a run that continues offers to load what it has written since', async () => {
+it('a live run offers to load the items that it has written since', async () => {
   open({ status: 'running', state: 'running', outcome: null, endedAtMs: null, items: 20 })
   fireEvent.click(await screen.findByRole('button', { name: 'Load new items' }))
   await waitFor(() => expect(engine.calls.filter((call) => call === 'items.page').length).toBe(2))
 })
 
-it('a job has its first hundred items on a tab, with a link to all of them', async () => {
+it('a job shows its first hundred items on a tab, with a link to all of them', async () => {
   open()
   await app.router.navigate({ to: '/jobs', search: { job: ID, tab: 'items' } as never })
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))

@@ -61,7 +61,7 @@ it('marks all matching jobs, beyond the loaded rows, and cancels them with progr
   await waitFor(() => expect(those('queued')).toHaveLength(waiting))
 }, 30_000)
 
-it('shows what was requested before the engine has responded, in the rows too', async () => {
+it('shows a request before the engine has responded, in the rows too', async () => {
   open('/jobs?status=queued')
   const cancel = engine.holdBack('jobs.cancel')
   const bar = await markAllShown()
@@ -104,7 +104,7 @@ it('moves marked jobs to a node, to tags and to any node, and Undo puts each bac
   await waitFor(() => expect(places().every(({ nodeId, tags }) => nodeId === null && tags.length === 0)).toBe(true))
 })
 
-it('keeps every Undo in reach while seven actions are open, newest on top, and each undoes only its own action', async () => {
+it('keeps every Undo within reach while seven actions are open, newest on top, and each undoes only its own action', async () => {
   // No notice closes by itself, however slow the machine is.
   const { setTimeout } = window
   vi.spyOn(window, 'setTimeout').mockImplementation(((run: () => void, afterMs: number) =>

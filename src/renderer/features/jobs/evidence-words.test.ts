@@ -8,7 +8,7 @@ const step = (over: Partial<Transition>): Transition =>
 const lineOf = (over: Partial<Transition>) => evidenceLine(step(over), (id) => `node ${id}`)
 const at = (text: string) => new Date(`2026-11-22T${text}`).getTime()
 
-it('tells a signal as sentences, with times to the second', () => {
+it('describes a signal in sentences, with times to the second', () => {
   const evidence = { signal: 'INT', nodeSaid: 'running', next: 'INT', nextAtMs: at('19:41:43.601') }
   expect(lineOf({ kind: 'cancel_sent', evidence })).toBe(
     'The node said that the run was running. Next: stop immediately (INT) at 19:41:43.'
@@ -21,7 +21,7 @@ it('tells a signal as sentences, with times to the second', () => {
   )
 })
 
-it('tells what a remote node cannot do for a run as whole sentences', () => {
+it('describes what a remote node cannot do for a run in whole sentences', () => {
   const evidence = {
     ...{ jobid: '01a204c56669', answeredInMs: 5, env: 'remote nodes cannot set environment variables' },
     secrets: 'on a Scrapyd node they are visible in its process list and logs'
@@ -38,14 +38,14 @@ it('says that the feeds of the project could not be used', () => {
   )
 })
 
-it('lists other facts, without what the text says already and without fractions of a second', () => {
+it('lists other facts, except those already in the text and fractions of a second', () => {
   expect(lineOf({ text: 'Running, pid 5', evidence: { pid: 5, nodeStartTime: '2026-11-22 19:39:35.412000' } })).toBe(
     'node start time 2026-11-22 19:39:35'
   )
   expect(lineOf({ evidence: { nodeId: 'n1', freeSlots: 4 } })).toBe('node id node n1, free slots 4')
 })
 
-it('lists the steps of a stop: what was sent since the last send, what is next, and KILL', () => {
+it('lists the steps of a stop: the last signal, the next one, and KILL', () => {
   const sent = (signal: string, over: object) =>
     step({ kind: 'cancel_sent', text: signal, atMs: 5, evidence: { signal, ...over } })
   const sending = step({ kind: 'sending' })

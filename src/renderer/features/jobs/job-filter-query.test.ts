@@ -22,7 +22,7 @@ const nodes = [
 const parse = (text: string) => parseFilterText(text, { nowMs, nodes })
 
 describe('parseFilterText', () => {
-  it('reads keys and words', () => {
+  it('reads keys and search words', () => {
     expect(parse('status:failed,running project:shop spider:price* node:eu-1 since:2d amazon de')).toEqual({
       search: {
         status: ['failed', 'running'],
@@ -60,11 +60,11 @@ describe('parseFilterText', () => {
     ['since:24h', 24],
     ['since:1w', 168],
     ['since:2026-11-19', 36]
-  ])('understands %s', (text, hours) => {
+  ])('parses %s', (text, hours) => {
     expect(parse(text).search.sinceHours).toBe(hours)
   })
 
-  it('takes every status that a row can show', () => {
+  it('accepts every status that a row can show', () => {
     expect(parse('status:unknown,running')).toEqual({ search: { status: ['unknown', 'running'] }, problems: [] })
   })
 
@@ -93,7 +93,7 @@ describe('parseFilterText', () => {
     )
   })
 
-  it('parses what the chips format', () => {
+  it('parses the text of the chips', () => {
     const value = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => !text.includes('"') && text.trim() !== '')
     const anySearch: fc.Arbitrary<FilterSearch> = fc.record(
       {
@@ -121,7 +121,7 @@ describe('parseFilterText', () => {
 })
 
 describe('splitTyped', () => {
-  it('takes complete terms out of the box and leaves words and what is being typed', () => {
+  it('takes complete terms out of the box and leaves search words and the term being typed', () => {
     expect(splitTyped('status:failed amaz')).toEqual({ whole: 'status:failed', rest: 'amaz' })
     expect(splitTyped('status:fail')).toEqual({ whole: '', rest: 'status:fail' })
     expect(splitTyped('node:"this computer" ')).toEqual({ whole: 'node:"this computer"', rest: '' })
@@ -149,7 +149,7 @@ describe('toggleFacet', () => {
     expect(toggleFacet(toggleFacet(both, 'status', 'failed'), 'status', 'lost').status).toBeUndefined()
   })
 
-  it('replaces the one value of a project, and clears it the second time', () => {
+  it('replaces the single value of a project, and clears it the second time', () => {
     const shop = toggleFacet({ project: aProjectName('news') }, 'project', 'shop')
     expect(shop.project).toBe('shop')
     expect(toggleFacet(shop, 'project', 'shop').project).toBeUndefined()

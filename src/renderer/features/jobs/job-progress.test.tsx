@@ -19,7 +19,7 @@ const openStats = async () => {
   return within(await screen.findByRole('complementary', { name: 'Job' }))
 }
 
-it('a running job shows what its log says: rates over time, responses, notes, versions and errors by group', async () => {
+it('a running job shows facts from its log: rates over time, responses, notes, versions and errors by group', async () => {
   const pane = await openStats()
   expect(await pane.findByText('Pages per minute')).toBeTruthy()
   for (const text of ['Responses 404', 'Duplicate requests filtered', 'Scrapy 2.13.4, Python 3.12.4'])
@@ -31,7 +31,7 @@ it('a running job shows what its log says: rates over time, responses, notes, ve
   expect(errors.getByRole('link', { name: 'Line 41' }).getAttribute('href')).toContain('line=41')
 })
 
-it('what could not be read at first appears with the first progress', async () => {
+it('facts that could not be read at first appear with the next progress', async () => {
   engine.failures.set('jobs.figures', new ScrapdeckError('LOG_NOT_FOUND', 'The log has not been read yet'))
   const pane = await openStats()
   await pane.findByText('Scrapy’s stats')
@@ -43,7 +43,7 @@ it('what could not be read at first appears with the first progress', async () =
   expect(await pane.findByText('Pages per minute')).toBeTruthy()
 })
 
-it('shows rates, not totals, so that a run that got slower is seen to', () => {
+it('shows rates, not totals, so that a slower run is visible', () => {
   const series = { startMs: 0, widthMs: 120_000, pages: [120, 200, 200], items: [], errors: [] }
   expect(ratesOf(series, 'pages', { startedAtMs: 0, endedAtMs: 360_000 })).toEqual([
     { atMs: 120_000, value: 60 },
@@ -52,7 +52,7 @@ it('shows rates, not totals, so that a run that got slower is seen to', () => {
   ])
 })
 
-it('shows no rise or fall because the run did not fill an interval, or because it is not over', () => {
+it('shows no rise or fall for an interval that is incomplete or not over', () => {
   const series = { startMs: 0, widthMs: 60_000, pages: [60, 90], items: [], errors: [] }
   expect(ratesOf(series, 'pages', { startedAtMs: 0, endedAtMs: null })).toEqual([{ atMs: 60_000, value: 60 }])
   expect(ratesOf(series, 'pages', { startedAtMs: 30_000, endedAtMs: 90_000 })).toEqual([

@@ -59,14 +59,14 @@ it('shows no usage of a run on another node, which does not report it', async ()
   expect(pane.queryByRole('region', { name: 'Memory and CPU' })).toBeNull()
 })
 
-it('marks a secret as such, without its value', async () => {
+it('marks a secret, without its value', async () => {
   const pane = await openLocalJob({ args: { token: SECRET_MASK, page: '2' }, secretNames: ['token'] }, 'arguments')
   const row = (await pane.findByText('token')).closest('tr') as HTMLElement
   expect(within(row).getByRole('img', { name: 'Secret' })).toBeTruthy()
   expect(row.textContent).toContain(SECRET_MASK)
 })
 
-it('says that figures from the log come with the end of the job, before it starts and while it runs', async () => {
+it('says, before a job starts and while it runs, that figures from the log are available at its end', async () => {
   const queued = await openLocalJob({ status: 'queued', state: 'queued', startedAtMs: null })
   expect(await queued.findByText('Figures appear when the job runs.')).toBeTruthy()
   app.stop()
@@ -74,7 +74,7 @@ it('says that figures from the log come with the end of the job, before it start
   expect(await running.findByText('All other stats appear when the job ends.')).toBeTruthy()
 })
 
-it('shows a dash that explains itself where the log does not tell how many items there are, and not 0', async () => {
+it('shows an explained dash, and not 0, if the log does not contain the number of items', async () => {
   const pane = await openLocalJob({ ...ended, pages: 12, items: null, errors: null })
   const dash = (await pane.findAllByTitle(/^Unknown: the log does not say/)).map((one) => one.textContent)
   expect(dash).toEqual(['–', '–'])

@@ -30,7 +30,7 @@ const rows = async () => (await table()).getAllByRole('row').slice(1)
 const markRow = async (index: number, shiftKey = false) =>
   fireEvent.click(within((await rows())[index] as HTMLElement).getByRole('checkbox'), { shiftKey })
 
-it('narrows the list by facets and by typing, with all of it in the address', async () => {
+it('filters the list by facets and by typing, with all of it in the address', async () => {
   open('/jobs')
   fireEvent.click(
     within(await screen.findByRole('navigation', { name: 'Filters' })).getByRole('button', { name: /failed/ })
@@ -45,7 +45,7 @@ it('narrows the list by facets and by typing, with all of it in the address', as
   await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('project'))
 })
 
-it('says what is wrong with a term, and searches for words as they are typed', async () => {
+it('says what is wrong with a term, and searches for the words as they are typed', async () => {
   open('/jobs')
   const box = await screen.findByLabelText('Filter jobs')
   fireEvent.change(box, { target: { value: 'colour:red' } })
@@ -58,7 +58,7 @@ it('says what is wrong with a term, and searches for words as they are typed', a
   })
 })
 
-it('says of a job how it compares with earlier runs of its spider', async () => {
+it('says how a job compares with earlier runs of its spider', async () => {
   open('/jobs')
   const [unusual] = (await engine.client.findings.list()).spiders
   await table()
@@ -68,7 +68,7 @@ it('says of a job how it compares with earlier runs of its spider', async () => 
   expect(screen.getByText('Half of the last 30 successful runs were within the usual range.')).toBeTruthy()
 })
 
-it('finds jobs whose outcome is unclear by a status of their own, and says what makes it visible', async () => {
+it('finds jobs whose outcome is unclear by a status of their own, and says what would show the outcome', async () => {
   open('/jobs')
   const [job] = jobsThatAre('succeeded')
   const reason = 'end not visible in the log'
@@ -91,7 +91,7 @@ it('says which filter leaves no jobs, and clears it', async () => {
   await waitFor(async () => expect((await rows()).length).toBeGreaterThan(5))
 })
 
-it('explains what a job is when there is none', async () => {
+it('explains jobs while there are none', async () => {
   open('/jobs', { firstRun: true })
   expect(await screen.findByText('No jobs yet')).toBeTruthy()
   fireEvent.click(screen.getByRole('button', { name: 'Run spider' }))
@@ -160,7 +160,7 @@ it('retries the ended jobs among the marked ones', async () => {
   await waitFor(() => expect(engine.jobs.size).toBe(before + 2))
 })
 
-it('shows a job beside the list: why it ended, its timeline with the evidence, its stats and attempts', async () => {
+it('shows a job beside the list: why it ended, its timeline with evidence, its stats and attempts', async () => {
   open('/jobs?status=failed')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
@@ -179,7 +179,7 @@ it('shows a job beside the list: why it ended, its timeline with the evidence, i
   expect(await rows()).not.toHaveLength(0)
 })
 
-it('distinguishes a requested cancel from a confirmed one, shows all its steps with a clock to the next, and offers that now', async () => {
+it('distinguishes a requested cancel from a confirmed one, shows all its steps with the time to the next, and offers it at once', async () => {
   open('/jobs?status=running')
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
@@ -197,7 +197,7 @@ it('distinguishes a requested cancel from a confirmed one, shows all its steps w
   await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.cancel')).toHaveLength(2))
 })
 
-it('cancels a running job from its row after a grace that can be undone, and at once when the page closes', async () => {
+it('cancels a running job from its row after a grace period with Undo, and at once when the page closes', async () => {
   open('/jobs?status=running')
   const row = within((await rows())[0] as HTMLElement)
   fireEvent.click(row.getByRole('button', { name: /^Cancel / }))
@@ -214,7 +214,7 @@ it('cancels a running job from its row after a grace that can be undone, and at 
   await waitFor(() => expect(row.queryByRole('button')).toBeNull())
 })
 
-it('cancels from the pane with the grace and the Undo of the row', async () => {
+it('cancels from the pane with the grace period and the Undo of the row', async () => {
   open('/jobs?status=running')
   const row = (await rows())[0] as HTMLElement
   fireEvent.click(row)
@@ -229,7 +229,7 @@ it('cancels from the pane with the grace and the Undo of the row', async () => {
   expect(engine.calls).not.toContain('jobs.cancel')
 })
 
-it('cancels a queued job from its row at once, and returns it to its place', async () => {
+it('cancels a queued job from its row at once, and Undo returns it to its place', async () => {
   open('/jobs?status=queued')
   const row = within((await rows())[0] as HTMLElement)
   const queued = jobsThatAre('queued').length
@@ -262,7 +262,7 @@ it('opens the Run dialog with everything filled in from a job', async () => {
   })
 })
 
-it('leaves to the defaults what a job took from them when it is run again', async () => {
+it('leaves values that a job took from the defaults to the defaults when it is run again', async () => {
   open('/jobs')
   await rows()
   const project = aProjectName('prices')
@@ -313,7 +313,7 @@ it('says that the state of a job on a down node is the last known one', async ()
   expect(wasStale).toBe(false)
 })
 
-it('names the job that another one waits for, opens it, and says when the wait ends for good', async () => {
+it('names the job that another one waits for, opens it, and says when the wait can never end', async () => {
   open('/jobs?status=queued')
   await rows()
   const [first] = jobsThatAre('queued')
@@ -333,7 +333,7 @@ it('names the job that another one waits for, opens it, and says when the wait e
   await waitFor(() => expect(app.router.state.location.search).toMatchObject({ job: running.id }))
 })
 
-it('says which schedule made a job, and its scheduled time', async () => {
+it('says which schedule created a job, and its scheduled time', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   const { schedules } = await engine.client.schedules.list({ text: 'nightly prices' })
   const { firing } = await engine.client.schedules.runNow({ id: schedules[0]!.id })
@@ -344,7 +344,7 @@ it('says which schedule made a job, and its scheduled time', async () => {
   expect(pane.getAllByText((_, element) => element?.tagName === 'TIME').length).toBeGreaterThan(0)
 })
 
-it('filters jobs by the user they were ordered for, and leads there from a job', async () => {
+it('filters jobs by the user they were ordered for, with a link from a job', async () => {
   engine = createFakeEngine({ jobCount: 20 })
   const [first, second] = [...engine.jobs.values()]
   engine.jobs.set(first!.id, { ...first!, userId: 'ann' })

@@ -25,6 +25,6 @@ test.each([
     null
   ],
   ['unless there is none', 'no price', [], null]
-] as const)('the line that killed a job is that of the error %s', (_what, killing, errors, line) => {
+] as const)('the fatal line of a job belongs to the error %s', (_what, killing, errors, line) => {
   expect(lineOf(killing, ...errors)).toBe(line)
 })

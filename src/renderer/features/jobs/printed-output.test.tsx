@@ -24,7 +24,7 @@ async function openLogOf(outcome: Job['outcome']) {
   return pane
 }
 
-it('what a successful local run printed is read once it is asked for', async () => {
+it('the output of a successful local run is read on request', async () => {
   const pane = await openLogOf('succeeded')
   const button = await pane.findByRole('button', { name: 'Printed output' })
   expect(pane.queryByLabelText('Printed output', { selector: 'pre' })).toBeNull()
@@ -39,7 +39,7 @@ it('says so if nothing was printed or kept', async () => {
   expect(await pane.findByText('The run printed nothing, or its output is not kept.')).toBeTruthy()
 })
 
-it('is not offered for a failed run, of which the log has it', async () => {
+it('is not offered for a failed run, whose log contains it', async () => {
   const pane = await openLogOf('failed')
   expect(pane.queryByRole('button', { name: 'Printed output' })).toBeNull()
 })

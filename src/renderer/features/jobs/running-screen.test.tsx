@@ -31,7 +31,7 @@ it('shows each live job as a process, and its pages and errors as its log grows'
   })
 })
 
-it('a job that ends leaves, and one that starts appears', async () => {
+it('an ended job disappears, and a started one appears', async () => {
   open()
   const job = live()[0]!
   await screen.findByText(new RegExp(`^${live().length} jobs`))
@@ -49,7 +49,7 @@ it('a job that ends leaves, and one that starts appears', async () => {
   await waitFor(async () => expect(await rowOf('fresh')).toBeTruthy())
 })
 
-it('cancels a run with one click, and the same place undoes it', async () => {
+it('cancels a run with one click, and a second click in the same place undoes it', async () => {
   open()
   await screen.findByText(new RegExp(`^${live().length} jobs`))
   const name = await screen.findAllByRole('button', { name: /^Cancel \w+\// })
@@ -60,7 +60,7 @@ it('cancels a run with one click, and the same place undoes it', async () => {
   expect(engine.calls).not.toContain('jobs.cancel')
 })
 
-it('sorts by what a process uses', async () => {
+it('sorts by the resources that a process uses', async () => {
   open()
   const head = within(await screen.findByRole('grid', { name: 'Running jobs' }))
   fireEvent.click(await head.findByRole('button', { name: /^Pages$/ }))
@@ -74,7 +74,7 @@ it('says that nothing is running', async () => {
   expect(await screen.findByText('Nothing is running')).toBeTruthy()
 })
 
-it('shows what others run on the nodes as external, and cancels one with one click, too', async () => {
+it('shows runs of other clients on the nodes as external, and cancels one with one click, too', async () => {
   open({ nodeCount: 40 })
   const [node] = [...engine.nodes.values()].filter(({ runs }) => runs.some(({ jobId }) => jobId === null))
   const run = node!.runs.find(({ jobId }) => jobId === null)!

@@ -21,20 +21,20 @@ const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map(aJobId) as [
 const tabs = (over: Partial<LogTabs>): LogTabs => ({ open: [], front: null, beside: [], isMerged: false, ...over })
 
 describe('the tabs of an address', () => {
-  it("have the log in front open even if the address's list lacks it, and none twice", () => {
+  it('include the log in front even if the list in the address lacks it, and none twice', () => {
     expect(tabsOf({ jobs: [a, b!, a], job: c! })).toEqual(tabs({ open: [a, b!, c!], front: c! }))
     expect(tabsOf({ jobs: [a, b!] })).toEqual(tabs({ open: [a, b!], front: a }))
     expect(tabsOf({})).toEqual(tabs({}))
   })
 
-  it('show a log once, and are merged only if there are two', () => {
+  it('show a log once, and can be merged only if there are two', () => {
     expect(tabsOf({ job: a, beside: [a, b!], merged: true })).toEqual(
       tabs({ open: [a, b!], front: a, beside: [b!], isMerged: true })
     )
     expect(tabsOf({ job: a, beside: [a], merged: true }).isMerged).toBe(false)
   })
 
-  it('are the same again from the address that they make', () => {
+  it('can be restored from the address that they write', () => {
     for (const some of [tabs({}), tabs({ open: [a, b!], front: b!, beside: [a], isMerged: true })]) {
       expect(tabsOf(searchOf(some))).toEqual(some)
     }
@@ -61,7 +61,7 @@ describe('closing a tab', () => {
     expect(closeTab(tabs({ open: [a], front: a }), a)).toEqual(tabs({}))
   })
 
-  it('leaves the front unchanged when another one is closed', () => {
+  it('leaves the front tab unchanged when another one is closed', () => {
     expect(closeTab(three, a)).toEqual(tabs({ open: [b!, c!], front: b! }))
   })
 
@@ -70,14 +70,14 @@ describe('closing a tab', () => {
   })
 })
 
-it('tells logs with one name apart by their nodes, or by their short ids on one node', () => {
+it('distinguishes logs with the same name by their nodes, or by their short ids on one node', () => {
   const logs = [a, b!, c!].map((id, at) => ({ id, name: at === 2 ? 'stock' : 'prices', node: 'eu-1' }))
   expect(distinctNames(logs)).toEqual([`prices ${shortId(a)}`, `prices ${shortId(b!)}`, 'stock'])
   logs[1]!.node = 'eu-2'
   expect(distinctNames(logs)).toEqual(['prices eu-1', 'prices eu-2', 'stock'])
 })
 
-it('reads and writes lines of the address', () => {
+it('reads and writes line numbers in the address', () => {
   for (const text of ['7', '7-12']) expect(formatLines(parseLines(text)!)).toBe(text)
   for (const text of [undefined, '', '0', '12-7', 'x']) expect(parseLines(text)).toBeUndefined()
 })

@@ -45,7 +45,7 @@ it('keeps the open logs in the address and switches between them', async () => {
   expect(app.router.state.location.search).toMatchObject({ job: running[0] })
 })
 
-it('still shows which tab it is when the job no longer exists', async () => {
+it('still shows the name of a tab when its job no longer exists', async () => {
   open(() => ['f'.repeat(32)])
   const list = within(await screen.findByRole('tablist', { name: 'Open logs' }))
   expect(await list.findByText('unknown job')).toBeTruthy()

@@ -19,7 +19,7 @@ afterEach(() => app.stop())
 
 const rowOf = async (url: string) => within((await screen.findByTitle(url)).closest('li') as HTMLElement)
 
-it('tests each pasted address and adds the good ones, keeping in view what still needs correcting', async () => {
+it('tests each pasted address and adds the valid ones, while the others stay visible for correction', async () => {
   open('/nodes?add=true')
   const dialog = within(await screen.findByRole('dialog', { name: 'Add nodes' }))
   fireEvent.change(dialog.getByLabelText('Addresses of Scrapyd servers', { exact: false }), {
@@ -95,7 +95,7 @@ it('shows the SSH tunnel of a node, and why it is down', async () => {
   expect(row()).toContain('reconnects automatically')
 })
 
-it('says what will be lost before removing a node that runs jobs of ours', async () => {
+it('says what will be lost before it removes a node that runs our jobs', async () => {
   open('/nodes?node=us-1')
   const ours = engine.nodes.get('us-1')!.runs.length
   expect(ours).toBeGreaterThan(0)
@@ -140,7 +140,7 @@ it.each([
   expect(engine.nodes.has('lab-a')).toBe(true)
 })
 
-it('says why the nodes could not be loaded, and loads them on Retry', async () => {
+it('says why the nodes could not be loaded, and Retry loads them', async () => {
   engine = createFakeEngine()
   engine.failures.set('nodes.list', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
   app = renderApp(engine, '/nodes')
@@ -151,7 +151,7 @@ it('says why the nodes could not be loaded, and loads them on Retry', async () =
   await screen.findByText('eu-1')
 })
 
-it('shows what the local node starts spiders with, and what each run uses, live', async () => {
+it('shows which Python the local node uses, and the live usage of each run', async () => {
   open('/nodes?node=local')
   const detail = within(await screen.findByRole('complementary', { name: 'Node this computer' }))
   expect(detail.getByText('Python 3.13.2, Scrapy 2.13.3', { selector: 'span' })).toBeTruthy()
@@ -233,7 +233,7 @@ it("sets a node's policies: jobs queued ahead, give up after, group and proxy", 
   expect(await detail.findByText(/15 min \(its jobs then run on other nodes\)/)).toBeTruthy()
 })
 
-it('shows since when a node is silent or stuck, and where its number of slots comes from', async () => {
+it('shows since when a node is silent or stuck, and how its number of slots was determined', async () => {
   open('/nodes')
   const table = within(await screen.findByRole('grid', { name: 'Nodes' }))
   const rowOf = async (name: string) => (await table.findByText(name)).closest('[role=row]')!.textContent
@@ -259,7 +259,7 @@ it('narrows the table to a group, with the group in the address', async () => {
   expect(app.router.state.location.search).toMatchObject({ group: 'Asia' })
 })
 
-it('says of a run whose spider has ended, but which something keeps open, what holds its slot', async () => {
+it('says what keeps the slot of a run whose spider has ended', async () => {
   engine = createFakeEngine({ jobCount: 40 })
   const [job] = engine.jobs.values()
   const node = [...engine.nodes.values()].find(({ name }) => name === 'eu-1')!
@@ -272,7 +272,7 @@ it('says of a run whose spider has ended, but which something keeps open, what h
   expect(words.closest('li')!.querySelector('a')!.textContent).toBe(`${project}/${spider}`)
 })
 
-it('takes over an external job, and cancels one', async () => {
+it('adopts an external job, and cancels one', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   const menus = await detail.findAllByRole('button', { name: 'More for legacy/catalogue, external' })
@@ -297,7 +297,7 @@ it('Esc closes only an open menu, not the node below it', async () => {
   await waitFor(() => expect(app.router.state.location.search).not.toHaveProperty('node'))
 })
 
-it('shows when an open node last responded, even when the response brings no change', async () => {
+it('shows when an open node last responded, even if the response brings no change', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
   const node = engine.nodes.get('ap-1')!
@@ -305,7 +305,7 @@ it('shows when an open node last responded, even when the response brings no cha
   expect(await detail.findByText(/latency 777 ms/)).toBeTruthy()
 })
 
-it('shows on the node itself that it is cordoned because its source no longer lists it', async () => {
+it('shows on the node that it is cordoned because its source no longer lists it', async () => {
   open('/nodes?node=us-2')
   engine.nodes.set('us-2', { ...engine.nodes.get('us-2')!, sourceId: 'kubernetes', mode: 'cordoned' })
   const pane = within(await screen.findByRole('complementary', { name: 'Node us-2' }))

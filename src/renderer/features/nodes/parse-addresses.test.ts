@@ -44,13 +44,13 @@ it('splits credentials from the address', () => {
   expect(parseAddresses('http://u:100%@host:6800')[0]).toMatchObject({ username: 'u', password: '100%', problem: null })
 })
 
-it('reads inventories: notes, list marks, commas, cfg lines, duplicate servers', () => {
+it('accepts inventories: notes, list marks, commas, cfg lines, duplicate servers', () => {
   expect(
     urls('# the fleet\n- one:6800   # old\nurl = http://two:6800/\none:6800, three:6800;http://one:6800/')
   ).toEqual(['http://one:6800/', 'http://two:6800/', 'http://three:6800/'])
 })
 
-it('takes words that are no addresses as one error, and a row of addresses as several', () => {
+it('reports words that are not addresses as one error, and a row of addresses as several', () => {
   expect(parseAddresses('not a url')).toEqual([
     {
       ...{ key: 'not a url', url: 'not a url', username: null, password: null },
@@ -65,7 +65,7 @@ it('takes words that are no addresses as one error, and a row of addresses as se
   ])
 })
 
-it('reports a line that is no address instead of trying it', () => {
+it('reports a line that is not an address instead of trying it', () => {
   expect(parseAddresses('ftp://host\nht!tp://\nhttp://').map(({ problem }) => problem)).toEqual([
     'Use an http or https address.',
     'This is not a valid address. Example: http://host:6800/',

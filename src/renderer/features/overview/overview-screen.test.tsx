@@ -38,7 +38,7 @@ it('puts the fix beside each problem, and undoes a cordon on Undo', async () => 
   await waitFor(() => expect(engine.nodes.get('us-2')?.mode).toBe('active'))
 })
 
-it('names errors that are new or back within a day, and leads to them', async () => {
+it('names errors that are new or reappeared within a day, with a link to them', async () => {
   open({ jobCount: 400 })
   const dayAgoMs = Date.now() - 86_400_000
   const { groups } = await engine.client.errors.list({ state: 'open' })
@@ -49,7 +49,7 @@ it('names errors that are new or back within a day, and leads to them', async ()
   expect(app.router.state.location.search).toEqual({ group: String(added[0]!.id) })
 })
 
-it('leads from a failing spider to its failed runs, not to all of its runs', async () => {
+it('links from a failing spider to its failed runs, not to all of its runs', async () => {
   open()
   await screen.findByText('us-2 is stuck')
   const [link] = screen.getAllByRole('link', { name: 'Show jobs' })
@@ -84,7 +84,7 @@ it('shows the latest failures with their last error, and runs one again', async 
   await screen.findByText(`${newest.project}/${newest.spider} is queued again`)
 })
 
-it('updates the figures live, and greys what is not live and says so when it cannot', async () => {
+it('updates the figures live, and greys out stale ones with a message', async () => {
   open()
   const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))
   await bar.findByText('Live')
@@ -101,7 +101,7 @@ it('updates the figures live, and greys what is not live and says so when it can
   await waitFor(() => expect(screenOf()?.hasAttribute('data-outdated')).toBe(false))
 })
 
-it('pauses the queue with the switch in the top bar, once the engine has confirmed it', async () => {
+it('pauses the queue with the switch in the top bar once the engine has confirmed it', async () => {
   open()
   const pause = await screen.findByRole<HTMLButtonElement>('button', { name: 'Pause queue' })
   await waitFor(() => expect(pause.disabled).toBe(false))

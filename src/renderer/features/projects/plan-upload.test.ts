@@ -10,13 +10,13 @@ function dropped(path: string, text = 'x'): File {
 }
 
 describe('planUploads', () => {
-  it('takes a wheel, which tells its project and version by its name', async () => {
+  it('takes project and version of a wheel from its name', async () => {
     const { plans, problems } = await planUploads([new File(['abc'], 'my_shop-1.4.0-py3-none-any.whl')])
     expect(problems).toEqual([])
     expect(plans).toMatchObject([{ guess: { project: 'my_shop', version: '1.4.0' } }])
   })
 
-  it('takes eggs and zips as they are and reads the names that setuptools gives', async () => {
+  it('uploads eggs and zips unchanged and parses the names that setuptools gives', async () => {
     const egg = new File(['abc'], 'shop-1.4.0-py3.12.egg')
     const { plans, problems } = await planUploads([egg, new File(['z'], 'thing.zip')])
     expect(problems).toEqual([])
@@ -27,7 +27,7 @@ describe('planUploads', () => {
     expect(await plans[0]?.open()).toBe(egg)
   })
 
-  it('zips a dropped project folder from its scrapy.cfg down, without machine-specific files', async () => {
+  it('zips a dropped project folder from the folder of its scrapy.cfg, without machine-specific files', async () => {
     const { plans, problems } = await planUploads([
       dropped('./work/shop/scrapy.cfg', '[settings]\ndefault = shop.settings\n[deploy]\nproject = webshop\n'),
       dropped('./work/shop/shop/__init__.py', ''),
@@ -46,7 +46,7 @@ describe('planUploads', () => {
     expect(new TextDecoder().decode(entries['shop/spiders/a.py'])).toBe('spider')
   })
 
-  it('says once what a folder without scrapy.cfg lacks, and which file is no archive', async () => {
+  it('reports once what is missing in a folder without scrapy.cfg, and which file is not an archive', async () => {
     const { plans, problems } = await planUploads([
       dropped('/photos/a.jpg'),
       dropped('/photos/b.jpg'),

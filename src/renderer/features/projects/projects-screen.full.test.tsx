@@ -47,7 +47,7 @@ it('shows what changed in a version, and runs one of its spiders', async () => {
   expect(detail.getByText('eu-4').parentElement?.textContent).toContain('did not answer')
 })
 
-it('runs a spider now with the arguments of its newest job; Shift and the button beside it open the dialog', async () => {
+it('runs a spider at once with the arguments of its newest job; Shift or the button beside it opens the dialog', async () => {
   open('/projects?project=prices')
   const project = aProjectName('prices')
   const before = { project, args: { page: '7' }, settings: { CLOSESPIDER_ITEMCOUNT: '3' } }
@@ -68,7 +68,7 @@ it('runs a spider now with the arguments of its newest job; Shift and the button
   expect(useRunDialog.getState().prefill).toEqual(dialog)
 })
 
-it('runs a spider now with the defaults of now, and without those that its newest job left out', async () => {
+it('runs a spider at once with the current defaults, except those that its newest job left out', async () => {
   open('/projects?project=prices')
   const project = aProjectName('prices')
   const { settings } = await engine.client.projects.get({ project })
@@ -99,7 +99,7 @@ it('asks for the secrets of the newest job before it runs a spider again', async
   expect(engine.calls.filter((call) => call === 'jobs.run')).toHaveLength(1)
 })
 
-it('accepts an egg dropped anywhere: edited, uploaded, sent to all nodes, the failed one again, then run', async () => {
+it('accepts an egg that is dropped anywhere: edited, uploaded, sent to all nodes, sent again after a failure, then run', async () => {
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([egg()]))
@@ -143,7 +143,7 @@ it('explains why an upload was refused, and lets the user try again', async () =
   expect(await dialog.findByText(/was uploaded with/)).toBeTruthy()
 })
 
-it('says what can be dropped when something else was', async () => {
+it('says which files can be dropped when another one was', async () => {
   open('/projects')
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([new File(['x'], 'notes.txt')]))
@@ -151,7 +151,7 @@ it('says what can be dropped when something else was', async () => {
   expect(dialog.getByRole('alert').textContent).toContain('notes.txt is not an .egg, .whl or .zip file')
 })
 
-it('offers the nodes without the version first when some are chosen', async () => {
+it('offers the nodes without the version first if some are selected', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Deploy…' }))
   const dialog = await dialogNamed('Deploy prices 20261119T181000')
@@ -161,7 +161,7 @@ it('offers the nodes without the version first when some are chosen', async () =
   expect(await dialog.findByText('On 0 of 1 node.', {}, { timeout: 5000 })).toBeTruthy()
 })
 
-it('deletes a version only after saying what goes and what stays', async () => {
+it('deletes a version only after it has said what is deleted and what stays', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'More for 20261119T181000' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Delete…' }))
@@ -197,7 +197,7 @@ it('pins a version, rolls back, and undoes both', async () => {
   await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).toBe('20261119T181000'))
 })
 
-it('pins in the settings, too, and saving them leaves alone what others changed while the dialog was open', async () => {
+it('pins in the settings, too, and saving them keeps what others changed while the dialog was open', async () => {
   open('/projects?project=prices')
   const openSettings = async () => {
     fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
@@ -232,7 +232,7 @@ it('says after an upload that the project stays pinned, and offers to pin the ne
   await waitFor(() => expect(engine.projects.get('prices')?.settings.pinnedVersion).not.toBe('20261112T090412'))
 })
 
-it('edits the defaults of a project and of a spider, keeps a secret that is not changed, and shows them', async () => {
+it('edits the defaults of a project and of a spider, keeps an unchanged secret, and shows them', async () => {
   open('/projects?project=prices')
   const project = await engine.client.projects.get({ project: 'prices' })
   const secret = { ...NO_DEFAULTS, args: { token: SECRET_MASK }, secretNames: ['token'] }
@@ -259,7 +259,7 @@ it('edits the defaults of a project and of a spider, keeps a secret that is not 
   })
 })
 
-it('shows the rule that new projects have, and turns it off for one spider and for all', async () => {
+it('shows the outcome rule that new projects have, and turns it off for one spider and for all', async () => {
   open('/projects?project=prices')
   await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { requireResponse: true } } })
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
@@ -279,7 +279,7 @@ it('shows the rule that new projects have, and turns it off for one spider and f
   await waitFor(() => expect(engine.projects.get('prices')!.settings.outcome).toBeNull())
 })
 
-it('gives one spider outcome rules of its own, over those of its project', async () => {
+it('gives one spider outcome rules of its own, which override those of its project', async () => {
   open('/projects?project=prices')
   await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { minItems: 5 } } })
   const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
@@ -295,7 +295,7 @@ it('gives one spider outcome rules of its own, over those of its project', async
   ])
 })
 
-it('keeps the changed defaults of one spider until they are saved, and offers no placement that defaults cannot have', async () => {
+it('keeps the changed defaults of one spider until they are saved, and offers only placements that defaults can have', async () => {
   open('/projects?project=prices')
   const { settings } = await engine.client.projects.get({ project: 'prices' })
   const defaults = { ...NO_DEFAULTS, args: { country: 'de' }, tags: ['eu'] }
@@ -331,7 +331,7 @@ it('keeps the changed defaults of one spider until they are saved, and offers no
   )
 })
 
-it('names the node of defaults', async () => {
+it('shows the name of the node in the defaults', async () => {
   open('/projects?project=prices')
   const { settings } = await engine.client.projects.get({ project: 'prices' })
   const [node] = (await engine.client.nodes.list()).nodes
@@ -341,12 +341,12 @@ it('names the node of defaults', async () => {
   expect(await detail.findByText(`node ${node!.name}`)).toBeTruthy()
 })
 
-it('explains what a project is when there is none', async () => {
+it('explains projects while there are none', async () => {
   open('/projects', { firstRun: true })
   expect(await screen.findByText('No projects yet')).toBeTruthy()
 })
 
-it('builds an environment from dropped requirements, with its progress and its log, and saves limits', async () => {
+it('builds an environment from dropped requirements, with its progress and its log, and saves the limits', async () => {
   open('/projects?project=prices', { stepMs: 150 })
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
@@ -391,7 +391,7 @@ it('says why an environment could not be built, beside the project', async () =>
   expect((await detail.findByRole('alert')).textContent).toBe(problem)
 })
 
-it('keeps the dialog open with the reason when the settings are refused', async () => {
+it('keeps the dialog open with the reason if the settings are refused', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Python and limits…' }))
   const dialog = await dialogNamed('Settings of prices')
@@ -400,7 +400,7 @@ it('keeps the dialog open with the reason when the settings are refused', async 
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no Python at /opt/py.')
 })
 
-it('says what each node lost or holds instead, and fixes one of them and then all', async () => {
+it('says what each node lost or has instead, and fixes first one of them and then all', async () => {
   open('/projects?project=prices')
   const project = engine.projects.get('prices')!
   const [latest, ...older] = project.versions
@@ -437,7 +437,7 @@ it('pauses a project and says so until it is resumed', async () => {
   await waitFor(() => expect(detail.queryByText(notice)).toBeNull())
 })
 
-it('sets weight, retry, overlap and how eggs reach nodes, and shows what is not the default', async () => {
+it('sets weight, retry, overlap and the distribution of eggs, and shows what differs from the default', async () => {
   open('/projects?project=prices')
   fireEvent.click(await screen.findByRole('button', { name: 'Settings…' }))
   const dialog = await dialogNamed('Settings of prices')

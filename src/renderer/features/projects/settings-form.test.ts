@@ -30,7 +30,7 @@ it.each<ProjectSettings>([
   { ...DEFAULT_PROJECT_SETTINGS, outcome: { requireResponse: true, minItems: 5 } },
   { ...DEFAULT_PROJECT_SETTINGS, outcome: null },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' }, limits }
-])('returns what it started with: %j', (settings) => {
+])('returns its initial values: %j', (settings) => {
   const { defaults: _defaults, spiderDefaults: _spiders, spiderOutcomes: _rules, ...shown } = settings
   expect(SettingsForm.parse(startSettings(settings))).toEqual(shown)
 })

@@ -15,7 +15,7 @@ test('rules of a spider are its own, none, or those of the project', () => {
   expect(SpiderOutcomeForm.safeParse({ ...texts, maxErrors: 'x' }).success).toBe(false)
 })
 
-test('what was read from rules says the same rules', () => {
+test('rules in the form give the same rules again', () => {
   const count = fc.option(fc.option(fc.nat({ max: 1_000 })), { nil: undefined })
   const finishReasons = fc
     .constantFrom(undefined, null, 'finished', 'a, b_c')

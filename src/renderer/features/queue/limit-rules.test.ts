@@ -22,12 +22,12 @@ it('describes each limit in a sentence', () => {
   ])
 })
 
-it('parses what it shows', () => {
+it('parses its own text', () => {
   const rule = { ...anything, project: aProjectName('shop'), tag: 'eu', max: 3 }
   expect(RuleForm.parse(textsOfRule(rule))).toEqual(rule)
 })
 
-it('gives a new rule an id that the engine accepts, and says what is wrong with an incomplete one', () => {
+it('gives a new rule a valid id, and says what is wrong with an incomplete one', () => {
   const fresh = newRule()
   expect(fresh.id).toMatch(/^[0-9a-f]{16}$/)
   expect([...problemsOf(RuleForm.safeParse({ ...fresh, tag: 'eu | us' })).keys()]).toEqual(['tag', 'max'])

@@ -25,7 +25,7 @@ it('shows each limit with a sentence and its live runs, and says which are reach
   expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
 })
 
-it('never says that more slots are in use than there are: what is beyond them waits on the nodes', async () => {
+it('never shows more slots in use than exist: jobs beyond them wait on the nodes', async () => {
   engine = createFakeEngine({ jobCount: 200 })
   for (const node of engine.nodes.values()) engine.nodes.set(node.id, { ...node, slots: Math.min(node.slots, 1) })
   app = renderApp(engine, '/queue')
@@ -52,7 +52,7 @@ it('applies a changed limit only once it is saved, and Undo restores the previou
   await waitFor(() => expect(engine.limits.rules).toHaveLength(3))
 })
 
-it('does not call a limit of 0 reached: it lets nothing start, however many runs are live', async () => {
+it('does not call a limit of 0 reached: it lets nothing start, even if runs are live', async () => {
   await open()
   const max = await screen.findByLabelText('Maximum of limit 2')
   fireEvent.change(max, { target: { value: '0' } })
@@ -61,7 +61,7 @@ it('does not call a limit of 0 reached: it lets nothing start, however many runs
   expect((await screen.findByText(/no runs of amazon\* on each node/)).textContent).not.toContain('reached')
 })
 
-it('keeps what was typed when the engine refuses it', async () => {
+it('keeps typed values if the engine refuses them', async () => {
   await open()
   fireEvent.click(await screen.findByRole('button', { name: 'Remove limit 1' }))
   engine.failures.set('queue.setLimits', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
@@ -70,7 +70,7 @@ it('keeps what was typed when the engine refuses it', async () => {
   expect(screen.queryByText(/40 runs of project news/)).toBeNull()
 })
 
-it('pauses a project: its lanes say so, and resuming lets them continue', async () => {
+it('pauses a project: its lanes say so, and continue once it is resumed', async () => {
   await open()
   fireEvent.click(await screen.findByRole('switch', { name: 'Dispatch jobs of news' }))
   const lanes = within(await screen.findByRole('grid', { name: 'Lanes of the queue' }))
@@ -116,7 +116,7 @@ it('gives slots only to projects that wait and are not paused', () => {
   expect(all.map((project) => shareOf(project, all, waitingOf))).toEqual([1, null, null])
 })
 
-it('explains what a limit is when there is none', async () => {
+it('explains limits while there are none', async () => {
   await open({ firstRun: true })
   expect(await screen.findByText('No limits')).toBeTruthy()
   expect(screen.getByText(/Jobs above the limit wait/)).toBeTruthy()

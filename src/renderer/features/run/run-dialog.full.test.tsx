@@ -46,7 +46,7 @@ const describedBy = (input: HTMLElement) =>
 const runButton = (dialog: ReturnType<typeof within>) =>
   dialog.getByRole('button', { name: /^Run/ }) as HTMLButtonElement
 
-it('shows at the field what is missing once Run was tried, and moves the focus there', async () => {
+it('shows missing values at their fields once Run was clicked, and moves the focus there', async () => {
   const dialog = await open()
   const project = await dialog.findByRole('combobox', { name: 'Project' })
   expect(project.getAttribute('aria-invalid')).toBeNull()
@@ -57,7 +57,7 @@ it('shows at the field what is missing once Run was tried, and moves the focus t
   await waitFor(() => expect(document.activeElement).toBe(project))
 })
 
-it('chooses what was typed: with Enter the exact or only match, with Tab the exact one', async () => {
+it('selects a typed option: with Enter the exact or only match, with Tab the exact one', async () => {
   const dialog = await open()
   const project = await dialog.findByRole('combobox', { name: 'Project' })
   const type = (input: HTMLElement, text: string, key: string) => {
@@ -140,7 +140,7 @@ it('shows the equivalent curl command', async () => {
   expect(dialog.getByText(/--data-urlencode page=2/)).toBeTruthy()
 })
 
-it('stays open with the reason at its field when the engine refuses, until the field is changed', async () => {
+it('stays open with the reason at its field if the engine refuses, until the field is changed', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'] })
   engine.failures.set(
     'jobs.run',
@@ -154,7 +154,7 @@ it('stays open with the reason at its field when the engine refuses, until the f
   await waitFor(() => expect(dialog.queryByText(/has no spider otto/)).toBeNull())
 })
 
-it('shows errors about no particular field above the buttons, and keeps what was typed', async () => {
+it('shows errors that belong to no field above the buttons, and keeps typed values', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' } })
   engine.failures.set('jobs.run', new ScrapdeckError('STOPPING', 'Scrapdeck is stopping. Start it again.'))
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
@@ -162,7 +162,7 @@ it('shows errors about no particular field above the buttons, and keeps what was
   expect((dialog.getByLabelText('Value of argument 1') as HTMLInputElement).value).toBe('2')
 })
 
-it('remembers what was run last', async () => {
+it('remembers the last run', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { page: '2' }, priority: 5 })
   fireEvent.click(await dialog.findByRole('button', { name: /^Run/ }))
   await waitFor(() => expect(useRunDialog.getState().prefill).toBeNull())
@@ -178,7 +178,7 @@ it('says how to start when there is no project', async () => {
   expect(await dialog.findByText('No projects yet')).toBeTruthy()
 })
 
-it('shows a secret as dots, sends which one it is, and keeps its value nowhere', async () => {
+it('shows a secret as dots, sends which one it is, and stores its value nowhere', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], args: { token: 'hush' } })
   const value = async () => (await dialog.findByLabelText('Value of argument 1')) as HTMLInputElement
   expect((await value()).type).toBe('text')
@@ -190,7 +190,7 @@ it('shows a secret as dots, sends which one it is, and keeps its value nowhere',
   expect(JSON.stringify(Object.entries(localStorage))).not.toContain('hush')
 })
 
-it('shows what the run inherits with its origin; a value can be replaced or left out, and nothing else is sent', async () => {
+it('shows inherited values with their origin; one can be replaced or left out, and nothing else is sent', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'] })
   const settings = {
     ...DEFAULT_PROJECT_SETTINGS,
@@ -225,7 +225,7 @@ it('shows what the run inherits with its origin; a value can be replaced or left
   })
 })
 
-it('leaves out only what the chosen project and spider have as a default', async () => {
+it('leaves out only the defaults of the selected project and spider', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'] })
   const withDefaults = (args: Record<string, string>) => ({
     ...{ ...DEFAULT_PROJECT_SETTINGS, defaults: { ...NO_DEFAULTS, args } }
@@ -246,7 +246,7 @@ it('leaves out only what the chosen project and spider have as a default', async
   expect(timeline[0]?.evidence).toMatchObject({ withoutDefaults: ['page'] })
 })
 
-it('offers for a schedule only what it can keep: neither any node nor priority 0 instead of the defaults', async () => {
+it('offers for a schedule only what it can store: not any node, and not priority 0 instead of the defaults', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'], priority: 0, tags: [], nodeId: null })
   const defaults = { ...NO_DEFAULTS, tags: ['eu'], priority: 3 }
   await engine.client.projects.configure({ project: PRICES, settings: { ...DEFAULT_PROJECT_SETTINGS, defaults } })
@@ -321,7 +321,7 @@ it('waits for several jobs, each with its required outcome', async () => {
   )
 })
 
-it('runs at a time: the job waits for it in the queue', async () => {
+it('runs at a later time: the job waits for it in the queue', async () => {
   const dialog = await open({ project: NEWS, spiders: ['reuters'] })
   fireEvent.click(await dialog.findByRole('radio', { name: 'At a time' }))
   fireEvent.click(runButton(dialog))

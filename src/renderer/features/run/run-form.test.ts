@@ -14,7 +14,7 @@ const runOf = (form: RunTexts) => RunForm.parse(form).run
 const problem = (form: RunTexts) => [...problemsOf(RunForm.safeParse(form))]
 
 describe('startForm', () => {
-  it('starts with the last used values, and presets nothing that was not given', () => {
+  it('starts with the last used values, and presets nothing else', () => {
     expect(RunForm.parse(startForm({}, last))).toEqual({
       run: { ...last, version: null, secretNames: [], limits: null },
       schedule: null
@@ -35,7 +35,7 @@ describe('startForm', () => {
     })
   })
 
-  it('copies everything from a job that is run again', () => {
+  it('copies everything from a job to run it again', () => {
     const again = {
       project: SHOP,
       version: aVersionName('v1'),
@@ -51,7 +51,7 @@ describe('startForm', () => {
     expect(runOf(startForm(again, last))).toEqual(again)
   })
 
-  it('takes times and dependencies only from what it was opened with, never from the last run', () => {
+  it('takes times and dependencies only from its initial values, never from the last run', () => {
     const atMs = new Date(2099, 0, 2, 9, 0).getTime()
     const before = { noOverlap: true, notBeforeMs: atMs, after: [{ jobId: aJobId('b'), on: 'ended' as const }] }
     expect(startForm({}, before)).toMatchObject({ when: { kind: 'now' }, notBeforeMs: '', after: [], noOverlap: true })
@@ -80,7 +80,7 @@ describe('problemOfRow', () => {
 
 describe('RunForm', () => {
   const form = startForm(last, null)
-  it('shows at the field what is wrong', () => {
+  it('shows problems at their fields', () => {
     expect(problem({ ...form, project: null, spiders: [], where: 'node' })).toEqual([
       ['project', 'Choose a project'],
       ['spiders', 'Choose at least one spider'],
@@ -108,7 +108,7 @@ describe('RunForm', () => {
     })
   })
 
-  it('reads everything that was entered, and summarises it in a line', () => {
+  it('parses everything that was entered, and summarises it in a line', () => {
     const run = runOf({
       ...form,
       when: { ...form.when, kind: 'at' },
@@ -136,7 +136,7 @@ describe('RunForm', () => {
     expect(describeMore({}, 0)).toBeNull()
   })
 
-  it('turns the run into a schedule, without what belongs to a single run', () => {
+  it('turns the run into a schedule, without the fields of a single run', () => {
     const cron = (expression: string, name = '') => ({
       ...form,
       noOverlap: true,
@@ -164,7 +164,7 @@ describe('secrets', () => {
     secretNames: ['token', 'PROXY']
   }
 
-  it('must be entered again when a job is run again: the mask never becomes a value', () => {
+  it('must be entered again to run a job again: the mask never becomes a value', () => {
     const form = startForm(job, null)
     expect(problem(form)).toEqual([
       ['args.0.value', 'Enter the secret value'],
@@ -182,7 +182,7 @@ describe('secrets', () => {
     })
   })
 
-  it('are not kept for the next time, but their names are', () => {
+  it('are not stored for the next time, but their names are', () => {
     const run = {
       project: aProjectName('shop'),
       spiders: ['a'],
@@ -198,7 +198,7 @@ describe('secrets', () => {
 })
 
 describe('limits', () => {
-  it('are read in their units', () => {
+  it('are parsed in their units', () => {
     const form = startForm({ project: SHOP, spiders: ['a'], limits: { wallSeconds: 1800 } }, null)
     expect(form.limits.wallSeconds).toBe('30 min')
     expect(runOf({ ...form, limits: { ...form.limits, memoryMegabytes: '2 GB' } })).toMatchObject({
@@ -206,7 +206,7 @@ describe('limits', () => {
     })
   })
 
-  it('belong to a spider, as its arguments do', () => {
+  it('belong to a spider, like its arguments', () => {
     const before = { project: SHOP, spiders: ['a'], limits: { wallSeconds: 60 } }
     expect(runOf(startForm({ project: SHOP, spiders: ['b'] }, before))).toMatchObject({ limits: null })
   })

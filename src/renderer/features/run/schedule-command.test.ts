@@ -36,7 +36,7 @@ it('is one call for each spider', () => {
   ).toHaveLength(2)
 })
 
-it('quotes what a shell would interpret', () => {
+it('quotes characters that a shell would interpret', () => {
   const value = `it's $(id) \`id\` "x" & ; é`
   const { command } = runCommand({ project: aProjectName('shop'), spiders: ['a'], args: { q: value } }, door)
   const printed = execFileSync('sh', ['-c', command.replace(/^curl/, `printf '%s\\n'`)], { encoding: 'utf8' })

@@ -35,7 +35,7 @@ describe('clockChangesOf', () => {
     ])
   })
 
-  it('says that other times are not affected, and how they shift in UTC', () => {
+  it('says that other times are not affected, and how they move in UTC', () => {
     expect(effects(timing('0 12 * * *'))[0]).toBe(
       'No run is skipped or doubled. After that, it runs 1 h earlier in UTC.'
     )
@@ -54,7 +54,7 @@ describe('clockChangesOf', () => {
     expect(clockChangesOf(timing('30 2 * * *', { endMs: Date.UTC(2027, 0, 1) }), NOW_MS)).toEqual([])
   })
 
-  it('marks a change as affecting runs exactly when the calendar marks a run of that day, for any time, zone and policy', () => {
+  it('marks a change as affecting runs exactly if the calendar marks a run of that day, for any time, zone and policy', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'America/Santiago', 'Asia/Tokyo'),

@@ -5,8 +5,8 @@ import { missedSinceMs } from './schedule-words.ts'
 const aRow = (over: Partial<Firing>) => ({ nominalMs: 0, state: 'fired', count: 1, ...over }) as Firing
 const since = (recent: Firing[]) => missedSinceMs({ recent, createdAtMs: 7_000 })
 
-describe('what was missed recently is caught up', () => {
-  it('from just before the only run of its oldest row', () => {
+describe('a catch-up of recently missed times', () => {
+  it('starts just before the only run of the oldest entry', () => {
     const recent = [
       { nominalMs: 900_000, state: 'missed' as const },
       { nominalMs: 600_000, state: 'missed' as const }
@@ -14,13 +14,13 @@ describe('what was missed recently is caught up', () => {
     expect(since([...recent.map(aRow), aRow({ nominalMs: 300_000 })])).toBe(540_000)
   })
 
-  it('from the row before, if its oldest row stands for several runs, which has the time of the newest', () => {
+  it('starts after the entry before, if the oldest entry stands for several runs, because it has the time of the newest', () => {
     const missed = aRow({ nominalMs: 900_000, state: 'missed', count: 3 })
     expect(since([missed, aRow({ nominalMs: 300_000 })])).toBe(300_000)
     expect(since([missed])).toBe(7_000)
   })
 
-  it('not at all if nothing was missed since the last run', () => {
+  it('does not apply if nothing was missed since the last run', () => {
     expect(since([aRow({ nominalMs: 900_000 }), aRow({ nominalMs: 600_000, state: 'missed' })])).toBeNull()
   })
 })

@@ -56,7 +56,7 @@ it('offers to undo only the last of several pauses', async () => {
   await waitFor(() => expect(named('reuters live').paused).toBe(false))
 })
 
-it('shows the first and last runs of a long backfill, and how many lie between', async () => {
+it('shows the first and last runs of a long backfill, and how many are between them', async () => {
   await open('/schedules?schedule=NIGHTLY')
   fireEvent.click(await screen.findByRole('button', { name: 'Backfill…' }))
   fireEvent.click(await screen.findByRole('button', { name: 'Last 30 days' }))
@@ -67,7 +67,7 @@ it('shows the first and last runs of a long backfill, and how many lie between',
   expect(plan.getByText(new RegExp(`^${shown + Number(/\d+/.exec(between))} runs`))).toBeTruthy()
 })
 
-it('pauses with a note from the detail pane, and shows it', async () => {
+it('pauses with a note in the detail pane, and shows it', async () => {
   await open('/schedules?schedule=NIGHTLY')
   const detail = within(await screen.findByRole('complementary', { name: 'Schedule nightly prices' }))
   fireEvent.click(detail.getByRole('button', { name: 'Pause…' }))
@@ -77,7 +77,7 @@ it('pauses with a note from the detail pane, and shows it', async () => {
   expect(named('nightly prices')).toMatchObject({ paused: true, pauseNote: 'shop is closed' })
 })
 
-it("opens the schedule of a link that is not among the rows, and shows where it runs by the node's name", async () => {
+it('opens the linked schedule even if it is not among the rows, and shows its node by name', async () => {
   engine = createFakeEngine({ jobCount: 20 })
   const nightly = named('nightly prices')
   const { nodes } = await engine.client.nodes.list()
@@ -114,7 +114,7 @@ it('saves changes based on the revision that was read; after a concurrent change
   expect(named('nightly prices').overlap).toBe('queue_one')
 })
 
-it('shows in the editor what its jobs inherit from the defaults, and from where', async () => {
+it('shows the inherited defaults of its jobs in the editor, with their origin', async () => {
   await open('/schedules?edit=NIGHTLY')
   const project = aProjectName('prices')
   const { settings } = await engine.client.projects.get({ project })
@@ -137,7 +137,7 @@ it('warns about a crowded minute and moves the schedule to a quieter one', async
   )
 })
 
-it('lists what did not run with the reason, and links to its schedule', async () => {
+it('lists runs that did not happen with the reason, and links to their schedules', async () => {
   await open('/schedules/missed')
   const grid = within(await screen.findByRole('grid', { name: 'Missed runs' }))
   expect(await grid.findByText('maps weekly')).toBeTruthy()
@@ -155,12 +155,12 @@ it('shows the reason on a phone too', async () => {
   expect((await grid.findByText('maps weekly')).closest('[role=row]')?.textContent).toMatch(/The engine was off/)
 })
 
-it('explains on first use what a schedule is', async () => {
+it('explains schedules on first use', async () => {
   await open('/schedules', { firstRun: true })
   expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })
 
-it('asks before the editor is left with changes, and leaves without asking if there are none', async () => {
+it('asks before leaving an editor with changes, and does not ask without any', async () => {
   await open('/schedules?edit=NIGHTLY')
   const name = await screen.findByLabelText('Name')
   fireEvent.change(name, { target: { value: 'nightly prices of all' } })

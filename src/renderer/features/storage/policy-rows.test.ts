@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { RECOMMENDED_POLICY, StoragePolicy } from '../../../shared/contract/index.ts'
 import { policyOfRows, rowsOf } from './policy-rows.ts'
 
-it('a policy as lines is the same policy again', () => {
+it('a policy in the form gives the same policy again', () => {
   const policy = StoragePolicy.parse({
     ...RECOMMENDED_POLICY,
     projects: {
@@ -15,7 +15,7 @@ it('a policy as lines is the same policy again', () => {
   expect(policyOfRows(policy, rowsOf(policy))).toEqual(policy)
 })
 
-it('a line that is removed leaves its project to the defaults', () => {
+it('removing a row returns its project to the defaults', () => {
   const policy = StoragePolicy.parse({ ...RECOMMENDED_POLICY, projects: { shop: { logs: { days: 7 } } } })
   const rows = rowsOf(policy).filter(({ project }) => project === null)
   expect(policyOfRows(policy, rows).projects).toEqual({})

@@ -14,7 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => app.stop())
 
-it('shows what takes the disk, and deletes nothing before the preview of a policy was confirmed', async () => {
+it('shows the disk usage, and deletes nothing before the preview of a policy is confirmed', async () => {
   expect(await screen.findByText('not set: nothing is deleted')).toBeTruthy()
   expect(screen.queryByText('Run now')).toBeNull()
   fireEvent.change(await screen.findByLabelText('All projects, logs: days'), { target: { value: '30' } })
@@ -31,7 +31,7 @@ it('shows what takes the disk, and deletes nothing before the preview of a polic
   expect(await screen.findByText('paused: nothing is deleted')).toBeTruthy()
 })
 
-it('a project can have a policy of its own for one kind', async () => {
+it('a project can have a policy of its own for one kind of data', async () => {
   const field = await screen.findByPlaceholderText('Project')
   fireEvent.change(field, { target: { value: 'prices' } })
   fireEvent.click(screen.getByText('Add project policy'))
@@ -45,7 +45,7 @@ it('a project can have a policy of its own for one kind', async () => {
   })
 })
 
-it('says how far the sealing with the newest key is', async () => {
+it('shows the progress of the encryption with the newest key', async () => {
   expect(await screen.findByText('3f9a1c52d07b8e64')).toBeTruthy()
   expect(screen.getByText(/69 % sealed, 17,700 files left/)).toBeTruthy()
 })

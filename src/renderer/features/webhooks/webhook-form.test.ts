@@ -16,7 +16,7 @@ it('is named after its host if it has no name', () => {
   expect(WebhookForm.parse(form({ name: ' ' }))).toMatchObject({ name: 'hooks.example.net', project: null })
 })
 
-it('shows at the field what is wrong', () => {
+it('shows problems at their fields', () => {
   const problem = (over: object) => [...problemsOf(WebhookForm.safeParse(form(over)))]
   expect(problem({ url: '', events: [] })).toEqual([
     ['url', 'Enter a URL'],
@@ -32,7 +32,7 @@ it('summarises its events in a line', () => {
   )
 })
 
-it('puts a bare status into words', () => {
+it('explains a bare status code', () => {
   expect(problemWords({ problem: '503', enabled: true })).toBe('The receiver returned 503.')
   expect(problemWords({ problem: '410', enabled: false })).toMatch(/turned off/)
   expect(problemWords({ problem: 'nothing listens on 127.0.0.1:9', enabled: true })).toMatch(/^nothing listens/)

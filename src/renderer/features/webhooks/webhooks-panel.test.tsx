@@ -42,7 +42,7 @@ it('tests a webhook, shows the response, and switches the webhook off', async ()
   await waitFor(async () => expect((await webhooks())[1]?.enabled).toBe(false))
 })
 
-it('sends deliveries that were given up again, one or all', async () => {
+it('sends abandoned deliveries again, one or all', async () => {
   fireEvent.click((await row('price warehouse')).getByRole('button', { name: 'Deliveries' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Deliveries to price warehouse' }))
   const dead = await dialog.findAllByText('given up')

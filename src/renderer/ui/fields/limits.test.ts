@@ -14,7 +14,7 @@ const someLimits = fc.record(
   { requiredKeys: [] }
 )
 
-it('parses every limit that it has formatted', () => {
+it('parses every limit that it formats', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...NAMES).chain((name) => fc.tuple(fc.constant(name), aLimit(name))),
@@ -25,7 +25,7 @@ it('parses every limit that it has formatted', () => {
   )
 })
 
-it('returns the limits it started with, without those that are unset', () => {
+it('returns its initial limits, without unset ones', () => {
   fc.assert(
     fc.property(someLimits, (limits) => {
       const set = Object.entries(limits).filter(([, value]) => value != null)
@@ -48,7 +48,7 @@ it.each([
   ['maxBanPercent', '7', 7],
   ['noProgressSeconds', '15 min', 900],
   ['memoryMegabytes', '', null]
-] as const)('reads %s from %j', (name, text, value) => {
+] as const)('parses %s from %j', (name, text, value) => {
   expect(parseLimit(name, text)).toEqual({ value })
 })
 
@@ -65,7 +65,7 @@ it.each([
   expect(parseLimit(name, text)).toEqual({ problem })
 })
 
-it('refuses less than Scrapy needs to start, and names the field', () => {
+it('refuses less memory than Scrapy needs to start, and names the field', () => {
   const [issue] = LimitsForm.safeParse({ ...limitTexts(null), memoryMegabytes: '8 MB' }).error!.issues
   expect(issue).toMatchObject({ path: ['memoryMegabytes'], message: expect.stringContaining('at least 16') })
 })

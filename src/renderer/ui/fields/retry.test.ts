@@ -11,7 +11,7 @@ const POLICY: RetryPolicy = {
   on: ['failed', 'lost']
 }
 
-it('parses what it formatted, and nothing if nothing was entered', () => {
+it('parses what it formats, and nothing if nothing was entered', () => {
   for (const policy of [POLICY, { ...POLICY, on: ['lost' as const] }, null])
     expect(RetryForm.parse(retryTexts(policy))).toEqual(policy)
 })
@@ -38,7 +38,7 @@ it.each([
   expect([...problemsOf(RetryForm.safeParse({ ...retryTexts(POLICY), ...patch }))]).toEqual([[field, words]])
 })
 
-it('summarises the policy in words', () => {
+it('summarises the policy as text', () => {
   expect(describeRetry(POLICY)).toBe('up to 5 attempts if failed or lost, after 30 s, 1 min, 1 min 30 s …')
   expect(describeRetry({ ...POLICY, attempts: 2, on: ['lost'] })).toBe('up to 2 attempts if lost, after 30 s')
   expect(describeRetry({ ...POLICY, attempts: 1 })).toBeNull()

@@ -26,7 +26,7 @@ const box = () => screen.getByRole<HTMLInputElement>('combobox')
 const type = (value: string) => fireEvent.change(box(), { target: { value } })
 const saved = () => save.mock.calls.map((call: unknown[]) => call[0])
 
-it('an unknown time zone is an error at its field, and the schedule is not saved with the one from before', async () => {
+it('an unknown time zone is an error at its field, and the schedule is not saved with the previous one', async () => {
   save.mockClear()
   renderBare(<Zoned />)
   box().focus()
@@ -59,7 +59,7 @@ it('the first click selects the text, so that typing replaces it', () => {
   expect(box().selectionEnd).toBe(1)
 })
 
-it('a typed value is taken with the key that saves', async () => {
+it('a typed value is accepted by the key that saves', async () => {
   save.mockClear()
   renderBare(<Zoned />)
   box().focus()
@@ -68,7 +68,7 @@ it('a typed value is taken with the key that saves', async () => {
   await vi.waitFor(() => expect(saved()).toEqual([{ zone: 'Asia/Tokyo' }]))
 })
 
-it('a select of several values takes what was typed when it is left, or says that there is no such value', async () => {
+it('a select of several values accepts typed text on blur, or says that there is no such value', async () => {
   function Several() {
     const [value, setValue] = useState<string[]>(['a'])
     return <MultiSelect aria-label="Tags" data={['a', 'eu', 'us']} searchable value={value} onChange={setValue} />
@@ -84,7 +84,7 @@ it('a select of several values takes what was typed when it is left, or says tha
   expect(await screen.findByText('“asia” is not in the list')).toBeTruthy()
 })
 
-it('a field of several values is well again once a wrong text was corrected or cleared', async () => {
+it('a field of several values has no error any more once a wrong text was corrected or cleared', async () => {
   function Several() {
     const [value, setValue] = useState<string[]>([])
     return <MultiSelect label="Spiders" data={['alpha', 'beta']} searchable value={value} onChange={setValue} />
@@ -104,7 +104,7 @@ it('a field of several values is well again once a wrong text was corrected or c
   expect(screen.getAllByText('alpha').length).toBeGreaterThan(0)
 })
 
-it('a field whose text its owner holds takes what is typed', () => {
+it('a field whose text is controlled by its parent accepts typing', () => {
   function Held() {
     const [text, setText] = useState('')
     return <MultiSelect label="After" data={[]} searchable searchValue={text} onSearchChange={setText} />
@@ -115,7 +115,7 @@ it('a field whose text its owner holds takes what is typed', () => {
   expect(box().value).toBe('abc')
 })
 
-it('a field that gets the focus does not open its list over what is below it; typing and a click do', async () => {
+it('a field does not open its list over the fields below when it gets the focus, but on typing and clicks', async () => {
   renderBare(<Zoned />)
   box().focus()
   expect(box().getAttribute('aria-expanded')).not.toBe('true')

@@ -78,7 +78,7 @@ it('marks by x, a range by Shift-x, and by the check boxes', () => {
   expect(marked()).toBe('row-0 row-2 row-1 row-3 row-4')
 })
 
-it('leaves keys to a field that is being typed in', () => {
+it('leaves keys to a field while it is typed in', () => {
   press('j')
   press('x', screen.getByRole('textbox'))
   expect(marked()).toBe('')

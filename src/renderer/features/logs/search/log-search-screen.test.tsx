@@ -33,7 +33,7 @@ it('says when no line matches, and what is wrong with an expression', async () =
   expect((screen.getByLabelText('Level') as HTMLSelectElement).value).toBe('ERROR')
 })
 
-it('continues with older logs when asked to', async () => {
+it('continues with older logs on request', async () => {
   open('/logs/search?q=Crawled')
   const more = await screen.findByRole('button', { name: 'Search older logs' })
   expect(await screen.findByText(/older logs not searched yet/)).toBeTruthy()

@@ -19,7 +19,7 @@ const dns: SourceState = {
   vanishedNodes: []
 }
 
-it('returns what it started with, and no password that was not typed', () => {
+it('returns its initial values, and no password that was not typed', () => {
   const { id, source, refreshSeconds, node, username } = dns
   expect(SourceForm.parse(startSource(dns))).toEqual({ id, source, refreshSeconds, node, username })
 })
@@ -52,7 +52,7 @@ it.each([
   expect([...problems]).toEqual([[field, expect.stringContaining(words)]])
 })
 
-it('describes a source in words', () => {
+it('describes a source as text', () => {
   expect(sourceWords(dns.source)).toBe('SRV records of scrapyd.svc')
   expect(sourceWords({ kind: 'file', path: '/n.txt' })).toBe('the file /n.txt')
   expect(sourceWords({ kind: 'list', nodes: '' })).toBe('a list of addresses')

@@ -18,7 +18,7 @@ afterEach(() => app.stop())
 
 const sourceNamed = async (id: string) => within(await screen.findByRole('listitem', { name: `Source ${id}` }))
 
-it('is reached from the nodes, and shows each source with its state and the nodes it no longer lists', async () => {
+it('is linked from the nodes, and shows each source with its state and the nodes it no longer lists', async () => {
   open('/nodes')
   fireEvent.click(await screen.findByRole('link', { name: /Sources/ }))
   const kubernetes = await sourceNamed('kubernetes')
@@ -32,7 +32,7 @@ it('is reached from the nodes, and shows each source with its state and the node
   expect(app.router.state.location.pathname).toBe('/nodes/sources')
 })
 
-it('adds a source, edits it, refreshes it and removes it, saying what happens to its nodes', async () => {
+it('adds a source, edits it, refreshes it and removes it, and says what happens to its nodes', async () => {
   open('/nodes/sources')
   fireEvent.click(await screen.findByRole('button', { name: 'Add source' }))
   let dialog = within(await screen.findByRole('dialog', { name: 'Add discovery source' }))
@@ -61,7 +61,7 @@ it('adds a source, edits it, refreshes it and removes it, saying what happens to
   await waitFor(() => expect(screen.queryByRole('listitem', { name: 'Source rented' })).toBeNull())
 })
 
-it('keeps the dialog open with the reason when a source is refused', async () => {
+it('keeps the dialog open with the reason if a source is refused', async () => {
   open('/nodes/sources')
   fireEvent.click(await screen.findByRole('button', { name: 'Edit kubernetes' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Discovery source kubernetes' }))
@@ -70,12 +70,12 @@ it('keeps the dialog open with the reason when a source is refused', async () =>
   expect((await dialog.findByRole('alert')).textContent).toContain('There is no such host.')
 })
 
-it('explains what a source is when there is none', async () => {
+it('explains sources while there are none', async () => {
   open('/nodes/sources', { firstRun: true })
   expect(await screen.findByText('No sources')).toBeTruthy()
 })
 
-it('offers a file of the machine of Scrapdeck to owners only, and says why', async () => {
+it('offers a file on the machine of Scrapdeck to owners only, and says why', async () => {
   open('/nodes/sources', { role: 'admin' })
   fireEvent.click(await screen.findByRole('button', { name: 'Add source' }))
   const dialog = within(await screen.findByRole('dialog', { name: 'Add discovery source' }))

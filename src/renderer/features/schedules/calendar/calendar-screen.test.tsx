@@ -62,7 +62,7 @@ it('switches weeks by keys, with all of it in the address', async () => {
   expect(await screen.findByRole('columnheader', { name: /Mon 23 Nov/ })).toBeTruthy()
 })
 
-it('shows what was missed', async () => {
+it('shows missed runs', async () => {
   open('/schedules/calendar?utc=true&week=2026-11-16')
   // 01:30 on Sunday in Tokyo.
   const hour = await screen.findByRole('button', { name: /^Sat 21 Nov 16:00/ })
@@ -72,7 +72,7 @@ it('shows what was missed', async () => {
   expect(pane.textContent).toContain('The engine was off')
 })
 
-it('explains its purpose before there is a schedule', async () => {
+it('explains the calendar before there is a schedule', async () => {
   open('/schedules/calendar', { firstRun: true })
   expect(await screen.findByText('No schedules yet')).toBeTruthy()
 })

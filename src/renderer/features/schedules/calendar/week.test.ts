@@ -82,7 +82,7 @@ it('a schedule that runs often has a row that shows the worst outcome of each ho
   expect(often[0]?.days[0]?.hours[0]).toEqual({ count: OFTEN_FROM, look: 'missed' })
 })
 
-it('a decided run is not shown as upcoming; one that is late because of jitter still is', () => {
+it('a run that was decided on is not shown as upcoming; one that is late because of jitter still is', () => {
   const moments = [
     { scheduleId: aScheduleId(A), atMs: NOW - 30_000 },
     { scheduleId: aScheduleId(B), atMs: NOW - 600_000 },

@@ -16,7 +16,7 @@ const form = (over: object) => ({
 
 const problem = (texts: ChainTexts) => [...problemsOf(ChainForm.safeParse(texts))]
 
-it('shows at each field what is missing', () => {
+it('shows missing values at their fields', () => {
   expect(problem(startChain(null))).toEqual([
     ['project', expect.stringContaining('Enter a project')],
     ['spider', expect.stringContaining('Enter a spider')],
@@ -25,7 +25,7 @@ it('shows at each field what is missing', () => {
   ])
 })
 
-it('is named after what it does if it has no name', () => {
+it('gets a name from what it does if it has none', () => {
   expect(ChainForm.parse(form({}))).toMatchObject({ name: 'otto after reuters' })
   expect(ChainForm.parse(form({ spider: '*' }))).toMatchObject({ name: 'otto after news', spider: '*' })
 })
@@ -36,7 +36,7 @@ it('accepts values from the previous job, and no placeholder that does not exist
   expect(problem(withValue('{stat}'))).toEqual([['run.args.0.value', expect.stringContaining('{stat}')]])
 })
 
-it('returns what it was opened with, its secrets unchanged', () => {
+it('returns its initial values, with secrets unchanged', () => {
   const run = RunTemplate.parse({ ...template, args: { token: SECRET_MASK }, secretNames: ['token'] })
   const chain: Chain = {
     ...{

@@ -26,7 +26,7 @@ const at = (graph: ReturnType<typeof layOutChains>, key: string) => {
   return found ?? expect.fail(`${key} is not in the graph`)
 }
 
-it('what runs later is placed further to the right', () => {
+it('a job that runs later is placed further to the right', () => {
   const graph = layOutChains([aChain('p/a', ['p/b']), aChain('p/b', ['p/c']), aChain('p/a', ['p/c'])])
   expect(at(graph, 'p/a').x).toBeLessThan(at(graph, 'p/b').x)
   expect(at(graph, 'p/b').x).toBeLessThan(at(graph, 'p/c').x)
@@ -46,7 +46,7 @@ it('a circle is found, through patterns too, and only among enabled chains', () 
   expect(layOutChains([circle[0]!, { ...circle[1]!, enabled: false }]).circles).toEqual([])
 })
 
-it('nothing overlaps, whatever is chained to what', () => {
+it('nothing overlaps, however jobs are chained', () => {
   const name = fc.constantFrom('p/a', 'p/b', 'p/c', 'p/d', 'p/e', 'p/f', 'p/*')
   const target = fc.uniqueArray(fc.constantFrom('p/a', 'p/b', 'p/c', 'p/d', 'p/e', 'p/f'), {
     minLength: 1,

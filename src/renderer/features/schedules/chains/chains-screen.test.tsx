@@ -57,7 +57,7 @@ it('warns about a circle', async () => {
   )
 })
 
-it('explains what a chain is when there is none', async () => {
+it('explains chains while there are none', async () => {
   open('/schedules/chains', { firstRun: true })
   expect(await screen.findByText('No chains yet')).toBeTruthy()
 })

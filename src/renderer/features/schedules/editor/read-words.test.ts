@@ -62,7 +62,7 @@ describe('readWords', () => {
     })
   })
 
-  it("reads the calendar's description of any expression from the builder back as the same runs", () => {
+  it("parses the calendar's description of any expression from the builder into the same runs", () => {
     const hours = fc.uniqueArray(fc.integer({ min: 0, max: 23 }), { minLength: 1, maxLength: 5 })
     const minute = fc.integer({ min: 0, max: 59 })
     const builder = fc.oneof(

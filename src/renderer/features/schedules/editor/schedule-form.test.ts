@@ -56,7 +56,7 @@ const settings = ScheduleSettings.parse({
 const problem = (texts: ScheduleTexts) => [...problemsOf(ScheduleForm.safeParse(texts))]
 
 describe('the form of a schedule', () => {
-  it('returns the schedule that it was made from', () => {
+  it('returns the schedule that it was opened with', () => {
     expect(ScheduleForm.parse(formOf(settings, NOW_MS))).toEqual(settings)
   })
 
@@ -66,7 +66,7 @@ describe('the form of a schedule', () => {
     expect(problem(copyOf(secret, NOW_MS))).toEqual([['jobs.0.args.0.value', 'Enter the secret value']])
   })
 
-  it('shows at each field what is wrong with it', () => {
+  it('shows problems at their fields', () => {
     const form = emptyForm(NOW_MS)
     expect(problem(form)).toEqual([
       ['name', 'Enter a name'],
@@ -104,7 +104,7 @@ describe('the form of a schedule', () => {
     expect(wrong({ matrix: [newRow('day', 'a, {nominall}')] })).toEqual([['matrix.0.value', words]])
   })
 
-  it('reads sets of arguments as written', () => {
+  it('parses sets of arguments as they were written', () => {
     const set = { plain: 'a', empty: '', blank: 'two words', quote: 'say "hi" \\ there' }
     const text = `${writeArgSet(set)}\n\n${writeArgSet({ page: '2' })}`
     expect(argSetsText('schedule').parse(text)).toEqual([set, { page: '2' }])

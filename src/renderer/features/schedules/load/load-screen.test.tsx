@@ -67,7 +67,7 @@ it('counts only upcoming runs', async () => {
   expect(await screen.findByText('2 jobs in the next 24 h')).toBeTruthy()
 })
 
-it('says which schedule was changed by someone else meanwhile, and moves the others', async () => {
+it('says which schedule someone else has changed meanwhile, and moves the others', async () => {
   engine = createFakeEngine({ jobCount: 10 })
   await crowd(4, false)
   app = renderApp(engine, '/schedules/load')

@@ -20,7 +20,7 @@ const shifted = (expression: string, minutes: number) => {
   return 'rule' in result ? (result.rule as ReturnType<typeof cron>).expression : result.why
 }
 
-it('a moved expression looks as a person would write it', () => {
+it('a moved expression looks as if a person had written it', () => {
   expect(shifted('0 3 * * 1-5', 7)).toBe('7 3 * * 1-5')
   expect(shifted('*/15 * * * *', 7)).toBe('7-59/15 * * * *')
   expect(shifted('7-59/15 * * * *', -7)).toBe('*/15 * * * *')
@@ -29,7 +29,7 @@ it('a moved expression looks as a person would write it', () => {
   expect(shifted('30 0 3 * * *', 4)).toBe('30 4 3 * * *')
 })
 
-it('what cannot be moved says why', () => {
+it('an expression that cannot be moved says why', () => {
   expect(shifted('* * * * *', 3)).toBe('runs every minute')
   expect(shifted('55 3 * * *', 7)).toBe('would leave its hour')
   expect(shiftSchedule(scheduleAt('a', '0 3 * * *', { excludedCrons: ['0 3 1 * *'] }), AT, 5)).toMatchObject({
