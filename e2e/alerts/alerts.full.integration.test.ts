@@ -115,7 +115,7 @@ const untilTold = (count: number, limitMs = 60_000) =>
     limitMs
   )
 
-/** Kills the service as a power cut does, runs `meanwhile`, and starts it again. */
+/** Kills the service with SIGKILL, runs `meanwhile`, and starts it again. */
 async function killService(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
   await service.kill()
   await meanwhile()

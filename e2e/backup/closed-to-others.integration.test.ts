@@ -9,11 +9,11 @@ import { startService } from '../support/service.ts'
 import { TALKS } from '../support/talking-spider.ts'
 
 /**
- * Logs, items and what a warm parent learned have the modes that Scrapyd's users know; their directories are closed.
+ * Logs, items and the data of a warm parent have the modes of Scrapyd; their directories are closed.
  */
 const IN_CLOSED = /^local\/(logs|items|warm)\/.+\.(log|jl|json) /
 
-/** What others may do with a file or directory, by its path; links have no modes of their own. */
+/** Which modes give others access, by path; links have no modes of their own. */
 async function openToOthers(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of ['', ...(await readdir(directory, { recursive: true }))]) {

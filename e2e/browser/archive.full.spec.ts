@@ -23,7 +23,7 @@ const shortLog = (number: number) => `2026-10-01 03:00:00 [stock] WARNING: shelf
 let directory = ''
 let service: Service
 let long: JobId
-/** The oldest first; the first was kept by somebody, the last is the newest of its spider. */
+/** Oldest first; a user kept the first one, and the last is the newest of its spider. */
 let short: JobId[] = []
 
 test.describe.configure({ mode: 'serial' })
@@ -88,7 +88,7 @@ test('one search covers all archived logs, and a line that it found opens its lo
   await text.press('Enter')
   await expect(page.getByText('No matching lines')).toBeVisible()
 
-  // What is searched for is in the address.
+  // The address has the search.
   await page.goto(`${service.address}/ui/#/logs/search?q=%2Fp%2F33333%3E&project=ne*`)
   await results.getByRole('link', { name: /p\/33333>/ }).click()
   await expect(page.getByTestId('log').getByText(/^Line \d/)).toHaveText(/Line 33,3\d\d/)

@@ -28,7 +28,7 @@ test('no web page of another origin can reach the service with the browser’s s
   const service = await serve({ localSlots: 0 })
   await page.goto(service.loginLink())
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  // What a spider wrote shares the origin of the app, but no page can run it.
+  // Files of spiders share the origin of the app, but no page can run them.
   const [script] = await Promise.all([
     page.waitForResponse(/\/items\/evil\.js/),
     page.evaluate(() => {

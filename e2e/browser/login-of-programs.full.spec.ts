@@ -6,7 +6,7 @@ import type { Page } from '@playwright/test'
 import { SERVICE_ENTRY, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-/** A command line at a computer with a screen; what it opens leads nowhere, so that a test opens it. */
+/** A command line on a desktop computer; the test opens the addresses that it would open. */
 class CommandLine {
   readonly home = mkdtempSync(join(tmpdir(), 'scrapdeck-login-'))
   readonly #running: ChildProcess[] = []
@@ -26,7 +26,7 @@ class CommandLine {
     return {
       code,
       printed,
-      /** The first match in what it prints for people. */
+      /** The first match in its output for people. */
       async says(pattern: RegExp): Promise<string> {
         await expect.poll(() => printed.error, { timeout: 30_000 }).toMatch(pattern)
         return pattern.exec(printed.error)![1]!
@@ -57,7 +57,7 @@ test('scrapdeck login: a user logs in, sees the request, allows only a part of i
   try {
     const login = line.run(['login', service.address])
     await page.goto(await login.says(PAGE))
-    // The page that was wanted is still there after the login.
+    // The requested page opens after the login.
     await logIn(page)
     const title = page.getByRole('heading', { name: /^Allow the command line on .+ to act as you\?$/ })
     await expect(title).toBeVisible()

@@ -28,7 +28,7 @@ test('a log is followed, searched whole, linked to by line, and read again after
   appendFileSync(path, lines(5, 400_000) + line(400_001, 'ERROR') + lines(400_002, 400_010))
   await expect(lastLines(page)).toContainText('line 400010 of the story', { timeout: 20_000 })
 
-  // Searched whole: matches far above what is held.
+  // Searched as a whole: matches far above the loaded part.
   const box = log.getByRole('textbox', { name: 'Search the log' })
   await box.fill('line 123456 of')
   await expect(log.getByText('1 of 1')).toBeVisible({ timeout: 20_000 })

@@ -56,14 +56,14 @@ test('a user sets up an authenticator app, logs in with its code, and with a rec
   await enterPassword(page, deck)
   await expect(page.getByRole('heading', { name: 'Enter the code' })).toBeVisible()
   await picture(page, 'login-code')
-  // The code that was used for setting up does not count again.
+  // The code of the setup is not accepted again.
   await page.getByLabel('Code').fill(codeAt(firstMs))
   await page.getByRole('button', { name: 'Log in' }).click()
   await expect(page.getByRole('alert')).toContainText('This code is wrong, or was used before.')
-  // That of the next step already counts: the clock of a phone may be ahead.
+  // The code of the next step is already accepted: the clock of a phone may be ahead.
   await page.getByLabel('Code').fill(codeAt(firstMs + STEP_MS))
   await page.getByRole('button', { name: 'Log in' }).click()
-  // The page that was wanted is still there.
+  // The requested page opens.
   await expect(ways(page)).toContainText('Needs a code as well')
 
   await logOut(page, deck)
@@ -113,7 +113,7 @@ test('a user adds a passkey and logs in with it alone; once it is removed, it is
 
   await logOut(page, deck)
   await page.goto(`${deck}/ui/login#/access`)
-  // What the page that was logged out still loaded was refused.
+  // The logged-out page got refusals.
   problems.length = 0
   await picture(page, 'login-passkey')
   const logIn = page.getByRole('button', { name: 'Log in with a passkey' })

@@ -35,7 +35,7 @@ test('a user signs in with a real identity provider, has the role of the group, 
       await page.getByRole('button', { name: 'Sign-in' }).click()
       await page.getByRole('button', { name: 'Continue' }).click()
     }
-    // The page that was wanted is still there afterwards.
+    // The requested page opens afterwards.
     await page.goto(`${deck}/ui/login#/access`)
     await page.screenshot({ path: '.cache/screenshots/login-with-provider.png' })
     await signInAs('anna-7')

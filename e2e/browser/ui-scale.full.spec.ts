@@ -46,7 +46,7 @@ test('marking 10,000 queued jobs, cancelling them and undoing that blocks the pa
   await expectShortTasks(page, () => cancelAllAndUndo(page))
 })
 
-/** What no task of the page may take, on a machine that does the fixed work in REFERENCE_WORK_MS. */
+/** The limit for each task of the page, on a machine that does the fixed work in REFERENCE_WORK_MS. */
 const LIMIT_MS = 50
 const REFERENCE_WORK_MS = 10
 

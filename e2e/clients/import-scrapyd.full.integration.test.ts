@@ -95,7 +95,7 @@ it('imports the data of a real Scrapyd once, changes nothing there, and runs the
   expect([refused.code, refused.output]).toEqual([2, expect.stringContaining('Stop that Scrapyd first')])
   await scrapyd.kill({ withSpiders: true })
 
-  // What Scrapyd sometimes leaves behind, and older versions did.
+  // Files that Scrapyd sometimes leaves behind, and older versions did.
   writeFileSync(join(directory, 'eggs', 'demo', 'broken.egg'), 'no egg')
   const odd = `
 import sqlite3, json

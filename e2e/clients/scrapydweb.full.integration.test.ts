@@ -57,7 +57,7 @@ function rowsOf(page: string): Row[] {
   })
 }
 
-/** How ScrapydWeb tells them apart. */
+/** How ScrapydWeb distinguishes them. */
 const stateOf = (row: Row) => (row.start === '' ? 'pending' : row.finish === '' ? 'running' : 'finished')
 
 const hrefOf = (cell: string) => /href=['"](.+?)['"]/.exec(cell)?.[1]

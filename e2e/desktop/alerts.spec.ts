@@ -10,7 +10,7 @@ interface ShownNotification {
   actions: (string | undefined)[]
 }
 
-/** Keeps what is shown from now on, for `shown` and `press`. */
+/** Collects notifications from now on, for `shown` and `press`. */
 async function watchNotifications(desktop: Desktop): Promise<void> {
   await desktop.evaluate(({ Notification }) => {
     const shown: Electron.Notification[] = []
@@ -71,7 +71,7 @@ async function openAlert(window: Page): Promise<void> {
   await expect(pane.getByRole('heading', { name: 'demo/broken', exact: true })).toBeVisible()
 }
 
-// With an app of its own: what fails here stands in the figures of the last hour.
+// With an app of its own: failures here are in the figures of the last hour.
 test('an alert shows a notification that can open it, acknowledge it and run its job again; the tray counts it', async ({
   desktop,
   window,

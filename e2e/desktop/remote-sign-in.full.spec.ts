@@ -12,7 +12,7 @@ import type { Desktop } from '../support/desktop.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
-/** What the app would open in the browser; null: nothing yet. */
+/** The address that the app would open in the browser; null: none yet. */
 async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null>> {
   await desktop.evaluate(({ shell }) => {
     shell.openExternal = async (url) => void Object.assign(globalThis, { openedLink: url })
@@ -20,7 +20,7 @@ async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null
   return () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
 }
 
-/** What a person does in the browser that the app has opened. */
+/** The steps of a user in the browser that the app has opened. */
 async function allowDesktop(page: Page): Promise<void> {
   await logIn(page)
   await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
@@ -179,7 +179,7 @@ test('the user signs in with the browser through an SSH host, at a local port th
     await page.goto(`http://127.0.0.1:${otherPort}/second`)
     expect([...new Set(received)]).toEqual([undefined, 'own=1'])
 
-    // With a code, in a browser that gets there by itself.
+    // With a code, in another browser.
     await engineMenu(window).click()
     await window.getByRole('menuitem', { name: 'Edit Frankfurt…' }).click()
     await dialog.getByRole('checkbox', { name: 'Sign in again' }).check()

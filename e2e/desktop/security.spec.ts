@@ -5,7 +5,7 @@ test('the window has every protection enabled', async ({ desktop, window }) => {
   await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const preferences = await desktop.evaluate(({ BrowserWindow }) => {
     const contents = BrowserWindow.getAllWindows()[0]?.webContents
-    // Not in Electron's types, but in Electron: the preferences that the page really runs with.
+    // Missing in Electron's types: the preferences that the page really has.
     return (contents as unknown as { getLastWebPreferences(): Record<string, unknown> }).getLastWebPreferences()
   })
   expect(preferences).toMatchObject({

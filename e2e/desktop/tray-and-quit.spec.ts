@@ -25,7 +25,7 @@ async function startSpider(userData: string, window: Page): Promise<{ jobId: str
   return { jobId, logPath }
 }
 
-/** What the spider itself wrote: proof that it is alive, whatever else is. */
+/** Output of the spider itself proves that it is alive. */
 function readLog(path: string): string {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }

@@ -27,7 +27,7 @@ function makeDirectory(): string {
   return directory
 }
 
-/** With names that no engine has: what others must trust is the certificate, not its names. */
+/** With names that no engine has: others must trust the certificate, not its names. */
 function makeCertificateFiles() {
   const directory = makeDirectory()
   const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
@@ -45,7 +45,7 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   if (first !== undefined) cpSync(join(first.dataDirectory, 'secret.key'), join(directory, 'secret.key'))
   const service = await startService({
     dataDirectory: directory,
-    // Whether it is warm is asked over a connection that would have to trust it first.
+    // The check whether it is warm uses a connection that would have to trust it first.
     localSlots: 0,
     arguments: ['--local-slots=1', `--store=${database.url}`, ...tls],
     environment: { SCRAPDECK_ENGINE_NAME: name }
@@ -54,7 +54,7 @@ async function startEngine(name: string, tls: string[]): Promise<Service> {
   return service
 }
 
-/** As somebody who has looked at the certificate; the tests of the clients check it. */
+/** Trusts any certificate; the tests of the clients check it. */
 async function ask(service: Service, path: string): Promise<{ status: number; body: string }> {
   const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
   const url = new URL(path, service.address)
@@ -100,7 +100,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines that speak TLS', () => {
     const north = await startEngine('north', ['--tls-self-made'])
     const south = await startEngine('south', [`--tls-certificate=${given.certificate}`, `--tls-key=${given.key}`])
     expect([north.address, south.address].map((address) => address.split(':')[0])).toEqual(['https', 'https'])
-    // The one with the given certificate asks the one with the self-made authority.
+    // The engine with the given certificate calls the one with the self-made CA.
     expect(await leaderSeenBy(south)).toBe('north')
     expect((await ask(south, '/daemonstatus.json')).status).toBe(200)
     // The leader uses the local node of each engine.

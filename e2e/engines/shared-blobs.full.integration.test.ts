@@ -110,7 +110,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     ])
     expect(await (await fetch(`${south.address}/metrics`, { headers })).text()).toMatch(/^scrapdeck_blobs_up 0$/m)
     expect(trees()).toEqual([])
-    // Nor at a start, on the machine that had it there.
+    // Nor at a start on the machine that had mounted it there.
     await south.kill()
     await expect(south.start()).rejects.toThrow(/not the directory that was there before/)
     rmSync(mounts.north, { recursive: true })
@@ -143,7 +143,7 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     expect(await copy(join(root, 'other share'), mounts.south)).toMatchObject({ copied: 0, same: 4 })
     // All engines move there, now that none runs.
     const moved = await startEngine('north', join(root, 'other share'))
-    // The lease of the one that was killed may not be over.
+    // The lease of the killed engine may not have expired yet.
     const projects = () => moved.client.projects.list({}).then((listed) => listed.projects.length, String)
     await expect.poll(projects, { timeout: 30_000 }).toBe(1)
     await moved.kill()

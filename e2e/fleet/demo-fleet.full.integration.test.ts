@@ -34,7 +34,7 @@ test(`${sizeOf(CALM_ROUND)} jobs on three real Scrapyds each run once and end wi
   expect(asked).toHaveLength(sizeOf(CALM_ROUND))
   const jobs = await fleet.untilEnded(asked.length)
 
-  // The spiders' own side effects: what really ran, whatever Scrapdeck believes.
+  // The spiders' own side effects show what really ran, whatever Scrapdeck believes.
   expect(fleet.touched().toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
   expect(jobs.map(({ id, status }) => [id, status]).toSorted()).toEqual(
     asked.map((job) => [job.id, expectedOutcome(job)]).toSorted()

@@ -138,7 +138,7 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     const elsewhere = `s3://${S3_BUCKET}/elsewhere?endpoint=${s3.endpoint}`
     expect(await counts(copies, elsewhere)).toMatchObject({ copied: there, same: 0 })
     expect(await counts(elsewhere, address())).toMatchObject({ copied: 0, same: there })
-    // A store of its own must not take them for its own.
+    // Another store must not treat them as its own.
     const stranger = { localSlots: 0, arguments: [`--blobs=${address()}`], environment: S3_KEYS }
     await expect(startService(stranger)).rejects.toThrow('belong to the store of another Scrapdeck')
     await service.start()

@@ -45,7 +45,7 @@ describe.skipIf(whyNoSsh() !== null)('a service whose only Scrapyd is behind an 
     const { tunnel, url, name, username } = await isUp()
     expect(tunnel).toMatchObject({ state: 'up', problem: null, host: host.url.replace('ssh://', '') })
     expect({ url, username }).toEqual({ url: `${host.url}/${scrapyd.url}`, username: 'ann' })
-    // A Scrapyd on the SSH host itself has the name of that.
+    // A Scrapyd on the SSH host itself is named after the host.
     expect(name).toBe('127.0.0.1')
   })
 

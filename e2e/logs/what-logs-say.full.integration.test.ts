@@ -32,7 +32,7 @@ const ENDS: End[] = [
   { spider: 'json-log', outcome: 'succeeded', reason: 'finished', pages: 12, items: 12, errors: 0 }
 ]
 
-// At once, as the nodes have room: nearly all of it is waiting.
+// All at once, as far as the nodes have room: nearly all of the time is waiting.
 describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run on %s', (where) => {
   const nodeId = () => (where === 'the local node' ? (LOCAL_NODE_ID as NodeId) : remote)
 
@@ -57,7 +57,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run
     const expected = {
       'hides-end': { ...finished, errors: null },
       'hushes-scrapy': { ...finished, errors: null },
-      // Its log looks as after a kill.
+      // Its log looks as if the spider had been killed.
       'disables-logging': isLocal ? finished : { outcome: 'failed', reason: 'ended without closing stats' },
       'hides-limit': isLocal ? { outcome: 'failed', reason: 'closespider_errorcount' } : unclear
     }
@@ -68,7 +68,7 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('the log of a run
       if (!isLocal) continue
       // Not 0: the log does not show them.
       expect([jobs[index]!.items, jobs[index]!.errors]).not.toContain(0)
-      // The line in which the spider's process reports its end is not output of the spider.
+      // The line with which the process of the spider reports its end is not output of the spider.
       const printed = { jobId: jobs[index]!.id, offset: 0, printed: true }
       await expect(service.client.logs.read(printed)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
     }

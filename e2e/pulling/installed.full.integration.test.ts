@@ -82,7 +82,7 @@ function makePrivateAuthority(cwd: string): void {
   openssl('x509', '-req', '-in', 'deck.csr', '-out', 'deck.pem', ...signed)
 }
 
-/** A Scrapyd of that environment, with the lines that Scrapdeck shows for a new node and these. */
+/** A Scrapyd of that environment, with the configuration that Scrapdeck shows for a new node plus these lines. */
 async function startInstalled(name: string, more: Record<string, string>, url = front.url) {
   const { node, token } = await service.client.nodes.addPulling({ name })
   const tokenFile = join(directory, `${name}.token`)

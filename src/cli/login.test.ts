@@ -8,7 +8,7 @@ import { call, makeDirectory, startEngine } from './testing/call.ts'
 
 const PASSWORD = 'kestrel amber drawbridge'
 
-/** A service with anna, and what she does in her browser. */
+/** A service with the user anna, and her steps in the browser. */
 async function open() {
   const { url, engine } = await startEngine()
   const home = makeDirectory()
@@ -26,7 +26,7 @@ async function open() {
     const answer = await fetch(`${url}/api/v1/sign-ins`, { method: 'POST', headers, body })
     return ((await answer.json()) as { code: string | null }).code
   }
-  /** What the page does when she allows it; `change`: another answer than that. */
+  /** The response of the page when she allows it; `change` modifies it. */
   const browser = async (page: string, change: (query: URLSearchParams) => void = () => {}) => {
     const asked = new URLSearchParams(page.split('?')[1])
     const names = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
@@ -93,7 +93,7 @@ it('without a browser, login shows a code that can be typed on another device', 
   let isTyped = false
   const login = run(['login', url], {
     onError: (text) => void (printed += text),
-    // The first time that it would wait, she types what it shows.
+    // Instead of the first wait, she types the displayed code.
     async sleep() {
       if (isTyped) return
       isTyped = true
@@ -121,7 +121,7 @@ it('a denied sign-in, a wrong state and an unexpected response all give no token
   let strange = ''
   const login = await run(['login', url], {
     openBrowser: async (page) => {
-      // Another page knows the port, but not the state: it changes nothing.
+      // Another page that knows the port but not the state has no effect.
       strange = await browser(page, (query) => query.set('state', 'x'.repeat(22)))
       void browser(page)
     }

@@ -116,7 +116,7 @@ it('projects, versions and deploy --list show what is deployed where', async () 
   expect((await run('versions', 'elsewhere')).code).toBe(EXIT_CODES.notFound)
 })
 
-/** Answers only who knows the password. */
+/** Responds only to requests with the password. */
 async function startLockedScrapyd(): Promise<string> {
   return startServer((_request, response) => response.writeHead(401).end())
 }

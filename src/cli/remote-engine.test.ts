@@ -94,7 +94,7 @@ const FILES = {
   crontab: '0 3 * * * curl http://localhost:6800/schedule.json -d project=shop -d spider=prices\n'
 }
 
-/** They have an address of their own, and no password before they begin (login.test.ts). */
+/** They take an address, and need no password before the login (login.test.ts). */
 const LOGINS = ['login to', 'login status', 'logout']
 
 const leaves = (command: Command, path: string[] = []): { name: string; command: Command }[] =>

@@ -5,12 +5,12 @@ import { createFakeEngine } from '../server/testing/fake-engine.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openServer, startEngine, startServer } from './testing/call.ts'
 
-/** Which files the command line believes, and to whom it sends which password. */
+/** Which files the command line trusts, and where it sends which password. */
 
 const PASSWORD = 'correct horse: battery'
 const CREDENTIALS = JSON.stringify({ username: 'scrapdeck', password: PASSWORD })
 
-/** Notes what it was sent, as a program of another user would. */
+/** Records the passwords it receives, like a program of another user. */
 async function startThief() {
   const stolen: unknown[] = []
   const url = await startServer((request, response) => {

@@ -448,7 +448,7 @@ describe('options of the service', () => {
   })
 })
 
-/** Options of asynchronous Scrapyds, and of those with a shared queue. */
+/** Options of asynchronous Scrapyds and of Scrapyds with a shared queue. */
 const OF_ASYNCHRONOUS = [
   ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
   ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout'],
@@ -662,7 +662,7 @@ const VALUES: Record<string, string> = {
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
 }
 
-/** Without which the option is refused. */
+/** Other options that this one requires. */
 const NEEDED_BY: Record<string, string[]> = {
   oidc_issuer: ['oidc_client_id', 'oidc_roles'],
   jwt_issuer: ['jwt_audience', 'jwt_roles'],
@@ -827,7 +827,7 @@ describe('options and classes of other Scrapyds', () => {
     for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
       const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
       expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
-      // Where it has no effect, nothing goes there.
+      // If it has no effect, nothing is sent there.
       const { options, warnings } = resolve(null, { files, flags: { cache: 'redis://own' } })
       expect(options.cache?.address).toMatchObject({ host: 'own' })
       expect(warnings.join()).toContain('no effect: cache is set too (--cache)')

@@ -7,7 +7,7 @@ import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 it('an admin cannot name a file with a secret of this service as a credential, even in the directory of clusters', async () => {
   const root = await makeTemporaryDirectory()
   const at = (name: string) => join(root.path, name)
-  // As Kubernetes mounts secrets: what is named is a link.
+  // Kubernetes mounts secrets like this: the named file is a link.
   await mkdir(at('..data'))
   for (const name of ['db-password', 'cluster-token']) {
     await writeFile(at(`..data/${name}`), 'hush')

@@ -5,7 +5,7 @@ import { OWNER } from './access/principal.ts'
 import { rightsOf } from './access/rights.ts'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
-/** A whole engine, and somebody with these permissions. */
+/** A whole engine, and a user with these permissions. */
 async function open() {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())

@@ -17,7 +17,7 @@ const NEEDLES = {
 /** What docs/at-rest.md says: Python imports eggs from files, and a Scrapyd's eggs are in such a tree. */
 const DOCUMENTED = /^local\/(egg-files|eggs)\//
 
-/** Files of a data directory that have a log, items or an egg in them as it is, packed or not. */
+/** Files of a data directory that contain an unencrypted log, items or an egg, packed or not. */
 async function filesWithPlainContent(directory: string): Promise<string[]> {
   const found: string[] = []
   for (const name of await readdir(directory, { recursive: true })) {
@@ -108,7 +108,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   const keysOfFiles = async () => {
     const names = await readdir(join(engine.directory, 'blobs'), { recursive: true })
     const files = names.filter((name) => /[.]zst|[0-9a-f]{64}/.test(name))
-    // One that is sealed anew may go between the two reads.
+    // A re-encrypted file may disappear between the two reads.
     const headers = files.map((name) => readFile(join(engine.directory, 'blobs', name)).catch(() => null))
     const read = (await Promise.all(headers)).filter((bytes) => bytes !== null)
     return [...new Set(read.map((bytes) => bytes.subarray(8, 16).toString('hex')))]
@@ -139,7 +139,7 @@ test('plain data, and data encrypted with an earlier key, is encrypted with the 
   await expectReadable(engine, small, SMALL)
   await expectReadable(engine, large, LARGE)
   await expectReadable(engine, third, LARGE.toLowerCase())
-  // What SQLite no longer uses stays in its file until then.
+  // SQLite keeps unused data in its file until then.
   await engine.client.storage.compact({})
   await engine.engine.stop()
   expect(await filesWithPlainContent(engine.directory)).toEqual([])

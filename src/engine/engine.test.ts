@@ -464,7 +464,7 @@ describe('as one Scrapyd', () => {
     expect(node.running.map(({ signals }) => signals)).toEqual([['TERM'], ['TERM']])
     for (const { jobid } of [...node.running]) node.end(jobid, 'shutdown')
     await until(async () => (await engine.scrapyd.daemonStatus(100)).finished === 2)
-    // The one that waited is gone as if it had never been, as in Scrapyd.
+    // The waiting one is gone without a trace, as in Scrapyd.
     expect((await engine.scrapyd.listJobs(SHOP, 100)).finished).toHaveLength(2)
     expect(await engine.scrapyd.daemonStatus(1)).toEqual({ pending: 0, running: 0, finished: 1 })
     expect((await client.jobs.list({})).jobs.map(({ outcome }) => outcome)).toEqual(Array(3).fill('cancelled'))

@@ -152,7 +152,7 @@ test('a project runs with the packages in its requirements; another one without 
   const again = (await client.environments.list()).environments.find(({ id }) => id === made.id)
   expect(again).toMatchObject({ state: 'ready', projects: ['shop'], madeAtMs: expect.any(Number) })
 
-  // Its project gone, it is left over and can be deleted; what was set for the project stays.
+  // Without its project, it is unused and can be deleted; the settings of the project stay.
   await expect(client.environments.remove({ id: made.id })).rejects.toMatchObject({ code: 'BAD_INPUT' })
   await client.projects.deleteProject({ project: 'shop' })
   expect(await client.environments.remove({ id: made.id })).toEqual({ removed: made.id })

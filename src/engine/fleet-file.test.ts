@@ -16,7 +16,7 @@ afterEach(async () => {
   await other.remove()
 })
 
-/** One of everything that a file may speak of. */
+/** One of everything that a file can contain. */
 async function fill(): Promise<void> {
   const { client } = engine
   const nodeId = await engine.prepare('berlin')
@@ -216,7 +216,7 @@ describe('the fleet file of an engine', () => {
       yaml: 'version: 1\nnodes: []\nprojects: []\nwebhooks: []\nlimits: []',
       prune: true
     })
-    // The node of the discovery source is not the file's affair.
+    // The file does not manage the node of the discovery source.
     expect((await engine.client.nodes.list()).nodes.map(({ name }) => name)).toEqual(['10.0.0.8:6800'])
     expect((await engine.client.projects.get({ project: 'shop' })).settings.weight).toBe(1)
     expect((await engine.client.queue.limits()).limits).toEqual([])
@@ -230,7 +230,7 @@ describe('the fleet file of an engine', () => {
       expect(changes).toHaveLength(1)
       expect(JSON.stringify(changes)).not.toContain('hush')
       expect((await engine.client.fleetFile.apply({ yaml: yaml(proxyUrl), prune: false })).changes).toEqual(changes)
-      // As it is shown, the stored credentials are meant.
+      // The masked form stands for the stored credentials.
       for (const same of [proxyUrl, 'http://proxy:3128', 'proxy:3128']) {
         expect(await plan(yaml(same))).toEqual({ changes: [] })
       }

@@ -169,7 +169,7 @@ test('a changed setting is validated like a whole configuration, and a refusal c
 test('secrets among defaults are encrypted, masked everywhere, kept when sent back masked, and decrypted for the node', async () => {
   const secret = { args: { key: 'hush-1' }, secretNames: ['key'] }
   expect((await configure(secret)).settings.defaults.args).toEqual({ key: SECRET_MASK })
-  // As a form does: everything is sent back as it was shown.
+  // As in a form: everything is sent back as it was shown.
   const { settings } = await shop()
   await house.client.projects.configure({ project: 'shop', settings: { ...settings, weight: 2 } })
   const { yaml } = await house.client.fleetFile.export()

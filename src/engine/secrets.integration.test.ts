@@ -14,7 +14,7 @@ const ARGUMENT = 'an argument, näher betrachtet'
 /** Parts that no way of quoting changes. */
 const TRACES = ['the setting nobody sees', 'näher betrachtet']
 
-/** Writes a digest of what it got for the test to see, and tries to give its secrets away in its log. */
+/** Writes a digest of its input for the test, and tries to reveal its secrets in its log. */
 const SPIDER = `
 import asyncio, hashlib, os
 import scrapy
@@ -53,7 +53,7 @@ const logger: Logger = Object.fromEntries(
   ])
 ) as unknown as Logger
 
-/** Every text in which other users of the machine, or anybody who reads our files, could find a secret. */
+/** Every text in which other users of the machine, or a reader of our files, could find a secret. */
 async function whoKnows(pids: string[]): Promise<string[]> {
   const files = await readdir(join(directory.path, 'data'), { recursive: true, withFileTypes: true })
   const paths = [
@@ -112,7 +112,7 @@ test.runIf(process.platform === 'linux')(
 
     await writeFile(STOP_FILE, '')
     await vi.waitFor(async () => expect((await client.jobs.get({ id })).job.state).toBe('ended'), WAIT)
-    // The files that the run was started from have served their time, too.
+    // The files from which the run was started are gone, too.
     await vi.waitFor(async () => expect(await whoKnows([])).toEqual([]), WAIT)
     const answers = [
       jobs,

@@ -31,7 +31,7 @@ const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).sp
 const clientOf = async (one: Engine) =>
   createRouterClient(await one.router(), { context: { principal: OWNER, source: 'api' } })
 
-/** `plugin`: what its module makes; what it says stands in a file. */
+/** `plugin`: the export of its module; its output is in a file. */
 async function start(plugin?: string): Promise<void> {
   const module = join(directory.path, 'plugin.mjs')
   if (plugin !== undefined) {
@@ -236,10 +236,10 @@ describe('a plugin of the engine', () => {
     })
     node.endAll()
     await until(isInState(id, 'ended'))
-    // The hook failed the first time: it was told again.
+    // The hook failed the first time and was called again.
     await until(async () => (await said()).length === 3)
     expect(await said()).toEqual(['shop@1', `succeeded ${SECRET_MASK}`, `succeeded ${SECRET_MASK}`])
-    // Plugins are no webhooks: what is kept for them shows nowhere.
+    // Plugins are not webhooks: nothing shows what is stored for them.
     expect((await client.webhooks.list()).webhooks).toEqual([])
   })
 

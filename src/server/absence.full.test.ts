@@ -40,7 +40,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => t.remove())
 
-/** Where an id is a place in a list, this is the same place. */
+/** If an id is a position in a list, this is the same position. */
 const beside = (id: string) => (id.length < 32 ? '999' : id.slice(0, -1) + (id.endsWith('0') ? '1' : '0'))
 
 type Written = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -139,7 +139,7 @@ function mixedCalls({ project, word, ids }: Things, own: Ids): [string, Record<s
   ]
 }
 
-/** What is not of the contract: Scrapyd's API, crawl orders, logs as events, and files. */
+/** Endpoints outside the contract: Scrapyd's API, crawl orders, logs as events, and files. */
 function pagesOf({ project, word, ids }: Things): string[] {
   const spider = `${word}-spider`
   return [
@@ -251,7 +251,7 @@ it.each([
       if (one !== other) different.push(`${name}: ${one.slice(-300)} but ${other.slice(-300)}`)
     }
     expect(different).toEqual([])
-    // What is refused before anything is looked up proves nothing.
+    // A refusal before any look-up proves nothing.
     expect([...statuses]).toEqual(expect.arrayContaining([200, 404]))
   }
 )
@@ -266,7 +266,7 @@ it('a service account that has lost its last role gets one response, whatever it
     answers.add(`${first.statusCode} ${whole(first, hidden) === whole(second, absent)}`)
   for (const url of ['/', '/jobs', '/metrics', '/logs/', '/items/', '/daemonstatus.json', '/api/v1/system'])
     answers.add(`${(await ask({ url })).statusCode} true`)
-  // A token that counts no more is refused like a wrong one, and soon slowed down like one.
+  // An invalid token is refused like a wrong one, and soon delayed like one.
   expect([...answers]).toEqual(['401 true', '429 true'])
 })
 
@@ -275,7 +275,7 @@ it('an owner gets another response for what exists, which proves that the sweep 
   const others = pagesOf(absent)
   const alike: string[] = []
   for (const [index, url] of pagesOf(hidden).entries()) {
-    // Logs that go on, jobs and schedules that are no crawl orders, and the caller's own project.
+    // Endless logs, jobs and schedules that are not crawl orders, and the caller's own project.
     if (/\/logs$|\/crawl\/|shop/.test(url)) continue
     const [first, second] = [await ask({ url }), await ask({ url: others[index]! })]
     if (whole(first, hidden) === whole(second, absent)) alike.push(url)

@@ -6,7 +6,7 @@ const NEW = 'lantern osprey cobblestone'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const TOKEN = { name: 'x', role: 'viewer', expiresInDays: null }
 
-/** An app with the viewer anna, whose password and session somebody else has, too. */
+/** An app with the viewer anna, whose password and session a thief has, too. */
 async function openWithThief() {
   const app = openTestApp()
   const { access, secondFactors } = app.engine

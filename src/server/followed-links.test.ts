@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { cookieOf, openTestApp } from './testing/test-app.ts'
 
-/** What a browser sends when somebody follows a link on a page of another site. */
+/** What a browser sends for a link on a page of another site. */
 const FOLLOWED = {
   accept: 'text/html,*/*',
   'sec-fetch-site': 'cross-site',

@@ -35,7 +35,7 @@ type World = Awaited<ReturnType<typeof openWorld>>
 
 interface Caller {
   name: string
-  /** What is in these projects is no secret. `nothing`: it may not even know of its own. */
+  /** The content of these projects is not secret. `nothing`: not even its own. */
   sees: 'shop' | 'everything' | 'nothing'
   /** The headers of its requests. */
   signIn(world: World): Promise<Record<string, string>>
@@ -53,7 +53,7 @@ async function withToken({ client }: World, settings: object): Promise<Record<st
   return { authorization: `Bearer ${secret}` }
 }
 
-/** Everybody who may not see, or may not change, what is in the other project; who may do least comes first. */
+/** All callers who may not see, or not change, the other project; those with the fewest rights come first. */
 const CALLERS: Caller[] = [
   { name: 'somebody without credentials', sees: 'nothing', signIn: async () => ({}) },
   { name: 'a viewer of one project', sees: 'shop', signIn: withRoles(null, { shop: 'viewer' }) },
@@ -168,7 +168,7 @@ async function openWorld() {
     ownIds: [...ownJobs, ...Object.values(ownIds)] as string[],
     /** Names that our own requests have put into what the caller may see. */
     stored: new Set<string>(),
-    /** What nobody but an owner may have changed. */
+    /** Things that only an owner may have changed. */
     stateOfOthers: async () => ({
       ...(await stateOfOther(client)),
       users: (await client.users.list()).users.find(({ id }) => id === user.id),
@@ -234,7 +234,7 @@ const tokensIn = (text: string, ids: ReadonlySet<string>): string[] =>
     .map(([token]) => token)
     .filter((token) => token.includes('zz') || ids.has(token.slice(0, 32)))
 
-/** The same text about what there is not: names and ids of the same form. */
+/** The same text about missing things: names and ids of the same form. */
 function toAbsent(text: string): string {
   let absent = text
     .replaceAll(SECRET, 'zzqueit')
@@ -297,7 +297,7 @@ const send = ({ ask, headers }: Asking, options: InjectOptions): Promise<Answer>
     headers: { ...options.headers, host: '127.0.0.1:6800', ...headers }
   })
 
-/** What an answer tells of what is hidden from whoever asked, unless the request named it. */
+/** Hidden things that a response reveals to the caller, unless the request named them. */
 function leaksIn(answer: Answer, request: InjectOptions, { sees }: Caller): string[] {
   const ids = new Set(sees === 'everything' ? world.sealed : [...world.hidden, ...world.sealed])
   const sent = new Set([...tokensIn(textOf(request), ids), ...world.stored])
@@ -320,7 +320,7 @@ async function compareWithAbsent(asking: Asking, options: InjectOptions, first: 
   return [`differs from\n   ${was.slice(0, 600)}\n  `]
 }
 
-/** What is wrong with the answers to this request, and to the same one about what there is not. */
+/** What is wrong with the responses to this request, and to the same one about missing things. */
 async function judge(asking: Asking, name: string, options: InjectOptions): Promise<string[]> {
   const request = withText(options, toOther)
   const answer = await send(asking, request)

@@ -89,7 +89,7 @@ it('a connection that resets its requests too fast is closed, and others continu
   await gone
   const other = connect(`https://127.0.0.1:${port}`, { ca: files.pem, servername: HOST })
   onTestFinished(() => other.destroy())
-  // With credentials: what was reset may have used up what strangers at this address may ask.
+  // With credentials: the reset requests may have used up the rate without credentials of this address.
   expect((await ask(other, { ':path': '/daemonstatus.json', ...AS_US })).status).toBe(200)
 })
 

@@ -85,7 +85,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
     const ask = async (request: InjectOptions) =>
       (await app.askAnonymously({ ...request, headers: { authorization: `Bearer ${secret}` } })).body
     const limited = await inEu(role)
-    /** What each door says. */
+    /** The response of each endpoint. */
     const doors = {
       process: (name: string, input: unknown) => outcome(limited, name, input),
       rest: (name: string, input: Record<string, unknown>) => {
@@ -130,7 +130,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
         const isRefused = /ROLE_REQUIRED|NODE_NOT_FOUND|PROJECT_NOT_FOUND/.test(answer)
         if (isRefused === (may && !isOfProject)) wrong.push(`${door} ${name} of the own: ${answer.slice(0, 300)}`)
         if (answer.includes(SECRET)) wrong.push(`${door} ${name} says too much: ${answer}`)
-        // The next door adds the same again.
+        // The next endpoint adds the same again.
         for (const { id } of (await client.nodes.list()).nodes.filter((one) => one.name.startsWith('new'))) {
           await client.nodes.remove({ id, force: true })
         }
@@ -152,7 +152,7 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
       if (name.startsWith('nodes.') || of.meta.about === 'caller') continue
       const input = exampleOf(name)?.input ?? {}
       const text = await outcome(limited, name, input)
-      // Nor where the data of Scrapdeck is.
+      // Nor the data directory of Scrapdeck.
       if (
         text.includes(SECRET) ||
         text.includes(directory) ||
@@ -191,7 +191,7 @@ describe('no user can move a node into or out of another node group', () => {
       expect(await codeOf(eva.nodes.addPulling({ name: 'new', tags })), tags?.join()).toBe('ROLE_REQUIRED')
     }
     expect((await client.nodes.list()).nodes).toHaveLength(3)
-    // Somebody who may change the nodes of both groups.
+    // A user who may change the nodes of both groups.
     const both = await limitedTo({ role: null, projects: {}, nodeGroups: { eu: 'admin', gpu: 'admin' } })
     expect(await codeOf(both.nodes.update({ id: own.id, tags: ['gpu'] }))).toBe('done')
     // An operator of the other group is not enough.

@@ -184,7 +184,7 @@ describe('the response that a browser brings back', () => {
     const replayed = await browser.go(back)
     expect([replayed.status, replayed.body]).toEqual([403, expect.stringContaining('was already used')])
     expect(await me()).toMatchObject({ name: 'anna' })
-    // Somebody else’s answer, opened in a browser that has begun a login of its own, and in one that has not.
+    // Another user’s response, opened in a browser that has begun a login of its own, and in one that has not.
     const eve = new Browser()
     const ofEve = await eve.signInAt(await begin(eve), 'anna-7', provider.issuer)
     const victim = new Browser()
@@ -243,7 +243,7 @@ describe('the response that a browser brings back', () => {
 })
 
 describe('the token of the provider', () => {
-  /** The provider’s token, replaced by what somebody between us and it would send. */
+  /** The provider’s token, replaced by that of an attacker in between. */
   async function signInWithForged(
     forge: (
       claims: Record<string, unknown>,

@@ -17,7 +17,7 @@ import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 import { type Ids, OTHER, openTwoProjects, SECRET, stateOfOther } from './testing/two-projects.ts'
 
-/** With an odd set of permissions, as owners make them. */
+/** With an unusual set of permissions, as owners create them. */
 const SHOP_KEEPER = permissionsOf(['read', 'jobs.run', 'queue.order', 'eggs.deploy'] satisfies Permission[])
 const ROLES_THERE = [...PROJECT_ROLES, 'shop keeper'] as const
 const setThere = (role: string) => (role === 'shop keeper' ? SHOP_KEEPER : permissionsOfRole(role))
@@ -30,7 +30,7 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
 })
 
 const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
-/** What names something of projects: node-groups.test.ts walks what names nodes. */
+/** Operations that name something of projects: node-groups.test.ts covers those that name nodes. */
 const named = [...FOUND].filter(([, { '~orpc': of }]) => {
   const { about } = of.meta
   return typeof about === 'object' && !Object.values(about).some((noun) => noun === 'node' || noun === 'newNode')
@@ -95,14 +95,14 @@ it('an owner sees the data that the tests above hide', async () => {
   expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })
 
-/** What others are tried with, or a file. */
+/** The names to try, or a file. */
 const TAKES_AWAY = new Set([
   ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
   ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove'],
   ...['alertRules.removeMany', 'alertSilences.removeMany']
 ])
 
-/** What takes slots from others is refused to roles in single projects: say-over-others.full.test.ts. */
+/** Roles in single projects cannot take slots from others: say-over-others.full.test.ts. */
 const HARMLESS: Record<string, object> = {
   'jobs.setPriority': { priority: 0 },
   'projects.changeSettings': { settings: { noOverlap: true } }

@@ -110,7 +110,7 @@ const ABOUT = {
     system.runDemo system.createEnvironment`
 }
 
-/** The same for everything else that answers; `null`: whoever asks, without credentials too. */
+/** The same for all other routes; `null`: open to all, even without credentials. */
 const ROUTES: [method: string, path: string, permission: Permission | null][] = [
   ['GET', '/daemonstatus.json', 'read'],
   ['GET', '/status.json?job=1', 'read'],
@@ -124,7 +124,7 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
   ['POST', '/delversion.json', 'projects.delete'],
   ['POST', '/delproject.json', 'projects.delete'],
   ['HEAD', '/delproject.json', 'projects.delete'],
-  // Methods that nobody uses.
+  // Unused methods.
   ['DELETE', '/schedule.json', 'users.change'],
   ['GET', '/', 'read'],
   ['GET', '/jobs', 'read'],
@@ -158,11 +158,11 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
 ]
 
 const FOUND = listOperations(contract)
-/** They do not end, or have a file in place of JSON: what they refuse is refused all the same. */
+/** They do not end, or have a file instead of JSON, but their refusals are the same. */
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 
-/** All ways to sign in. Nobody answers at the provider. */
+/** All ways to sign in. The provider does not respond. */
 const SIGN_IN = {
   ...NO_SIGN_IN,
   oidc: {
@@ -211,7 +211,7 @@ function pathsIn(tree: string): string[] {
   })
 }
 
-/** The code of a refusal for lack of a role, in whichever form this door has; null: something else. */
+/** The code of a refusal for lack of a role, in the format of this endpoint; null: something else. */
 const refusalIn = (body: string): string | null => /ROLE_REQUIRED/.exec(body)?.[0] ?? null
 
 describe('the role of an operation', () => {
@@ -286,7 +286,7 @@ describe('the role of an operation', () => {
             () => null,
             (error: { code?: string }) => error.code ?? null
           )
-        // JSON-RPC has no streams: it refuses them to everybody.
+        // JSON-RPC has no streams: it refuses them to all.
         const answers = { rest, rpc, ...(isStream(operation) ? {} : { jsonRpc }), inProcess: { body: inProcess ?? '' } }
         for (const [door, { body }] of Object.entries(answers)) {
           if ((refusalIn(body) === null) !== may) wrong.push(`${door} ${name}: ${body.slice(0, 200)}`)
@@ -315,7 +315,7 @@ describe('the role of every other route', () => {
   it('is in the table, for every existing route', async () => {
     const { fastify } = openTestApp({ signIn: SIGN_IN })
     await fastify.ready()
-    // Operations, and doors with credentials of their own.
+    // Operations, and endpoints with credentials of their own.
     const others = /^\/(api\/(rpc|v1|node)\/|crawl|kubernetes\/|jobs\/:id\/)/
     const paths = pathsIn(fastify.printRoutes({ commonPrefix: false })).filter((path) => !others.test(path))
     const known = ROUTES.map(([, url]) => url.replace(/\?.*/, ''))

@@ -114,7 +114,7 @@ it("runs of an owner's chain into another project cannot read files if it passes
   ] as const)
     await client.chains.create({ ...chain, name: spider, run: { project: 'shop', spiders: [spider], args } })
   await client.chains.create({ ...chain, name: 'own', run: { project: 'news', spiders: ['v'], args: values } })
-  // A deployer of news decides what the code of news says, not what a run of shop may read.
+  // A deployer of news decides about the code of news, not about what a run of shop may read.
   await limited.jobs.run({ project: 'news', spiders: ['x'] })
   await until(async () => node.running.length === 1)
   await later()
@@ -141,7 +141,7 @@ it('a fleet file of a user who may not choose code changes nothing when it is ap
   expect(await namesIn(deck)).toEqual(['schedule n', 'chain c'])
   await deck.fleetFile.apply({ yaml: changed })
   expect(await namesIn(deck)).toEqual([])
-  // Those who may choose code take the setting back with the same file.
+  // Users who may choose code remove the setting with the same file.
   expect(await namesIn(client)).toEqual(['schedule n', 'chain c'])
 })
 

@@ -12,7 +12,7 @@ const SITE = { origin: 'http://localhost:6800', host: 'localhost' }
 const STEP_MS = 30_000
 const MINUTE_MS = 60_000
 
-/** What a browser keeps: the newest cookie of each name. */
+/** The cookies of a browser: the newest of each name. */
 class Jar {
   readonly #cookies = new Map<string, string>()
 

@@ -128,7 +128,7 @@ describe('a session', () => {
     expect([given.length >= 2, new Set(given).size]).toEqual([true, 1])
     const [second] = given as [string]
     expect(second).not.toBe(first)
-    // The answer may be lost: the browser goes on with what it has.
+    // The response may be lost: the browser continues with the old cookie.
     await clock.advanceBy(2 * HOUR_MS)
     expect(cookieOf(await ask(first, '/ui/'))).toBe(second)
     expect([await nameWith({ cookie: second }), await nameWith({ cookie: first })]).toEqual(['anna', 'anna'])

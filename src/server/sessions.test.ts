@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createFakeEngine, someFigures } from './testing/fake-engine.ts'
 import { cookieOf, makeTestDirectory, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
-/** An app where somebody is logged in with a browser. */
+/** An app where a user is logged in with a browser. */
 async function openLoggedIn(options: Parameters<typeof openTestApp>[0] = {}) {
   const app = openTestApp(options)
   const logIn = async () => cookieOf(await app.askAnonymously({ url: app.createLoginPath() }))
@@ -37,7 +37,7 @@ describe('a session', () => {
     expect(await after.isValid(after.cookie)).toBe(true)
     await after.fastify.close()
 
-    // Going back to the old credentials does not bring it back, even if nobody used the service in between.
+    // Returning to the old credentials does not restore it, even if the service was not used in between.
     const again = await openLoggedIn({ dataDirectory })
     expect(await again.isValid(before.cookie)).toBe(false)
     expect(await again.isValid(after.cookie)).toBe(false)

@@ -19,7 +19,7 @@ function openTwo(options: Omit<NonNullable<Parameters<typeof openTestApp>[0]>, '
   const logIn = async (app: typeof one) => cookieOf(await app.askAnonymously({ url: app.createLoginPath() }))
   const logOut = (app: typeof one, cookie: string) =>
     app.askAnonymously({ method: 'POST', url: '/ui/logout', headers: { ...FORM, cookie } })
-  /** What an engine heard from the cache is trusted for a second. */
+  /** An engine trusts a result of the cache for a second. */
   const passASecond = async () => {
     await one.clock.advanceBy(1_000)
     await other.clock.advanceBy(1_000)

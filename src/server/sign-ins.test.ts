@@ -66,7 +66,7 @@ it('a code is valid once, right or wrong, and for a minute', async () => {
   const used = await approve()
   expect((await redeem(right(used))).statusCode).toBe(200)
   expect((await redeem(right(used))).json()).toMatchObject({ code: 'SIGN_IN_FAILED' })
-  // Whoever has stolen the code does not have the verifier, and ends it.
+  // A thief of the code does not have the verifier, and ends the sign-in.
   const stolen = await approve()
   expect((await redeem({ ...right(stolen), verifier: 'w'.repeat(43) })).statusCode).toBe(403)
   expect((await redeem(right(stolen))).statusCode).toBe(403)

@@ -43,7 +43,7 @@ function ask(port: number, ca: string, path: string, headers: Record<string, str
   })
 }
 
-/** What is agreed on, or the code of the refusal. */
+/** The negotiated values, or the code of the refusal. */
 function handshake(port: number, options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2'; ciphers?: string }): Promise<string> {
   return new Promise((resolve) => {
     const socket: TLSSocket = connect({

@@ -213,7 +213,7 @@ describe('a token', () => {
 describe('a user whose access changes during a session', () => {
   const ANNAS = basic('anna', PASSWORD)
 
-  /** Sends a request of which only a part of the body has arrived; what it returns sends the rest. */
+  /** Sends a request with only a part of its body; the returned function sends the rest. */
   async function beginRequest(port: number, authorization: string, path: string, body: string) {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())

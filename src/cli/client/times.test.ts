@@ -21,7 +21,7 @@ it('a time is in the given zone, unless it has an offset', () => {
   expect(() => momentIn('UTC', 'noon')).toThrow('noon is not a time')
 })
 
-// Each of these is a time for Date.parse.
+// Date.parse accepts each of these.
 it.each(['5', '7', 'Dec 24', '2026-02-31T10:00', '2026-02-29', '2026-12-24T25:00', '2026-13-01', '12/24/2026', ''])(
   '%j is not a time',
   (text) => {

@@ -19,7 +19,7 @@ const isInPath = (program: string): boolean =>
 const NEEDED = ['dbus-run-session', 'gnome-keyring-daemon']
 const missing = process.platform === 'linux' ? NEEDED.filter((program) => !isInPath(program)) : ['Linux']
 
-/** Runs statements over `keychain` in a process of its own, in this environment; returns what they return. */
+/** Runs statements with `keychain` in a process of its own, in this environment; returns their result. */
 async function inProcess(statements: string, command: string[], environment: Record<string, string>): Promise<unknown> {
   const module = join(import.meta.dirname, 'keychain.ts')
   const script = `const { openKeychain } = await import(${JSON.stringify(module)})

@@ -17,7 +17,7 @@ const THEIRS = 'gravel mandolin eclipse'
 const SITE = { origin: 'https://deck.example.org', host: 'deck.example.org' }
 const ROLE = { name: 'keeper', description: '', permissions: ['jobs.run' as const] }
 
-/** The owner anna with everything that can be changed, and a session of hers. */
+/** The owner anna with everything that can be changed, and her session. */
 async function openWithAnna() {
   const temporary = await openTemporaryStore()
   onTestFinished(() => temporary.remove())
@@ -33,7 +33,7 @@ async function openWithAnna() {
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'owner', password: OLD })
   const ben = await access.createUser({ name: 'ben', kind: 'person', role: 'viewer', password: OLD })
   const session = access.findBySession(anna.id, access.sessionStart(anna.id))!
-  /** A new password takes its turn, and waits there until `finish`. */
+  /** A new password is in progress, and waits until `finish`. */
   const beginNewPassword = () => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     judged = promise

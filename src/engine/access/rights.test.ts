@@ -28,7 +28,7 @@ import {
 } from './rights.ts'
 
 const NAMES = ['shop', 'news', 'stock', '__proto__', 'constructor'].map((name) => branded<ProjectName>(name))
-/** Whatever is given includes reading. */
+/** All given rights include reading. */
 const set = fc.subarray([...PERMISSIONS]).map((names) => unite(permissionsOf(names), READ))
 const TAGS = ['eu', 'us', '__proto__']
 const nodeSet = fc.constantFrom(...Object.values(NODE_GROUP_PERMISSIONS))
@@ -64,7 +64,7 @@ it('a token never allows more than its user or its own scope, in any project, an
       for (const name of NAMES) {
         const both = intersect(heldIn(of, name), permissions)
         if (only === null) expect(heldIn(narrowed, name)).toBe(both)
-        // In some projects alone, nobody may what is done to the whole service.
+        // Rights in some projects include nothing that affects the whole service.
         else expect(heldIn(narrowed, name)).toBe(only.includes(name) ? intersect(both, PROJECT_PERMISSIONS) : NONE)
       }
       if (only !== null) expect(narrowed.everywhere).toBeNull()
@@ -78,7 +78,7 @@ it('of a user and of groups are united: in each place the user has all rights th
     fc.property(rights, rights, rights, (one, other, third) => {
       const both = uniteRights(one, other)
       for (const name of NAMES) {
-        // What is given everywhere holds in all projects, also in those that only the other one names.
+        // Rights given everywhere apply in all projects, even in those that only the other one names.
         expect(heldIn(both, name)).toBe(unite(heldIn(one, name), heldIn(other, name)))
       }
       expect(both.everywhere ?? NONE).toBe(unite(one.everywhere ?? NONE, other.everywhere ?? NONE))
@@ -97,7 +97,7 @@ it('on a node are those given everywhere and for any of its tags, and none unles
       const seen = seenNodeGroups(of)
       const isSeen = seen === null || tags.some((tag) => seen.has(tag))
       expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
-      // Whoever may see all nodes may read of them, and no more than is given.
+      // A user who sees all nodes may read them, and do no more than is given.
       expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
       expect(includes(of.anywhere, inGroups)).toBe(true)
     })
@@ -112,7 +112,7 @@ it('of groups never take anything away, and rights from a group end with the mem
       const [whole, without] = [unitedOf(all), unitedOf(all.toSpliced(at, 1))]
       for (const name of NAMES) {
         expect(includes(heldIn(whole, name), heldIn(without, name))).toBe(true)
-        // Exactly what no other gives.
+        // Exactly the rights that no other group gives.
         expect(heldIn(whole, name)).toBe(unite(heldIn(without, name), heldIn(all[at]!, name)))
       }
       for (const tag of TAGS) expect(includes(onNode(whole, tag), onNode(without, tag))).toBe(true)

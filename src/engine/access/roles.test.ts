@@ -161,7 +161,7 @@ describe('a permission that only owners have', () => {
       }),
       { numRuns: 30 }
     )
-    // Nor does one take the place of a built-in role, or of several together.
+    // Nor can it replace a built-in role, or several together.
     for (const name of ['viewer', 'viewer + operator']) {
       await store.putRole({ name, description: '', permissions: PERMISSIONS, createdAtMs: 0 })
     }
@@ -201,7 +201,7 @@ describe('a permission that only owners have', () => {
     const vouched = { subject: 'oidc i 1', name: 'anna', projects: { shop: 'all' } as never, nodeGroups: {} }
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'admin + all' }))).not.toContain('users.change')
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'owner + all' }))).toContain('users.change')
-    // Whatever is given in a project is only what can be given there.
+    // Rights in a project are only those that can be given there.
     const principal = await access.signIn({ ...vouched, role: null })
     expect(namesAnywhere(principal)).toEqual(namesOf(PROJECT_PERMISSIONS))
   })
@@ -226,7 +226,7 @@ describe('a role of external groups', () => {
     expect([access.findVouched(vouched), access.listUsers()]).toEqual([null, []])
     const bearer = { ...vouched, subject: 'jwt i 1', expiresAtMs: Number.MAX_SAFE_INTEGER }
     expect(() => access.admitBearer('t', bearer)).toThrow('does not exist')
-    // Beside another role, it is as if it were not there.
+    // Beside another role, it has no effect.
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'viewer + shop keeper' }))).toEqual(['read'])
 
     await roles.create(KEEPER)

@@ -31,7 +31,7 @@ afterEach(async () => {
   await directory.remove()
 })
 
-/** With the store in this thread, and all timers in a clock that tells which are left. */
+/** With the store in this thread, and all timers in a clock that lists the remaining ones. */
 function start(): Promise<Engine> {
   return createEngine({
     ...optionsOf(directory),
@@ -54,7 +54,7 @@ const optionsOf = ({ path }: TemporaryDirectory): EngineOptions => ({
   scrapdeckVersion: 'test'
 })
 
-/** What each part that is opened does besides; `close` is what closes it. Returns how many were opened. */
+/** An extra step for each opened part; `close` closes it. Returns how many were opened. */
 function onEachPart(act: (index: number, close: () => unknown) => (() => unknown) | undefined): () => number {
   let count = 0
   const adopt = AsyncDisposableStack.prototype.adopt

@@ -97,7 +97,7 @@ const anyCase: fc.Arbitrary<Case> = fc
     }
   })
 
-/** Whatever the case: what was is still as it was. */
+/** In each case, everything is unchanged. */
 function check(holds: (given: Case, after: ReturnType<typeof afterChange<JobFacts>>) => void): void {
   fc.assert(
     fc.property(anyCase, (given) => {

@@ -48,7 +48,7 @@ function nodeText(trueMs: number, offset: number, zoneMinutes: number): string {
   return new Date(trueMs + offset + zoneMinutes * 60_000).toISOString().replace('T', ' ').replace('Z', '000')
 }
 
-// As idle nodes are looked at: the jitter of half a second lets each look meet another part of the second.
+// Idle nodes are polled like this: the jitter of half a second lets each poll hit another part of the second.
 const quickPolls = Array.from({ length: 40 }, (_, index) => ({
   afterMs: 4_500 + ((index * 137) % 1_000),
   tookMs: 4,

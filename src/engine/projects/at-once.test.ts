@@ -14,7 +14,7 @@ import { Projects } from './projects.ts'
 
 const V1 = aVersionName('1')
 
-/** A fleet of names: `up` are those that answer and take jobs, `refusing` those that take no egg. */
+/** A fleet of names: `up` are those that respond and take jobs, `refusing` those that take no egg. */
 async function openRoom() {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()
@@ -61,7 +61,7 @@ async function openRoom() {
     spread.scanSoon()
   })
   const spread = new AtOnce({ projects, distribution, nodeIds: () => branded(room.up), clock, logger: silentLogger })
-  /** Looks, and waits until so many have been sent and written down: the disk has its own time. */
+  /** Checks, and waits until so many were sent and recorded, since the disk takes real time. */
   async function untilSent(count: number) {
     spread.scanSoon()
     await clock.advanceBy(1_000)

@@ -20,7 +20,7 @@ const SHOP = aProjectName('shop')
 const V1 = aVersionName('1')
 const V3 = aVersionName('3')
 
-/** Two nodes; what arrives is noted, and `answer` decides what becomes of it. */
+/** Two nodes that record what arrives; `answer` decides the result. */
 async function openRoom({ hasPython = true } = {}) {
   const temporary = await openTemporaryStore()
   const clock = createFakeClock()

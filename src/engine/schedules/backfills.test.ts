@@ -52,7 +52,7 @@ describe('a backfill', () => {
     )
   })
 
-  // The store's thread answers what it read before the commit of that end, and tells of the end first.
+  // The store's thread returns what it read before the commit of that end, after it has reported the end.
   it.for([1, 2, 3, 4])('notices the end of a job that read number %s just missed', async (missed, { world }) => {
     const id = await addHourly(world)
     await world.scheduler.stop()

@@ -6,7 +6,7 @@ import { dedupeKeyOf, givenDedupeKey } from './dedupe-key.ts'
 const anyKey = fc.record({
   project: fc.string({ minLength: 1 }).map((name) => name as ProjectName),
   by: fc.constantFrom('client' as const, 'own' as const),
-  // The second is what somebody would try.
+  // An attacker would try the second one.
   key: fc.oneof(fc.string(), fc.constantFrom('["news","own"]x', '","own"]x', 'own"]x'))
 })
 

@@ -15,7 +15,7 @@ function open(directory = join(makeTestDirectory(), 'state')) {
   return { directory, clock, kept, written: () => writtenIn(directory) }
 }
 
-/** Each file is replaced when it is written, so it is another one then. */
+/** A write replaces the file, so its inode changes. */
 const writtenIn = (directory: string): Record<string, number> =>
   Object.fromEntries(readdirSync(directory).map((name) => [name, statSync(join(directory, name)).ino]))
 

@@ -61,7 +61,7 @@ it('recognizes a connection of this user over an IPv6 socket', { skip: !isLinux 
   expect(await isOfThisUser(await accepted)).toBe(true)
 })
 
-// Only root can start a program of somebody else.
+// Only root can start a program of another user.
 it('refuses a connection of another user', { skip: !isLinux || process.getuid!() !== 0 }, async () => {
   const address = pickLoopbackAddress()
   const { port, accept } = await listen(address)

@@ -28,7 +28,7 @@ async function openRelay(url: string) {
   return { relay, entrance, origin, host }
 }
 
-/** What an engine may answer that is not ours, at the port of this server. */
+/** Possible responses of a foreign engine, at the port of this server. */
 async function serve(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,7 +83,7 @@ it('accepts nothing else: no second browser, no other name, no page of another o
   expect((await browser.go(`${origin}/ui/login`, { method: 'POST', body, headers: { origin } })).status).toBe(413)
 })
 
-// Only root can start a program of somebody else.
+// Only root can start a program of another user.
 const isLinuxRoot = process.platform === 'linux' && process.getuid!() === 0
 it('does not respond to programs of other users, whatever they know', { skip: !isLinuxRoot }, async () => {
   const { service } = await openTestService()
@@ -98,7 +98,7 @@ it('does not respond to programs of other users, whatever they know', { skip: !i
     return Buffer.isBuffer(answer) ? answer.toString() : null
   }
   expect(await askAs(65_534)).toBeNull()
-  // The entrance is as if nobody had been there.
+  // The entrance has not been used.
   expect(await askAs(0)).toContain('303 See Other')
 })
 

@@ -58,7 +58,7 @@ const ZONES: [string, number][] = [
 interface ZoneTable {
   fromMs: number
   untilMs: number
-  /** What clocks show in each quarter of an hour. */
+  /** The local time in each quarter of an hour. */
   walls: number[]
   momentsOf: Map<number, number[]>
 }

@@ -11,7 +11,7 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(meta.needs).not.toBe(NONE)
-    // What is asked for in the projects or node groups of what it names must be possible to give there.
+    // A right that is needed in the projects or node groups of a named thing must be one that can be given there.
     if (typeof meta.about === 'object') {
       const isOfNodes = Object.values(meta.about).some((thing) => thing === 'node' || thing === 'newNode')
       const given = isOfNodes ? nodePermissionsIn(ALL_PERMISSIONS) : PROJECT_PERMISSIONS
@@ -59,7 +59,7 @@ describe('every operation of the contract', () => {
     expect(telling.filter(([, { '~orpc': of }]) => of.meta.tellsSecret === undefined).map(([name]) => name)).toEqual([])
   })
 
-  // A write declared with `ask` would be open to viewers: whoever adds one here has checked that it only reads.
+  // A write declared with `ask` would be open to viewers: add one here only after checking that it only reads.
   it('changes something, unless it is a GET or one of the few queries that are too long for one', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
     expect(asks.map(([name]) => name)).toEqual([
@@ -102,7 +102,7 @@ describe('a request that was cut off by a crash', () => {
 
 type JsonSchema = { type?: unknown; anyOf?: JsonSchema[]; properties?: Record<string, JsonSchema> }
 
-/** Whether it has a text that is called a secret or a token, at any depth. */
+/** Whether it has a text field called secret or token, at any depth. */
 function hasSecret(output: unknown): boolean {
   return output instanceof z.ZodType && tells(z.toJSONSchema(output, { unrepresentable: 'any' }))
 }

@@ -113,7 +113,7 @@ it('loses nothing while the server is away, and sends again what a broken connec
   await append('a')
   await until(() => first.messages.length === 1)
   expect(problems()).toEqual([])
-  // Before it counts as received.
+  // Before the server has received it.
   await first.close()
   await append('b')
   await append('c')

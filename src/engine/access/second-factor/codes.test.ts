@@ -52,7 +52,7 @@ it('an attacker who guesses continuously gets only a hundred tries a day after t
   }
   expect(tries).toBeGreaterThan(90)
   expect(tries).toBeLessThan(115)
-  // Of a client of its own, and of another account, nothing was counted.
+  // Nothing was counted for a client of its own, or for another account.
   guesses.begin('anna', '10.0.0.7')
   guesses.begin('ben', null)
 })

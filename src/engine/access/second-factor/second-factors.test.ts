@@ -78,7 +78,7 @@ describe('an authenticator app', () => {
     const { factors, by, anna, codeNow, open } = await openFactors()
     const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
     const first = factors.confirmAuthenticator(by, codeNow(secret))
-    // A login that sets up an app has another secret, which the first confirmation knows nothing of.
+    // A login that sets up an app has another secret, which the first confirmation does not know.
     const other = await factors.beginSetUp(anna.id, SITE.host)
     const results = await Promise.allSettled([
       first,
@@ -177,7 +177,7 @@ describe('an authenticator app', () => {
     }
     for (const change of changes(OWNER, PASSWORD)) await expect(change()).rejects.toMatchObject(BAD_INPUT)
     await expect(factors.confirmAuthenticator(token, '000000')).rejects.toMatchObject({ code: 'PASSWORD_REQUIRED' })
-    // Whatever ben does is done to ben.
+    // Requests of ben affect only ben.
     expect(await factors.removeAuthenticator(principalOf(ben), `${PASSWORD} too`)).toBe(false)
     expect(factors.hasAuthenticator(anna.id)).toBe(true)
     expect(await factors.removeAuthenticator(by, PASSWORD)).toBe(true)
@@ -246,7 +246,7 @@ describe('a passkey', () => {
     expect([await logIn(3), await logIn(4), await logIn(4), await logIn(5)]).toEqual([
       ...['UNAUTHORIZED', 'in', 'UNAUTHORIZED', 'in']
     ])
-    // Another engine has not heard of the last ones, but the store has.
+    // Another engine does not know the last ones, but the store does.
     expect(await logIn(5, other)).toBe('UNAUTHORIZED')
   })
 

@@ -14,7 +14,7 @@ test('one project may use a tenth of the limit, and above that the error says wh
     'shop already has 100 silences, the most that one project can have: end some.'
   )
   expect(why(of('shop', 100), 'news')).toBeNull()
-  // What is of no project counts for none.
+  // Rules without a project count for none.
   expect(why(of(null, 500), 'shop')).toBeNull()
 })
 

@@ -73,7 +73,7 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove())
 
-/** As it comes through a door: read by its schema, and the answer held against its own. */
+/** As through an endpoint: the schema parses the request and checks the response. */
 const crawl = async (order: unknown) => CrawlOutput.parse(await commands.crawl(CrawlInput.parse(order)))
 const change = (part: object) => commands.update(CrawlChange.parse(part))
 const orders = async (filter: object = {}) => (await commands.list({ limit: 9, ...filter })).orders

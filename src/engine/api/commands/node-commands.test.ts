@@ -146,7 +146,7 @@ describe('a node that is removed', () => {
     const { stored } = await add('http://eu-3:6800/')
     expect((await commands.setMode(stored.id, 'cordoned')).stored.mode).toBe('cordoned')
     await expect(commands.remove(id, { force: false })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
-    // Until then a crash must leave the node, so that somebody can remove it again.
+    // Until then a crash must leave the node, so that an operator can remove it again.
     expect((await temporary.store.listNodes()).map((node) => node.id)).toContain(id)
     forgetting.resolve()
     await removed

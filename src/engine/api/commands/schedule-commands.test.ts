@@ -319,7 +319,7 @@ describe('a preview', () => {
       }))
     ])
     const halfYears = [{ kind: 'interval' as const, everySeconds: 182 * 86_400, anchorMs: 0 }]
-    // Nobody has asked for these zones yet.
+    // These zones were not used before.
     const zones = [
       'Asia/Gaza',
       'Asia/Beirut',

@@ -11,7 +11,7 @@ webhooks: [{ name: w, url: 'https://ops.example/', events: [job.ended] }]`
 
 const clock = createFakeClock()
 
-/** An engine with nothing in it, whose chains fail as told. */
+/** An empty engine whose chains fail with the given error. */
 function openFiles(failure: { next: Error | null }) {
   const [limits, chains, webhooks]: [LimitRule[], object[], object[]] = [[], [], []]
   const none = async () => []

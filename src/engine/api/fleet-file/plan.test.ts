@@ -21,7 +21,7 @@ const NOTHING: CurrentFleet = {
 
 const read = (text: string) => readFleetFile(`version: 1\n${text}`)
 
-/** A fleet that is as the form says. */
+/** A fleet that matches the given form. */
 function fleetOf(form: Plain<FleetForm>): CurrentFleet {
   const fleet = structuredClone(NOTHING)
   for (const part of Object.keys(fleet) as Part[]) {

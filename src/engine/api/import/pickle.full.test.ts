@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readPickle } from './pickle.ts'
 
-/** Runs Python with `given` as the JSON `given`; what it assigns to `answer` comes back: bytes as base64. */
+/** Runs Python with the JSON value `given`; returns what it assigns to `answer`, bytes as base64. */
 function python<T>(code: string, given: unknown): T {
   const program = `import base64, json, pickle, sys\ngiven = json.load(sys.stdin)\n${code}\nprint(json.dumps(answer))`
   const options = { input: JSON.stringify(given), encoding: 'utf8', maxBuffer: 1e9 } as const

@@ -8,7 +8,7 @@ import { type FileSchedule, settingsFromFile } from '../fleet-file/form.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { importSchedules, type ImportSource } from './import-schedules.ts'
 
-/** Databases that ScrapydWeb 1.6.0 and Gerapy 0.9.13 themselves wrote: schedules/testing/README.md says how. */
+/** Databases that ScrapydWeb 1.6.0 and Gerapy 0.9.13 wrote: schedules/testing/README.md says how. */
 
 const WRITTEN = join(import.meta.dirname, 'schedules/testing')
 /** From when on fires.py asked for times: 2026-11-21T16:00:00Z. */
@@ -115,7 +115,7 @@ test("Gerapy's tasks fire when the jobs that Gerapy made of them do, even those 
     const ours = active.filter(({ jobs }) =>
       jobs.some(({ node, spiders }) => spiders[0] === spider && node === clients[client as keyof typeof clients])
     )
-    // Weeks of the year cannot be said.
+    // Weeks of the year cannot be expressed.
     if (spider === 'spider_8') continue
     expect({ id, times: ours.map((one) => ourTimes(one, 30).map(wholeSecond)) }).toEqual({
       id,

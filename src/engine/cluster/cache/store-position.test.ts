@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { askSharedStore } from './store-position.ts'
 
-/** A store whose queries end when the test says so, with the position that it had when they began. */
+/** A store whose queries end when the test decides, with the position from when they began. */
 function createStore() {
   const asked: { answer(): void }[] = []
   const store = {

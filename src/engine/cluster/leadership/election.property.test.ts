@@ -28,7 +28,7 @@ test('two engines are never both certain to lead, and one leads whenever one can
   await fc.assert(property({ Election }), { numRuns: pickLength(60, 2_000) })
 })
 
-/** What `from` is in the file, `to` is in the planted one. */
+/** The planted bug replaces `from` in the file by `to`. */
 interface Planted {
   file?: 'election.ts' | 'next-step.ts'
   changes?: [from: string, to: string][]

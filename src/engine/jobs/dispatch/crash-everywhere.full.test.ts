@@ -171,7 +171,7 @@ async function tell(story: Story, death: Death | null): Promise<string[]> {
 
 interface Told {
   ids: string[]
-  /** By place in `ids`: what clients were told is true. */
+  /** By position in `ids`: the responses to clients were true. */
   acknowledged: Set<string>
   cancelled: Set<string>
 }
@@ -210,7 +210,7 @@ async function follow(story: Story, engine: DispatchHarness, store: Store, clock
   }
 }
 
-/** What spiders do by themselves: end after a while, at once on the second signal. */
+/** Spiders end after a while, and at once on the second signal. */
 function runSpiders(nodes: FakeNode[], clock: FakeClock): void {
   for (const node of nodes) {
     for (const run of [...node.running]) {

@@ -19,7 +19,7 @@ describe('an engine that dies', () => {
     await engine.start({ n1: node })
     const [id] = await engine.enqueueMany(1)
     expect(await engine.kinds(id!)).toEqual(['queued', 'sending'])
-    // It waits for the reply for ever, and does nothing more.
+    // It waits for the reply forever, and does nothing else.
     void engine.dispatch.stop()
     void engine.fleet.stop()
     node.schedule = schedule

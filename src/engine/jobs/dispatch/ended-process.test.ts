@@ -68,7 +68,7 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect((await engine.job(id)).mayHaveRunTwice).toBe(false)
     const { runs } = describeNode(nodeOf(engine), engine.live, null, null)
     expect(runs).toMatchObject([{ jobId: id, isHeldOpen: true }])
-    // A cancel of what is left there says that there is nothing to cancel.
+    // A cancel of the remaining entry says that there is nothing to cancel.
     const run = { project: runs[0]!.project, jobid: runs[0]!.jobid }
     expect(await cancelExternal(nodeOf(engine), run, engine)).toBeNull()
   })

@@ -52,7 +52,7 @@ it.for([
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.dispatch.runElsewhere([aJobId(id)])
-    // As the sweep over what was copied does after a day.
+    // Like the sweep over copied logs after a day.
     const sizes = { rawBytes: 3 * LINE.length, storedBytes: 1 }
     await store.markLogArchived(aJobId(id), FIRST, { packed: null, sizes })
     node.end(id)

@@ -32,7 +32,7 @@ function aQueue(lanes: Record<string, string[]>) {
     listLanes,
     readHeads,
     textOf,
-    /** They were claimed: nobody is told. */
+    /** They were claimed without an event. */
     drop(spider: string, count: number) {
       queued.set(textOf(spider), queued.get(textOf(spider))!.slice(count))
     },

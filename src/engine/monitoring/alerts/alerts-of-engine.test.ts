@@ -4,7 +4,7 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../notify/webhooks/post.ts'
 
-/** A whole engine: what its nodes and spiders do, and what a webhook receives of it. */
+/** A whole engine: its nodes and spiders, and what a webhook receives about them. */
 let t: EngineWithFakeNode
 let told: AlertNews[]
 let toldElsewhere: string[]

@@ -22,7 +22,7 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   isBroken = false
   const { store } = temporary
-  // As one of before there were limits.
+  // Like a channel from before there were limits.
   await putChat()
   await store.putAlertRule(aRule({ gatherSeconds: 0 }))
   alerts = open(1)
@@ -51,7 +51,7 @@ function open(seed: number): Alerts {
   return new Alerts({ store, clock, random, logger: silentLogger, cordonedNodes: () => new Set() })
 }
 
-/** Titles of what waits to be delivered. */
+/** Titles of the waiting messages. */
 async function told(): Promise<string[]> {
   const { deliveries } = await temporary.store.listDueDeliveries(Number.MAX_SAFE_INTEGER, 100)
   return deliveries.map(({ body }: StoredDelivery) => {

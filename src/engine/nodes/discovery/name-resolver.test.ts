@@ -6,7 +6,7 @@ import { createNameResolver } from './name-resolver.ts'
 
 const TYPES = { A: 1, AAAA: 28, SRV: 33 }
 
-/** What a small name server of ours says of each question; `null`: nothing at all. */
+/** The answers of a small name server to each question; `null`: none. */
 type Zone = Record<string, { code?: number; records?: { type: keyof typeof TYPES; data: Buffer }[] } | null>
 
 const closers: (() => unknown)[] = []

@@ -213,7 +213,7 @@ describe('the client of a cluster', () => {
       (size) => size === 8
     )
     cluster.logs.set('pod-1', 'three\n')
-    // Another stream of the running pod sees the rotation first: the end does not tell it again.
+    // Another stream of the running pod sees the rotation first: the end does not report it again.
     await until(
       'the rest',
       async () => text(await read()),

@@ -31,7 +31,7 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after`: what closes it, in the order opposite to this. */
+/** `after`: its closing, in reverse order. */
 async function aPlace(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)
@@ -114,7 +114,7 @@ async function untilLogged(node: LocalNode, spider: string, words: string, jobid
   }, WAIT)
 }
 
-// To open a node is to start two Pythons that import Scrapy: one node for all that leave it as it was.
+// Opening a node starts two Pythons that import Scrapy: tests that do not change the node share one.
 describe('a local node', () => {
   const after: (() => Promise<void>)[] = []
   let t: Awaited<ReturnType<typeof aPlace>>

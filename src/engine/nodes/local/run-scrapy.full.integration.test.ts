@@ -159,7 +159,7 @@ const run = async (spider: string, given?: Given) => ended(spider, await start(s
 const work = (name: string) => join(place.path, 'local/work/shop', name)
 const FIVE = [0, 1, 2, 3, 4].map((number) => ({ number }))
 
-/** As WHATWG, w3lib and Scrapy read them: whatever a check of the text would have to know. */
+/** As WHATWG, w3lib and Scrapy parse them: everything that a check of the text would have to know. */
 function spellings(path: string): string[] {
   const { href } = pathToFileURL(path)
   const control = [0, 1, 8, 0x1f, 0x7f, 0x85, 0xa0].map((code) => String.fromCharCode(code))
@@ -188,7 +188,7 @@ describe('a run of a user who may not choose code', () => {
       run('reader', { args: { urls }, env }),
       run('reader', { args: { urls }, env, settings: { ...WITHOUT_FILES } })
     ])
-    // Somebody who may choose code reads it as before, with many of them.
+    // A user who may choose code can still read it, with many of them.
     expect(free.items.filter(({ text }) => text === 'the secret of the node').length).toBeGreaterThan(20)
     expect(limited.items).toEqual([])
     expect(limited.exit).toMatchObject({ code: 0 })

@@ -64,7 +64,7 @@ const poolOptions = (dataDirectory: string) => ({
   onChange() {}
 })
 
-/** Also when somebody installed a package in the meantime. */
+/** Even if a package was installed in the meantime. */
 async function untilWarm(one: WarmPool): Promise<void> {
   await vi.waitFor(() => expect(one.mode(python).mode).toBe('warm'), WAIT)
 }
@@ -73,7 +73,7 @@ const PLENTY = { freeBytes: 2 ** 34, totalBytes: 2 ** 35 }
 
 async function openParkingPool(name: string, resources = resourcesDirectory): Promise<WarmPool> {
   const folder = join(place.path, name)
-  // What was learned of this Python needs not to be learned again.
+  // Known facts about this Python need not be measured again.
   await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const options = { ...poolOptions(folder), resourcesDirectory: resources }
   const one = new WarmPool({ ...options, freeSlots: () => 4, readFreeMemory: async () => PLENTY })
@@ -90,7 +90,7 @@ async function openParkingPool(name: string, resources = resourcesDirectory): Pr
 
 const folders = new Map<WarmPool, string>()
 
-/** What waits for the next run: a supervisor and its child. */
+/** Processes that wait for the next run: a supervisor and its child. */
 async function parkedOf(one: WarmPool): Promise<{ supervisor: number; child: number } | null> {
   const pids = await pidsWith(`parking.py\0${folders.get(one)!}/`)
   const parents = await Promise.all(pids.map(async (pid) => Number((await statOf(pid))[1])))
@@ -121,7 +121,7 @@ async function pidsWith(words: string): Promise<number[]> {
 
 let runs = 0
 
-/** Runs a spider to its end, cold, warm or in a parked child, always as the same job in a place of its own. */
+/** Runs a spider to its end, cold, warm or in a parked child, always as the same job in a directory of its own. */
 async function run(
   way: WarmPool | null,
   over: Partial<RunSpec> = {},
@@ -185,7 +185,7 @@ async function run(
   return { exit, log: log?.replaceAll(home, 'HOME') ?? null, output, report: found, files, home, runDirectory }
 }
 
-/** What changes from run to run. */
+/** Values that change from run to run. */
 function steady(text: string | null): string {
   return (text ?? '')
     .replace(/^\d{4}-.{17}/gm, '')
@@ -215,7 +215,7 @@ test.each([
     expect(steady(warm.log)).toBe(steady(cold.log))
     expect(warm.output).toBe(cold.output)
     expect(warm.output).toContain('printed ü')
-    // What is imported before the project: nothing is missing, and nothing of ours is in its way.
+    // Modules imported before the project: none is missing, and none of ours gets in its way.
     const early = new Set<string>(warm.report['modules at import'])
     expect(cold.report['modules at import'].filter((name: string) => !early.has(name))).toEqual([])
     for (const name of ['crawl', 'warm', 'parking', 'supervisor', 'hidden_values']) expect(early).not.toContain(name)
@@ -348,7 +348,7 @@ test.each(WAYS)('a secret of a %s spider is in no process list and in no log', a
   }
 })
 
-/** What a listing is told of the project and its places. */
+/** What a listing gets about the project and its directories. */
 const listed = () => ({
   project: aProjectName('reporting'),
   dataDirectory: place.path,
@@ -440,7 +440,7 @@ time.sleep(600)
 
 test('a parent that cannot fork, dies or has outdated files is replaced; spiders start cold meanwhile', async () => {
   const folder = join(place.path, 'other-pool')
-  // What was learned of this Python needs not to be learned again.
+  // Known facts about this Python need not be measured again.
   await cp(join(place.path, 'warm'), join(folder, 'warm'), { recursive: true })
   const changes: string[] = []
   const options = { dataDirectory: folder, resourcesDirectory, clock: systemClock, logger: silentLogger }

@@ -37,7 +37,7 @@ test('no claim is granted that the engine may count as absent', () => {
       // Once granted it is no longer offered: the next listing has it.
       const after = { ...one, isOffered: false, wasGranted: true }
       if (judgeClaim(one) === 'granted') expect(isHeldByNode(after)).toBe(true)
-      // What the node may be told to forget is not listed either.
+      // Runs that the node may forget are not listed either.
       if (judgeClaim(one) === 'gone') expect(isHeldByNode(one)).toBe(false)
     })
   )

@@ -154,7 +154,7 @@ test('a second Scrapyd with the same token is refused while the first is connect
   void poll(first)
   const other = { instance: '2'.repeat(32), hostname: 'clone' }
   expect(() => open(other)).toThrow(expect.objectContaining({ code: 'NODE_SESSION_HELD' }))
-  // A copy of the disk takes over; the superseded one asks politely, and waits.
+  // A copy of the disk takes over; the superseded node keeps polling, and waits.
   open()
   expect(() => open({ isTakeover: false })).toThrow(expect.objectContaining({ code: 'NODE_SESSION_HELD' }))
   expect(() => claim(first, 'a')).toThrow(expect.objectContaining({ code: 'NODE_SESSION_SUPERSEDED' }))
@@ -243,7 +243,7 @@ test('a journal that is younger than a run proves nothing about it', () => {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-/** What the node is asked to read, once it polls. */
+/** The file that the node is asked to read, once it polls. */
 async function readAsked(stamp: { session: string; epoch: number }, range = { offset: 4, limitBytes: 10 }) {
   const reading = node.readLog({ project: SHOP, spider: 'prices', jobid: 'a' }, range)
   reading.catch(() => {})

@@ -17,7 +17,7 @@ import type { NodeAddressParts } from './transport.ts'
 import type { Environment } from './proxy.ts'
 import { createScrapydClient } from './scrapyd-client.ts'
 
-/** A private authority, a server certificate of localhost, and a client's; `other` is of nobody that anyone knows. */
+/** A private CA, a server certificate for localhost, and a client's; `other` is from an unknown CA. */
 interface Papers {
   ca: string
   server: { cert: string; key: string }
@@ -167,7 +167,7 @@ describe('a node behind TLS', () => {
     expect(await look(connect({ ...address, clientCertificate: client.cert, clientKey: client.key }))).toBe(2)
     const unknown = connect({ ...address, clientCertificate: other.cert, clientKey: other.key })
     for (const refused of [connect(address), unknown]) {
-      // With its reason, or by hanging up: which of the two arrives first is not ours to say.
+      // With its reason, or by closing the connection: either may arrive first.
       expect(await failure(refused)).toMatchObject({
         message: expect.stringMatching(/client certificate/)
       })

@@ -57,7 +57,7 @@ const enqueue = async (count: number) => {
 const webhook = async (id = OURS) => (await temporary.store.listWebhooks()).find((one) => one.id === id)
 const toldOf = (id: string) => told.filter(({ webhookId }) => webhookId === id)
 
-/** What never ends is not waited for. */
+/** Does not wait for what never ends. */
 async function stop(one: Deliverer): Promise<void> {
   const stopping = one.stop()
   await clock.advanceBy(5_000)
@@ -111,7 +111,7 @@ describe('the deliverer', () => {
     await putWebhook()
     await enqueue(1)
     await clock.advanceBy(100)
-    // The read has begun; before it is heard of, the event that it holds is taken.
+    // The read has begun; before its result arrives, the event in it is taken.
     const { promise: isHeard, resolve: hear } = Promise.withResolvers<void>()
     isRead = async () => {
       isRead = async () => undefined

@@ -61,7 +61,7 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
   const collector = begin()
   const jobIdOf = (number: number) => aJobId(String(number).padStart(32, '0'))
   return {
-    /** As the next engine: it knows what is on the disk. */
+    /** Like the next engine, which knows what is on the disk. */
     beginAnew() {
       collector.stop()
       return begin()

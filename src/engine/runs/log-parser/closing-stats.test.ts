@@ -152,7 +152,7 @@ describe('closing stats', () => {
     expect(counts("{'log_count/INFO': 4}")).toEqual({ pages: null, items: null, errors: 0 })
     expect(counts("{'start_time': 1, 'item_scraped_count': '5'}")).toEqual({ pages: 0, items: null, errors: null })
     expect(counts("{'start_time': 1, 'item_scraped_count': None}").items).toBeNull()
-    // What stats have whose spider cleared them at its end.
+    // The stats of a spider that cleared them at its end.
     expect(counts("{'finish_reason': 'finished', 'finish_time': 1}").items).toBeNull()
     expect(counts("{'start_time': 1, 'item_scraped_count': 9007199254740993}").items).toBeNull()
   })

@@ -247,7 +247,7 @@ describe('whatever the log contains', () => {
     fc.uuid(),
     fc.nat().map((each) => `0x${each.toString(16)}`),
     fc.stringMatching(/^[a-f0-9]{4,20}\d$/),
-    // What may also end the sentence around it is not counted to a URL.
+    // Characters that may end the sentence do not belong to the URL.
     fc.webUrl().map((url) => `${url.replaceAll("'", '')}/a`),
     fc.stringMatching(/^[^'\\\n]{0,20}$/).map((text) => `'${text}'`),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)
@@ -257,7 +257,7 @@ describe('whatever the log contains', () => {
   it('ids in a message never split a group', () => {
     fc.assert(
       fc.property(words, words, id, id, type, (before, after, one, other, kind) => {
-        // Of the same sort: a number and a quoted text are told apart, as `user 7` and `user 'x'` are.
+        // Of the same kind: a number differs from a quoted text, as in `user 7` and `user 'x'`.
         fc.pre(/^'/.test(one) === /^'/.test(other) && one.includes('://') === other.includes('://'))
         const text = (value: string) => `${before.join(' ')} ${value} ${after.join(' ')}`
         expect(fingerprintOf(error(text(one))).id).toBe(fingerprintOf(error(text(other))).id)

@@ -59,7 +59,7 @@ describe('a real log', () => {
         name.startsWith('json-') ? 'json' : name === 'format-zone-2.13' ? 'scrapy' : 'pattern'
       )
       const counts = figures.stats as Record<string, number>
-      // Scrapy counts from the crawler on; what it logs before is a few records of level INFO and DEBUG.
+      // Scrapy counts from the crawler on; before that it logs a few INFO and DEBUG records.
       for (const level of ['WARNING', 'ERROR'] as const) {
         expect(figures.records[level]).toBe(counts[`log_count/${level}`] ?? 0)
       }

@@ -169,7 +169,7 @@ test('the copied part of a log is read if its node no longer has it, does not re
   expect(await text()).toBe('first\nsecond\n')
   node.isDown = true
   expect(await text()).toBe('first\n')
-  // Somebody who has read further must not be told that the log became shorter.
+  // A reader who is further ahead must not conclude that the log became shorter.
   await expect(text(13)).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' })
   node.isDown = false
   node.logs.delete('run-1')

@@ -6,7 +6,7 @@ import { cutBytes, type LogBytes, type WantedBytes } from '../../runtime/byte-wi
 import { GrowingLog, LOCAL_POLL_MS, REMOTE_POLL_MS } from './growing-log.ts'
 import { tailLog } from './log-tail.ts'
 
-/** A log that a test writes, and whoever follows it. */
+/** A log that a test writes, and its followers. */
 function followed(
   options: { from?: { offset: number } | { tailBytes: number }; isLocal?: boolean; maxLagBytes?: number } = {}
 ) {

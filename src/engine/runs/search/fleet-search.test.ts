@@ -72,7 +72,7 @@ describe('a search over all logs', () => {
     const { hits, ruledOut, scanned } = await fleet.searchAll({ text: 'order 4711!' })
     expect(hits).toHaveLength(3)
     expect(ruledOut.logs).toBeGreaterThan(0)
-    // Of the large log, the first frame is not read.
+    // The first frame of the large log is not read.
     expect(scanned.bytes).toBeLessThan(3.3 * MIB)
   })
 

@@ -150,7 +150,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
       const seen: CopyProgress[] = []
       const done = await copy(from, to, { report: (progress) => void seen.push(progress) })
       expect(done.resumed).toBe(true)
-      // What was there already was not written a second time: the first batch of jobs begins behind it.
+      // Existing rows are not written again: the first batch of jobs starts after them.
       const written = done.tables.find(({ table }) => table === 'jobs')!
       expect(seen.find(({ table, step }) => table === 'jobs' && step === 'copying')).toMatchObject({
         rows: written.rows
@@ -244,7 +244,7 @@ function tablesOf(directory: string): [table: string, rows: unknown[]][] {
     .all() as string[]
   const tables = names.map((name): [string, unknown[]] => [
     name,
-    // How often a store was opened is no part of it.
+    // The count of openings does not belong to the content.
     database.prepare(`SELECT * FROM ${name} ${name === 'settings' ? "WHERE key <> 'store.opened'" : ''}`).all()
   ])
   const counters = database.prepare('SELECT name, seq FROM sqlite_sequence ORDER BY name').all()
@@ -252,7 +252,7 @@ function tablesOf(directory: string): [table: string, rows: unknown[]][] {
   return [...tables, ['sqlite_sequence', counters]]
 }
 
-/** Resolves with what it said last; kills it at the first progress that `isReached`. */
+/** Resolves with its last output; kills it at the first progress that `isReached`. */
 async function copyUntilKilled(
   from: StorePlace,
   to: StorePlace,

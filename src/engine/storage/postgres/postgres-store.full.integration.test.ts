@@ -57,7 +57,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(() => send('SELECT 1').result()).toThrow('division by zero')
     send('ROLLBACK')
     connection.forget()
-    // Its result comes with that of another one, at which somebody looks.
+    // Its result arrives with that of another one, which is read.
     send('BEGIN', false)
     const looked = send('SELECT 1')
     send('SELECT 1 / 0')
@@ -86,7 +86,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     'rows are walked in batches, %s, by several walks at once',
     (where) => {
       const database = new PostgresDatabase(connection, { name: 'test', lockSql: 'SELECT 1' })
-      // Fails at the 100,000th row: whoever reads all at once meets it.
+      // Fails at the 100,000th row, which a read of all rows at once reaches.
       const walk = database
         .prepare<[number], number>(
           'SELECT CAST(? AS integer) * 0 + 1 / (100000 - n) + n FROM generate_series(1, 200000) AS n'
@@ -105,7 +105,7 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       const taken = where === 'without one' ? work() : database.transaction(work)()
       expect([taken.length, taken.at(-1)]).toEqual([5_000, 5_000])
       expect(() => [...walk.iterate(5)]).toThrow('division by zero')
-      // What was left behind is in nobody's way.
+      // Leftovers do not disturb later calls.
       expect(ask(connection, 'SELECT 1')).toEqual([[1]])
       expect(ask(connection, 'SELECT count(*) FROM pg_cursors')).toEqual([[0]])
     }

@@ -25,13 +25,13 @@ import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/sta
 const ROWS = pickLength(20_000, 1_000_000)
 /** A young database, when its rows are counted for the first time (postgres-database.ts). */
 const YOUNG_ROWS = 1_000
-/** A look at all of them takes longer than a claim. */
+/** Reading all of them takes longer than a claim. */
 const LARGE = [
   ...['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys'],
   ...['archived_logs', 'log_blocks', 'run_figures', 'queue_lanes', 'job_counts', 'ended_counts']
 ]
 
-/** Queries of the hot paths: each claim, start, end and look at the queue. */
+/** Queries of the hot paths: each claim, start, end and read of the queue. */
 const HOT = Object.entries({
   QUEUE_SQL: queueSql(POSTGRES),
   ATTEMPTS_SQL: attemptsSql(POSTGRES),

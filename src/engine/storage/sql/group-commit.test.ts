@@ -127,7 +127,7 @@ describe('grouped commits', () => {
   })
 
   test('of joined writes, one that fails only at COMMIT is rejected alone', async () => {
-    // As a server that answers later: whoever waits, or commits, hears of it.
+    // Like a server that responds later: the next wait or commit gets the error.
     let failure: Error | null = null
     const settle = () => {
       if (failure === null) return

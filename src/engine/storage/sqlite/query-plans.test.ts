@@ -74,7 +74,7 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   byJobid: /^SEARCH jobs USING INDEX jobs_by_own_jobid /
 }
 
-/** What a query may do is decided by its plan, not by how fast it was on the few rows of a test. */
+/** The plan decides about a query, not its speed on the few rows of a test. */
 describe('query plans', () => {
   let temporary: TemporaryStore
   let database: Database

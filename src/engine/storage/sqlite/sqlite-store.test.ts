@@ -78,7 +78,7 @@ for (const [name, openStore, stories] of [
     })
 }
 
-/** Whatever a test did, no writer of jobs may have forgotten to tell the counters. */
+/** After every test: each write of jobs has updated the counters. */
 function expectCountersToBeRight(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const all = (sql: string) => database.prepare(sql).raw().all()
@@ -112,7 +112,7 @@ function expectCountersToBeRight(path: string): void {
   expect(counted).toEqual(recounted)
 }
 
-/** Nothing is left of a job's chains that no answer and no other end of it may need: it would be kept for ever. */
+/** Nothing is left of a job's chains that no response and no other end needs: it would stay forever. */
 function expectChainsToKeepNothingIdle(path: string): void {
   const database = new DatabaseConstructor(path, { readonly: true })
   const idle = (table: string, isDue: string) =>
@@ -164,7 +164,7 @@ describe('a store whose process is killed', () => {
     const store = await open(directory)
     const jobs = await store.getJobs(branded(acknowledged))
     expect(jobs.map(({ id }) => id)).toEqual(acknowledged)
-    // What was being written when the kill came is there whole or not at all: counters, lane and timeline agree.
+    // A write that the kill interrupted is complete or absent: counters, lane and timeline agree.
     const { queued } = await store.countByState()
     const found = await store.listJobs({}, { before: null, limit: 100_000 })
     expect(found.length).toBe(queued)

@@ -377,7 +377,7 @@ describe('properties of place', () => {
     fc.constantFrom<EggState>('present', 'sending', 'absent', 'never')
   )
 
-  /** What a plugin says: for each job any node, also one that may not run it, and one that there is not. */
+  /** A plugin's choice: any node for each job, even one that may not run it or does not exist. */
   const choices = fc.array(fc.constantFrom('n1', 'n2', 'n3', 'n4', 'gone'), { maxLength: 5 })
   const chosenIn = (queue: QueueLine[], all: string[]) => {
     const jobs = all.length === 0 ? [] : queue.flatMap(jobsOf)

@@ -26,7 +26,7 @@ describe('a cancel of many jobs', () => {
       return { wasState: 'running' }
     }
     await engine.cancel(ids)
-    // Once more, in a hurry, while most wait for their turn: still one request for each.
+    // A forced cancel while most wait for their turn: still one request for each.
     await clock.advanceBy(5_000)
     engine.dispatch.cancel(branded(ids.slice(6)), { force: true })
     await clock.advanceBy(40_000)

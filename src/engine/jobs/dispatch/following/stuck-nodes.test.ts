@@ -19,7 +19,7 @@ describe('a node that accepts jobs but starts none', () => {
     await clock.advanceBy(10_000)
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await clock.advanceBy(12_000)
-    // Since it could have started one, not since that was noticed.
+    // Since it could have started one, not since the engine noticed.
     expect(engine.dispatch.stuckSinceMs(N1)).toBeLessThan(beganMs + 5_000)
     expect(node.pending).toEqual([])
     for (const id of ids) {

@@ -69,7 +69,7 @@ it('the mail about a failed spider shows the end of its log and its earlier runs
   const [, over] = await untilMailed(2)
   expect(over).toContain('Tall bars are failed runs: 1 of 3.')
   expect(over).not.toContain('Last lines')
-  // Who looks at it later still wants to know why.
+  // A later reader still needs the reason.
   expect(await t.client.alerts.evidence({ id: alert!.id })).toMatchObject({
     log: evidence.log,
     history: { bars: { length: 3 } }

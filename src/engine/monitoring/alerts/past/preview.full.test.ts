@@ -4,7 +4,7 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../../testing/engine-with-fake-node.ts'
 import type { Post } from '../../../notify/webhooks/post.ts'
 
-/** A whole engine: what a rule would have told is what it told, had it been there. */
+/** A whole engine: a preview shows exactly what the rule would have sent. */
 let t: EngineWithFakeNode
 const post: Post = async () => ({ kind: 'status', status: 204, retryAfterSeconds: null })
 
@@ -80,7 +80,7 @@ it('fires the same alerts as an existing rule', async () => {
     expect(preview.alerts.map(({ subject, text }) => ({ subject, text }))).toEqual(
       told.map(({ subject, text }) => ({ subject, text }))
     )
-    // Live signals come a moment later than what they tell of.
+    // Live signals come a moment after the event.
     expect(Math.abs(preview.alerts[0]!.firedAtMs - told[0]!.firedAtMs!)).toBeLessThan(2_000)
     expect(Math.abs(preview.alerts[0]!.resolvedAtMs! - told[0]!.resolvedAtMs!)).toBeLessThan(2_000)
   }

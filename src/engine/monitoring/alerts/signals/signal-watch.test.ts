@@ -13,7 +13,7 @@ import { SignalWatch, type SignalWatchParts } from './signal-watch.ts'
 
 const SYSLOG_AWAY = problem({ id: 'syslog', severity: 'warning', title: plain('Away'), text: plain('Gone') })
 
-/** Only what an engine knows, and what becomes of it: `all` lists what exists, whatever is not in it has ended. */
+/** Only what an engine knows: `all` lists the existing signals, and all others have ended. */
 function openWatch(watched: AlertWatch[]) {
   const clock = createFakeClock()
   const known = {

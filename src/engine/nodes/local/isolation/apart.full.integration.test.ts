@@ -52,7 +52,7 @@ afterAll(async () => {
 async function aPlace(way: Way, { warm = true } = {}) {
   const root = await makeTemporaryDirectory()
   closings.push(root.remove)
-  // Where data directories are, everybody passes; into them, nobody.
+  // Anyone can enter the parent of data directories, but not the data directories.
   await chmod(root.path, 0o755)
   const data = join(root.path, 'data')
   const directory = join(data, 'local')
@@ -203,7 +203,7 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
 /** Whether a parent still has it in memory, or left a file open, is chance; so is what this machine has. */
 const BY_CHANCE = [
   ...['finds the secret of another job in memory', 'has open files of Scrapdeck'],
-  // It takes a terminal, and a system that allows it.
+  // This needs a terminal, and a system that allows it.
   ...['types into the terminal', 'reads a disk of the machine']
 ]
 

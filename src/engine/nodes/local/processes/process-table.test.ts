@@ -84,7 +84,7 @@ test.runIf(process.platform === 'linux')(
     await once(child, 'spawn')
     expect(await read([])).toContain(child.pid)
     expect(await read([])).not.toContain(child.pid)
-    // Whose it is was only now learned: it came lately, we did not.
+    // Its owner is known only now: it is recent, and we are not.
     const lately = await read([], true)
     expect(lately).toContain(child.pid)
     expect(lately).not.toContain(process.pid)

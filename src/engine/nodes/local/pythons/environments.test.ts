@@ -28,7 +28,7 @@ async function aRoom(over: { pip?: string; scrapy?: string | null } = {}) {
   })
   const settings = new Map<string, ProjectPython>()
   const state = { inUse: [] as string[] | null }
-  /** The steps that were told of as changes. */
+  /** The steps that were emitted as changes. */
   const steps = new Set<string | null>()
   const opened: { close(): Promise<void> }[] = []
   const open = async () => {

@@ -98,7 +98,7 @@ async function closeAll(open: (() => Promise<void>)[]): Promise<void> {
   for (const close of open.splice(0).reverse()) await close()
 }
 
-/** `after`: what closes it, in the order opposite to this. */
+/** `after`: its closing, in reverse order. */
 async function aNode(after = closings) {
   const directory = await makeTemporaryDirectory()
   after.push(directory.remove)
@@ -121,7 +121,7 @@ async function aNode(after = closings) {
       slots: () => 8,
       pythonPath: findTestPython(),
       source: async () => ({ egg }),
-      // Whoever closes in order has the time for it, where the machine is busy too.
+      // An orderly close has enough time, even on a busy machine.
       limitWaitsMs: [5_000, 5_000, 5_000],
       clock: systemClock,
       logger: silentLogger
@@ -173,7 +173,7 @@ const isThere = (pid: number) => {
   }
 }
 
-// To open a node is to start two Pythons that import Scrapy: one node for all runs whose jobids differ.
+// Opening a node starts two Pythons that import Scrapy: all runs with different jobids share one.
 describe('one node', () => {
   const after: (() => Promise<void>)[] = []
   let t: Awaited<ReturnType<typeof aNode>>
@@ -211,7 +211,7 @@ describe('one node', () => {
       loud: 'log size limit of 2 MB',
       timed: 'wall time limit of 4 s'
     })
-    // They were asked first, so Scrapy closed its files and said so.
+    // They got INT first, so Scrapy closed its files and logged that.
     for (const spider of ['quiet', 'hungry', 'busy'])
       expect(await t.logOf(spider)).toContain('Spider closed (shutdown)')
     expect((await node.listJobs()).running.map(({ jobid }) => jobid)).toEqual(['free'])

@@ -41,7 +41,7 @@ test.each<[RunLimits, Partial<RunFacts>, number, string | null]>([
   expect(found && render(found.hit)).toBe(text)
 })
 
-/** By the words of a hit. */
+/** By the text of a hit. */
 const NAMES = {
   'wall time': 'wallSeconds',
   silence: 'silentSeconds',

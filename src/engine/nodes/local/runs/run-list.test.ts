@@ -163,7 +163,7 @@ test('a run starts at once, and its end has its exit code', async () => {
 test('a jobid is used once, by this engine and the next', async () => {
   const { open, touched } = await aWorkplace()
   const first = await open()
-  // Which of the two is first is nobody's business; that only one is taken, is.
+  // Either of the two may be first, but only one may be accepted.
   const taken = await Promise.all([first.accept(aSpec('a', 'quick')), first.accept(aSpec('a', 'quick'))])
   expect(taken.filter(Boolean)).toHaveLength(1)
   await untilEnded(first, 'a')
@@ -434,7 +434,7 @@ test('a run from before the last boot has ended with an unknown result', async (
   const runs = join(directory.path, 'data', 'runs')
   await mkdir(runs, { recursive: true })
   await acceptRun(runs, aSpec('a', 'quick'))
-  // Our own pid, but of another process: the number was given out again.
+  // Our own pid, but of an earlier process: the number was reused.
   await writeWhole(join(runs, 'a'), 'started', { pid: process.pid, startTime: 'an earlier boot:1' })
   const list = await open()
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: null })

@@ -46,7 +46,7 @@ async function open(limitWaitsMs = LIMIT_WAITS_MS): Promise<RunWatch> {
   const watch = await RunWatch.open({
     runs: () => ({ running, finished }),
     signal: async (run, signal) => {
-      // What the next engine must know is on the disk before the signal is.
+      // What the next engine must know is on the disk before the signal is sent.
       signals.push(
         `${run.spec.jobid} ${signal} ${(await readLimit(run.directory)) === null ? 'unrecorded' : 'recorded'}`
       )
@@ -175,7 +175,7 @@ describe('a limit', () => {
     table = [uses(100, 51), uses(200, 900)]
     await pass(2_000)
     expect(signals).toEqual(['a INT recorded'])
-    // What it uses by now is no matter: it was told to end.
+    // Its usage no longer matters: it has got the signal.
     table = [uses(100, 1), uses(200, 900)]
     await pass(28_000)
     expect(signals).toHaveLength(1)

@@ -19,7 +19,7 @@ afterEach(async () => {
 interface Workplace {
   clock: FakeClock
   pool: WarmPool
-  /** A program in the place of a Python: a shell script that says what it is told to, and reads. */
+  /** A program in place of Python: a shell script that prints the given lines, and reads. */
   aPython: (name: string, script: string) => Promise<string>
   until: (python: string, mode: string) => Promise<void>
   start: (python: string) => Promise<boolean>
@@ -66,7 +66,7 @@ async function aWorkplace(chosen: Partial<WarmPoolOptions> = {}): Promise<Workpl
 
 const READY = `echo '{"event":"ready","watched":{}}'`
 const DEAF = `${READY}\nexec cat >/dev/null`
-/** Takes one request, whose number is 1, and tells of a run from its start to its end. */
+/** Takes one request with the number 1, and reports a run from its start to its end. */
 const ANSWERS = `${READY}
 read -r request
 echo '{"event":"started","id":"1"}'

@@ -14,7 +14,7 @@ async function inDirectory(): Promise<string> {
   return temporary.path
 }
 
-/** Bytes that do not repeat, so that a wrong place shows. */
+/** Bytes that do not repeat, so that a wrong position is noticed. */
 const log = Buffer.from(Array.from({ length: 200_000 }, (_, line) => `line ${line} of the log\n`).join(''))
 const whole = { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER }
 

@@ -25,7 +25,7 @@ function search(log: OpenLog, query: LineQuery, from = 0, to = log.sizeBytes) {
   return { found, lines }
 }
 
-/** Line by line, as anybody would write it. */
+/** A simple search line by line. */
 function expectedIn(bytes: Buffer, { text, isRegex, matchesCase }: LineQuery) {
   // An expression of ASCII counts a character beyond U+FFFF as two, as the matcher's does.
   const unicode = /^[\0-\x7f]*$/.test(text) ? '' : 'u'
