@@ -14,7 +14,7 @@ describe('the default data directory', () => {
     expect(find('win32', 'C:\\Users\\ann')).toBe('C:\\Users\\ann\\AppData\\Roaming\\Scrapdeck')
   })
 
-  it("of the user's configuration follows the same conventions", () => {
+  it('and the default configuration directory follow the same conventions', () => {
     const machine = { platform: 'linux' as const, homeDirectory: '/home/ann', environment: {} }
     expect(defaultConfigDirectory(machine)).toBe('/home/ann/.config/scrapdeck')
     expect(defaultConfigDirectory({ ...machine, environment: { XDG_CONFIG_HOME: '/c' } })).toBe('/c/scrapdeck')

@@ -236,7 +236,7 @@ describe("a variable that a project's scrapy.cfg names", () => {
     expect(thief.stolen).toEqual([`Basic ${btoa('x:aws123')}`])
   })
 
-  it('is sent only to SCRAPDECK_URL if it belongs to Scrapdeck, whatever the user says and whoever owns the file', async () => {
+  it('is sent only to SCRAPDECK_URL if it belongs to Scrapdeck, even if the user consents or owns the file', async () => {
     const thief = await startThief()
     const section = `[deploy]\nurl = ${thief.url}/\nusername = x\npassword = \${SCRAPDECK_PASSWORD}\n`
     for (const url of [undefined, 'http://127.0.0.1:1']) {

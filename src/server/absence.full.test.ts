@@ -9,8 +9,8 @@ import { openTestApp } from './testing/test-app.ts'
 import { fillTwoProjects, type Ids, OTHER, SECRET, type TwoProjects } from './testing/two-projects.ts'
 
 /**
- * What is of a project that a principal may not see is answered as what is not there, byte for byte but the name, at
- * every endpoint: each request goes out twice, once with names and ids that there are, once with others.
+ * A principal gets the same response for a project that it may not see as for one that does not exist, byte for byte
+ * except the name, at every endpoint: each request is sent twice, once with existing names and ids, once with others.
  */
 interface Things {
   project: string

@@ -114,7 +114,7 @@ describe('a refused navigation', () => {
 
 describe('a response that requires a login', () => {
   it.each(['/jobs', '/logs/', '/logs/shop/quotes/a-1.log', '/items/', '/', '/listprojects.json', '/api', '/ui/login'])(
-    '%s is stored by no cache',
+    'is not stored by any cache: %s',
     async (url) => {
       const { ask, engine } = openTestApp()
       engine.files.logs.set('shop/quotes/a-1.log', Buffer.from('log'))

@@ -261,7 +261,7 @@ describe('a change of second factors', () => {
   })
 })
 
-describe('with required second factors', () => {
+describe('if every user needs a second factor', () => {
   it('the app is set up at the next login, which shows the recovery codes once', async () => {
     const { browser, codeNow, lastAudited, askAnonymously, audited } = await openWithAnna({
       requiresSecondFactor: true

@@ -32,7 +32,7 @@ describe('a name that a schedule of another project already has', () => {
     })
   })
 
-  it('does not replace it for a user who can only view that project, or if one of its projects is hidden', async () => {
+  it('cannot be replaced by a user who can only view that project, or if one of its projects is hidden', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator', news: 'viewer' })
     const { schedule } = await client.schedules.create(OF_NEWS)
     const mixed = [
@@ -48,7 +48,7 @@ describe('a name that a schedule of another project already has', () => {
     expect(await client.schedules.get({ id: schedule.id })).toEqual(schedule)
   })
 
-  it('replaces it for an operator of both projects', async () => {
+  it('can be replaced by an operator of both projects', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'operator', news: 'operator' })
     const { schedule } = await client.schedules.create(OF_NEWS)
     const own = { ...TIMING, name: 'nightly', jobs: [{ project: 'shop', spiders: ['x'] }], replace: true }

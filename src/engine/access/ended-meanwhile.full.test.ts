@@ -124,7 +124,7 @@ describe('a user logged out by a new password while one of their requests waits'
 })
 
 describe('a password that is changed while another change is being confirmed', () => {
-  it.each(['after', 'before'])('stays, even if the old one was found to be right %s that', async (order) => {
+  it.each(['after', 'before'])('stays, even if the old one was verified %s that', async (order) => {
     const { access, session, beginNewPassword, confirm } = await openWithAnna()
     const { finish } = beginNewPassword()
     const theft = Promise.allSettled([access.changeOwnPassword(session, OLD, THEIRS)])

@@ -225,7 +225,7 @@ describe('a stop', () => {
     expectNothingLeft()
   })
 
-  it('in the right order ends the threads, and can be called twice', async () => {
+  it('ends the threads, and can be called twice', async () => {
     const engine = await startWithThreads()
     await Promise.all([engine.stop(), engine.stop()])
     await engine.stop()

@@ -35,7 +35,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     await desktop.untilState('live')
   }, 90_000)
 
-  it('is signed in to with the local browser, through a port that is open until then', async () => {
+  it('lets the user sign in with the local browser, through a port that is open until then', async () => {
     const { engine, service } = await openTestService()
     const url = `${host.url}/${service.address}`
     const browsers: Promise<Browser>[] = []
@@ -89,7 +89,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     expect(engine.access.listTokens(OWNER)).toEqual([])
   }, 90_000)
 
-  it('is signed in to with a code that is typed into another browser', async () => {
+  it('lets the user sign in with a code that is typed into another browser', async () => {
     const { service } = await openTestService()
     const desktop = await openDesktop({ sshProgram: world.program })
     const to = settings(`${host.url}/${service.address}`)

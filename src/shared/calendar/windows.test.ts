@@ -17,8 +17,8 @@ const shown = (windows: Windows, now: string): string | null => {
 /** 02:00 to 04:00 in Berlin. */
 const SUNDAYS = repeating('2026-03-01T01:00Z', '2026-03-01T03:00Z', 'week')
 
-describe('recurring windows', () => {
-  it('are over after a single one', () => {
+describe('windows', () => {
+  it('that happen only once are over afterwards', () => {
     const once = { ...SUNDAYS, repeats: null }
     expect(shown(once, '2026-02-01T00:00Z')).toBe('2026-03-01T01:00 2026-03-01T03:00')
     expect(shown(once, '2026-03-01T02:59Z')).toBe('2026-03-01T01:00 2026-03-01T03:00')

@@ -328,7 +328,7 @@ describe('a repeated order', () => {
     expect(await orders({ after: page.next_after! })).toHaveLength(1)
   })
 
-  it('has at most megabytes of addresses: a page of such orders ends earlier', async () => {
+  it('is listed on a shorter page if it has megabytes of addresses', async () => {
     const start_urls = Array.from({ length: 1_000 }, (_, index) => `https://a.example/${index}/${'x'.repeat(2_000)}`)
     for (const depth of [1, 2, 3, 4, 5]) await make({ spider: 'prices', interval: 60, start_urls, depth })
     const { orders: first, next_after } = await commands.list({ limit: 5 })

@@ -108,7 +108,7 @@ describe('queued jobs', () => {
     })
   })
 
-  it('are left alone if they are already live or unknown', async () => {
+  it('are not changed if they are already live or unknown', async () => {
     const { ids } = await commands.runMany([item()], ORIGIN)
     await temporary.store.beginAttempts([anAttemptStart({ id: ids[0]! })])
     told = []

@@ -132,7 +132,7 @@ describe('the list of problems', () => {
     ])
   })
 
-  it('has a spider that failed several times once, with its last fatal line', () => {
+  it('has one entry for a spider that failed several times, with its last fatal line', () => {
     const problems = problemsOf({ recentFailures: [failed, failed, failed] })
     expect(problems.map(({ title, text }) => [title, text])).toEqual([
       ['shop/prices failed', "3 times in the last 24 hours; last error: KeyError: 'price'"]

@@ -172,7 +172,7 @@ describe.skipIf(whyNoRedis() !== null)('a cache on a real Redis', () => {
     expect(await cache.readAnswer('k')).toBeUndefined()
   })
 
-  test('a wrong password, and a port where nothing listens, are reported once, and the engine continues', async () => {
+  test('reports a wrong password, or a port where nothing listens, once, and the engine continues', async () => {
     const locked = await startRedis(['--requirepass', 'secret'])
     try {
       const { lines, logger } = keepLog()
