@@ -10,22 +10,22 @@ import classes from './alerts.module.css'
 import { FLAPPING_TEXT, MUTED } from './alert-words.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-/** Severity while it fires; an ended one says so instead. */
+/** The severity while it fires, then that it has ended. */
 export function AlertState({ alert }: { alert: Alert }) {
   if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
   return (
-    <span className={`${classes.ended} dim`} title={words.itWas(alert.severity)}>
+    <span className={`${classes.ended} dim`} title={words.endedAs(alert.severity)}>
       <IconCheck size={14} stroke={2.2} aria-hidden />
       {words.ended}
     </span>
   )
 }
 
-/** How long an ended one lasted. */
+/** How long an alert lasted; null: it still fires. */
 export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | null =>
   resolvedAtMs === null ? null : resolvedAtMs - Math.min(sinceMs, firedAtMs ?? sinceMs)
 
-/** `onAcknowledge` is called when the button of a row is used; null: that is not allowed. */
+/** `onAcknowledge`: null if the user may not. */
 export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): readonly Column<Alert>[] => [
   {
     id: 'state',
@@ -47,7 +47,7 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
         <strong className="ellipsis">
           <span className={classes.narrow}>
             {alert.state === 'resolved' ? (
-              <IconCheck size={13} role="img" aria-label="ended" />
+              <IconCheck size={13} role="img" aria-label={words.ended} />
             ) : (
               <SeverityIcon severity={alert.severity} size={13} />
             )}
@@ -108,15 +108,15 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
           header: <span className="visually-hidden">{words.act}</span>,
           width: '144px',
           align: 'end' as const,
-          // Beside an open pane, which has the button too, texts need the place.
+          // An open pane has the button too, and the texts need the space.
           hideBelowPx: 800,
           cell: (alert: Alert) =>
             needsSomebody(alert) && (
               <Button
                 size="compact-xs"
                 tabIndex={-1}
-                aria-label={words.acknowledge2(alert.subject)}
-                title={words.iLookAfterItEndsRepeats}
+                aria-label={words.acknowledgeAlert(alert.subject)}
+                title={words.acknowledgeHint}
                 onClick={(event) => {
                   event.stopPropagation()
                   onAcknowledge(alert)

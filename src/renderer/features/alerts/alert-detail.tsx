@@ -44,7 +44,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   const mend = alert.state === 'resolved' ? null : mendOf(alert.watch)
   return (
     <DetailPane label={texts.alert} isWide>
-      <PaneHead what="alert" onClose={onClose}>
+      <PaneHead what={texts.alertNoun} onClose={onClose}>
         <AlertState alert={alert} />
       </PaneHead>
       <PaneTitle title={alert.subject}>
@@ -58,12 +58,12 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
       )}
       <Group gap={8}>
         {may && isOpen(alert) && (
-          <Button variant="filled" title={texts.iLookAfterItEndsRepeats} onClick={onAcknowledge}>
+          <Button variant="filled" title={texts.acknowledgeHint} onClick={onAcknowledge}>
             {texts.acknowledge}
           </Button>
         )}
         {may && alert.state === 'firing' && (
-          <Button title={texts.withholdsMessagesAboutItFor} onClick={onSilence}>
+          <Button title={texts.silenceHint} onClick={onSilence}>
             {texts.silence}
           </Button>
         )}
@@ -85,8 +85,8 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           </FieldRow>
         )}
         {lasted !== null && (
-          <FieldRow label={texts.ended2}>
-            <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />, lasted {formatAge(lasted)}
+          <FieldRow label={texts.endedLabel}>
+            {texts.endedFor(<RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />, formatAge(lasted))}
           </FieldRow>
         )}
         <FieldRow label={texts.acknowledged}>
@@ -95,10 +95,10 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           ) : (
             <Group gap="2px 8px">
               <span>
-                by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
+                {texts.byAgo(alert.acknowledged.by, <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />)}
               </span>
               {may && alert.state === 'firing' && (
-                <Button size="compact-xs" title={texts.repeatsAndEscalationContinue} onClick={onTakeBack}>
+                <Button size="compact-xs" title={texts.takeBackHint} onClick={onTakeBack}>
                   {texts.takeBack}
                 </Button>
               )}
@@ -106,13 +106,13 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           )}
         </FieldRow>
         {alert.muted !== null && <FieldRow label={texts.muted}>{MUTED[alert.muted].text}</FieldRow>}
-        {alert.isFlapping && <FieldRow label={texts.flapping2}>{FLAPPING_TEXT}</FieldRow>}
+        {alert.isFlapping && <FieldRow label={texts.flappingLabel}>{FLAPPING_TEXT}</FieldRow>}
         <FieldRow label={texts.rule}>
           {alert.ruleName}
           {rule === undefined ? (
-            <span className="dim">{texts.removedSince}</span>
+            <span className="dim">{texts.ruleRemoved}</span>
           ) : (
-            <span className="dim">{texts.when(conditionWords(rule, names))}</span>
+            <span className="dim">{texts.ruleCondition(conditionWords(rule, names))}</span>
           )}
         </FieldRow>
         {alert.owner !== '' && <FieldRow label={texts.owner}>{alert.owner}</FieldRow>}
@@ -127,7 +127,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   )
 }
 
-/** Leads to what an alert is about, the narrowest thing first. */
+/** Links to what an alert is about, the most specific first. */
 function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
   const { project, spider, jobId, scheduleId, errorGroupId, nodeId } = labels
   return (
@@ -154,7 +154,7 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
       )}
       {project !== null && spider !== null && (
         <LinkButton to="/jobs" search={{ project, spider }}>
-          {texts.jobsOfTheSpider}
+          {texts.jobsOfSpider}
         </LinkButton>
       )}
       {project !== null && spider === null && (
@@ -171,10 +171,10 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
   )
 }
 
-/** How the figure of an alert has been, and the end of the log of its run; nothing if there is neither. */
+/** The history of the alert's figure, and the end of the log of its run. */
 function AlertEvidence({ alert }: { alert: Alert }) {
   const has = useHasOperation()
-  // An alert that goes on with the next run has other evidence then.
+  // An alert that continues with the next run has new evidence.
   return has('alerts.evidence') ? <Shown key={`${alert.id} ${alert.labels.jobId}`} alert={alert} /> : null
 }
 
@@ -182,7 +182,7 @@ function Shown({ alert: { id, severity } }: { alert: Alert }) {
   const { query } = useApi()
   const read = useQuery(query.alerts.evidence.queryOptions({ input: { id }, staleTime: 0 }))
   return (
-    <QueryState query={read} what={texts.whatItIsBasedOn} rows={3}>
+    <QueryState query={read} what={texts.evidence} rows={3}>
       {({ log, history }) => (
         <>
           {history !== null && <History history={history} severity={severity} />}
@@ -199,7 +199,7 @@ function History({ history: { bars, ...rest }, severity }: { history: AlertFigur
 }
 
 function LastLines({ log: { subject, jobId, lines } }: { log: AlertLogExcerpt }) {
-  const title = texts.lastLinesOfTheLogOf(subject)
+  const title = texts.lastLogLines(subject)
   return (
     <section className={classes.log}>
       <header>

@@ -9,7 +9,6 @@ import type {
 } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } from '../../../shared/alert-watches.ts'
 import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 export const SUBJECT_TITLES: Record<AlertSubject, string> = {
@@ -22,35 +21,35 @@ export const SUBJECT_TITLES: Record<AlertSubject, string> = {
 }
 
 export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
-  runs: 'runs',
-  items: 'items',
-  errors: 'errors',
-  jobs: 'jobs',
+  runs: texts.runsUnit,
+  items: texts.itemsUnit,
+  errors: texts.errorsUnit,
+  jobs: texts.jobsUnit,
   percent: '%',
-  hours: 'hours',
-  days: 'days'
+  hours: texts.hoursUnit,
+  days: texts.daysUnit
 }
 
 export const COMPARISONS = { at_least: texts.atLeast, at_most: texts.atMost } as const
 
-/** Names of what a scope names by id. */
+/** The names behind the ids of a scope. */
 export interface Names {
   node: (id: string) => string
   schedule: (id: string) => string
 }
 
-/** `spider prices/otto on node us-2`, or `whatever`: what a scope names, the widest thing first. */
+/** `prices/otto, node us-2`: the widest first; null: everything. */
 export function scopeWords(scope: AlertScope, names: Names): string | null {
   const { project, spider, scheduleId, nodeId, nodeTag } = scope
   const words = [
     spider !== null && project !== null
       ? `${project}/${spider}`
       : spider !== null
-        ? texts.spider(spider)
-        : project !== null && texts.project(project),
-    scheduleId !== null && texts.schedule(names.schedule(scheduleId)),
-    nodeId !== null && texts.node(names.node(nodeId)),
-    nodeTag !== null && texts.nodesWithTheTag(nodeTag)
+        ? texts.spiderScope(spider)
+        : project !== null && texts.projectScope(project),
+    scheduleId !== null && texts.scheduleScope(names.schedule(scheduleId)),
+    nodeId !== null && texts.nodeScope(names.node(nodeId)),
+    nodeTag !== null && texts.nodeTagScope(nodeTag)
   ].filter((word) => word !== false)
   return words.length === 0 ? null : words.join(', ')
 }
@@ -59,37 +58,30 @@ type Condition = Pick<AlertRuleSettings, 'watch' | 'comparison' | 'threshold' | 
 
 /** When a rule tells, after "Tell when": `the last 3 runs of prices/otto fail or are lost`. */
 export function conditionWords(rule: Condition, names: Names): string {
-  const { comparison, threshold, forSeconds } = rule
+  const { comparison, threshold, project, scheduleId } = rule
   const spider = spiderWords(rule)
   const node = nodeWords(rule, names)
-  const onNode = rule.nodeId === null && rule.nodeTag === null ? '' : texts.on(node)
-  const run = texts.aRunOf(spider, onNode)
-  const job = texts.aJobOf(spider, onNode)
-  const amount = `${COMPARISONS[comparison]} ${formatCount(threshold)}`
-  const amountOf = (noun: string) => `${COMPARISONS[comparison]} ${plural(threshold, noun)}`
-  const lasting = forSeconds > 0 ? texts.forIt(formatDuration(forSeconds)) : ''
+  const onNode = rule.nodeId === null && rule.nodeTag === null ? null : node
+  const run = texts.runOf(spider, onNode)
+  const job = texts.jobOf(spider, onNode)
   const words: Record<AlertWatch, () => string> = {
-    spider_fails: () =>
-      (threshold <= 1 ? texts.failsOrIsLost(run) : texts.theLastRunsOfFailOr(threshold, spider, onNode)) + lasting,
+    spider_fails: () => (threshold <= 1 ? texts.whenRunFails(run, rule) : texts.whenLastRunsFail(spider, onNode, rule)),
     spider_items: () =>
-      `${run} has ${comparison === 'at_most' && threshold === 0 ? texts.noItems : amountOf('item')}${lasting}`,
-    spider_errors: () => `${run} logs ${amountOf('error')}${lasting}`,
-    spider_unusual: () => texts.succeedsButUnlikeTheEarlier(run, lasting),
-    spider_overdue: () => texts.hasNotSucceededFor(spider, formatDuration(threshold * 3_600), lasting),
-    job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', texts.forLongerThan)}`,
-    job_waits_long: () => `${job} waits${lasting === '' ? '' : lasting.replace('for', texts.forLongerThan)}`,
-    error_appears: () =>
-      `a new error${rule.project === null ? '' : texts.of(rule.project)} appears${
-        threshold <= 1 ? '' : texts.inJobs(amount)
-      }, or a resolved one again${lasting}`,
+      comparison === 'at_most' && threshold === 0 ? texts.whenNoItems(run, rule) : texts.whenItems(run, rule),
+    spider_errors: () => texts.whenErrors(run, rule),
+    spider_unusual: () => texts.whenUnusual(run, rule),
+    spider_overdue: () => texts.whenOverdue(spider, rule),
+    job_runs_long: () => texts.whenRunsLong(job, rule),
+    job_waits_long: () => texts.whenWaitsLong(job, rule),
+    error_appears: () => texts.whenErrorAppears(project, rule),
     schedule_misses: () =>
-      `${rule.scheduleId === null ? `a schedule${rule.project === null ? '' : texts.of(rule.project)}` : names.schedule(rule.scheduleId)} misses its time, fails or pauses itself${lasting}`,
-    node_down: () => texts.doesNotRespond(node, lasting),
-    node_stuck: () => texts.acceptsJobsButStartsNone(node, lasting),
-    queue_length: () => texts.jobsWait(amount, lasting),
-    disk_free: () => texts.ofTheDiskOfTheService(amount, lasting),
-    certificate_days: () => texts.theCertificateOfTheService(threshold, lasting),
-    service_problem: () => texts.theServiceItselfHasAProblem(lasting)
+      texts.whenScheduleMisses(scheduleId === null ? texts.anySchedule(project) : names.schedule(scheduleId), rule),
+    node_down: () => texts.whenNodeDown(node, rule),
+    node_stuck: () => texts.whenNodeStuck(node, rule),
+    queue_length: () => texts.whenJobsWait(rule),
+    disk_free: () => texts.whenDiskFree(rule),
+    certificate_days: () => texts.whenCertificateExpires(rule),
+    service_problem: () => texts.whenServiceProblem(rule)
   }
   return words[rule.watch]()
 }
@@ -98,42 +90,41 @@ const spiderWords = ({ project, spider }: AlertScope): string =>
   project !== null && spider !== null
     ? `${project}/${spider}`
     : spider !== null
-      ? texts.spider(spider)
+      ? texts.spiderScope(spider)
       : project !== null
         ? texts.anySpiderOf(project)
         : texts.anySpider
 
 const nodeWords = ({ nodeId, nodeTag }: AlertScope, names: Names): string =>
-  nodeId !== null ? names.node(nodeId) : nodeTag !== null ? texts.aNodeWithTheTag(nodeTag) : 'a node'
+  nodeId !== null ? names.node(nodeId) : nodeTag !== null ? texts.anyNodeTagged(nodeTag) : texts.anyNode
 
-/** As a sentence begins, unless it begins with the name of a spider, a node or a schedule. */
+/** In upper case at the start, unless that is the name of a spider, a node or a schedule. */
 export const capitalised = (text: string): string =>
   /^(an?|any|the|at|all|of|fired|not|project|node|nodes|schedule|spider) /.test(text)
     ? text.charAt(0).toUpperCase() + text.slice(1)
     : text
 
-/** The figure of an alert, with its unit; null: it says nothing that the text does not. */
+/** The figure of an alert, with its unit; null: the text says it. */
 export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): string | null {
   const { unit } = ALERT_WATCHES[watch]
-  if (unit === 'yes_no') return null
-  return unit === 'percent' ? `${formatCount(value)} %` : plural(value, UNIT_WORDS[unit].replace(/s$/, ''))
+  return unit === 'yes_no' ? null : texts.figureOf(value, unit)
 }
 
-/** Why no messages are sent about an alert: a word, and a sentence. */
+/** Why no messages are sent about an alert. */
 export const MUTED: Record<NonNullable<Alert['muted']>, { word: string; text: string }> = {
-  silenced: { word: 'silenced', text: texts.aSilenceMatchesThisAlertSo },
+  silenced: { word: texts.silencedWord, text: texts.silencedHint },
   node_down: {
-    word: texts.nodeDown,
-    text: texts.itsNodeIsDownWhichAnother
+    word: texts.nodeDownWord,
+    text: texts.nodeDownHint
   },
-  node_cordoned: { word: texts.nodeCordoned, text: texts.itsNodeIsCordonedSoNo }
+  node_cordoned: { word: texts.nodeCordonedWord, text: texts.nodeCordonedHint }
 }
 
-export const FLAPPING_TEXT = texts.itStoppedAndBeganAgainSeveral
+export const FLAPPING_TEXT = texts.flappingHint
 
 /** Kinds of channels, in the order of the choice. */
 export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
-  email: 'E-mail',
+  email: texts.email,
   slack: texts.slack,
   telegram: texts.telegram,
   discord: texts.discord,
@@ -146,14 +137,13 @@ export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
 }
 
 const DAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
-/** As weeks are written: Monday first. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
 export const dayName = (day: number): string => WEEKDAYS[day] ?? ''
 
 /** `each day at 08:00 (Europe/Berlin)`, `each Monday at 08:00 (UTC)` */
 export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =>
-  `each ${every === 'day' ? 'day' : dayName(weekday)} at ${at} (${zone})`
+  every === 'day' ? texts.dailyReport(at, zone) : texts.weeklyReport(dayName(weekday), at, zone)
 
 /** `22:00 to 07:00, Mon Tue Wed Thu Fri (Europe/Berlin)` */
 export function quietWords({ from, until, days, zone }: QuietHours): string {
@@ -163,21 +153,19 @@ export function quietWords({ from, until, days, zone }: QuietHours): string {
       : WEEK.filter((day) => days.includes(day))
           .map(dayWord)
           .join(' ')
-  return texts.to(from, until, when, zone)
+  return texts.quietHoursAt(from, until, when, zone)
 }
 
 export const limitWords = (messagesPerHour: number | null): string | null =>
-  messagesPerHour === null ? null : texts.atMostMessageAnHour(messagesPerHour)
+  messagesPerHour === null ? null : texts.messagesLimit(messagesPerHour)
 
 /** `12 messages are held by the limit, the next until 14:05` */
 export const heldWords = ({ messages, nextAtMs }: NonNullable<AlertChannel['held']>): string =>
-  messages === 1
-    ? texts.n1MessageIsHeldByThe(timeOfDay(nextAtMs))
-    : texts.messagesAreHeldByTheLimit(messages, timeOfDay(nextAtMs))
+  texts.messagesHeld(messages, timeOfDay(nextAtMs))
 
 const timeOfDay = (atMs: number): string =>
   new Date(atMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 
-/** `45 s`, `2 h 5 min`: seconds only where there are no minutes. */
+/** `45 s`, `2 h 5 min`: seconds only below a minute. */
 export const lengthWords = (durationMs: number): string =>
   formatDuration(durationMs < 60_000 ? Math.round(durationMs / 1000) : Math.round(durationMs / 60_000) * 60)

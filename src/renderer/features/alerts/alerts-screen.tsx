@@ -28,10 +28,10 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
 const ROW_PX = 46
-const STATES = { all: texts.all, firing: texts.firing, resolved: texts.ended2 } as const
-const NO_MATCH = { all: texts.noMatchingAlerts, firing: texts.nothingFires, resolved: texts.noEndedAlerts }
+const STATES = { all: texts.all, firing: texts.firing, resolved: texts.endedLabel } as const
+const NO_MATCH = { all: texts.noMatchingAlerts, firing: texts.noFiringAlerts, resolved: texts.noEndedAlerts }
 
-/** Alerts, those that fire first; filters and the open alert are in the address. */
+/** Firing alerts first. The filters and the open alert are in the URL. */
 export function AlertsScreen() {
   const { query } = useApi()
   const { state, rule: ruleId, alert: openId }: AlertsSearch = route.useSearch()
@@ -60,7 +60,7 @@ export function AlertsScreen() {
   const clearMarks = () => setMarks(new Set())
   const opened = rows.find(({ id }) => id === openId)
   const marked = rows.filter(({ id }) => marks.has(id))
-  // Before there are rules, filters and an empty table would teach nothing.
+  // Without rules, explain alerts instead of showing filters and an empty table.
   const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
   const isFiltering = state !== undefined || ruleId !== undefined
   const keys: KeyBinding[] = [
@@ -68,12 +68,12 @@ export function AlertsScreen() {
       ? [
           {
             key: 'a',
-            label: texts.acknowledgeTheOpenAlert,
+            label: texts.acknowledgeOpenAlert,
             run: () => void (opened !== undefined && isOpen(opened) && acknowledge([opened]))
           },
           {
             key: 's',
-            label: texts.silenceTheOpenAlert,
+            label: texts.silenceOpenAlert,
             run: () => opened?.state === 'firing' && setSilencing([opened])
           }
         ]
@@ -81,7 +81,7 @@ export function AlertsScreen() {
     ...(mayChange ? [{ key: 'n', label: texts.newAlertRule, run: () => newAlertRule() }] : []),
     {
       key: 'Escape',
-      label: texts.clearSelectionCloseDetails,
+      label: texts.clearSelection,
       run: () => (marks.size > 0 ? clearMarks() : setSearch({ alert: undefined }))
     }
   ]
@@ -141,7 +141,7 @@ export function AlertsScreen() {
               title={texts.noAlerts}
               action={<LinkButton to="/alerts/rules">{texts.showRules}</LinkButton>}
             >
-              {texts.nothingThatTheRulesWatchIs}
+              {texts.noAlertsHint}
             </EmptyState>
           )
         }}
@@ -189,7 +189,7 @@ function countWords(rows: readonly Alert[]): string {
   const firing = rows.filter(({ state }) => state === 'firing')
   const open = firing.filter(needsSomebody).length
   if (firing.length === 0) return texts.noneFiring
-  return joinFacts(texts.firing2(firing.length), open > 0 && texts.notAcknowledged(open))
+  return joinFacts(texts.firingCount(firing.length), open > 0 && texts.notAcknowledged(open))
 }
 
 interface AlertsBarProps {
@@ -199,7 +199,6 @@ interface AlertsBarProps {
   onClear: () => void
 }
 
-/** The actions on all marked alerts. */
 function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsBarProps) {
   const open = marked.filter(isOpen)
   const firing = marked.filter(({ state }) => state === 'firing')
@@ -207,17 +206,17 @@ function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsBarProps
     <MarksBar count={marked.length} noun="alert" onClear={onClear}>
       <Button
         disabled={open.length === 0}
-        title={open.length === 0 ? texts.allOfThemAreAcknowledgedOr : undefined}
+        title={open.length === 0 ? texts.nothingToAcknowledge : undefined}
         onClick={() => onAcknowledge(open)}
       >
-        Acknowledge {open.length > 0 && open.length}
+        {texts.acknowledgeCount(open.length)}
       </Button>
       <Button
         disabled={firing.length === 0}
-        title={firing.length === 0 ? texts.allOfThemHaveEnded : undefined}
+        title={firing.length === 0 ? texts.nothingToSilence : undefined}
         onClick={() => onSilence(firing)}
       >
-        Silence {firing.length > 0 && firing.length}…
+        {texts.silenceCount(firing.length)}
       </Button>
     </MarksBar>
   )

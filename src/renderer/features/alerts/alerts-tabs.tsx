@@ -10,8 +10,7 @@ const VIEWS = [
   { to: '/alerts/report', word: texts.report }
 ] as const
 
-/** The views of the alerts screen, after its title. */
 export function AlertsTabs() {
   const has = useHasOperation()
-  return <ViewTabs of="alerts" views={VIEWS.filter(({ word }) => word !== 'Report' || has('alerts.report'))} />
+  return <ViewTabs of="alerts" views={VIEWS.filter(({ to }) => to !== '/alerts/report' || has('alerts.report'))} />
 }

@@ -35,12 +35,15 @@ interface ChannelDialogProps {
 const SECURITY: Record<ChannelTexts['security'], string> = {
   starttls: 'STARTTLS',
   tls: 'TLS',
-  none: 'none'
+  none: texts.none
 }
-const DIGESTS: Record<ChannelTexts['digestEvery'], string> = { off: 'off', day: texts.eachDay, week: texts.eachWeek }
+const DIGESTS: Record<ChannelTexts['digestEvery'], string> = {
+  off: texts.offWord,
+  day: texts.eachDay,
+  week: texts.eachWeek
+}
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const
 
-/** Where to send, with the secret that this needs, when to be quiet, how much at most, and when to report. */
 export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
@@ -60,7 +63,12 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
   const { kind, hasQuiet, quietDays } = fields.values
   const secret = SECRETS[kind]
   return (
-    <Dialog opened onClose={onClose} title={channel === null ? texts.addChannel : texts.edit(channel.name)} size={520}>
+    <Dialog
+      opened
+      onClose={onClose}
+      title={channel === null ? texts.addChannel : texts.editNamed(channel.name)}
+      size={520}
+    >
       <SchemaForm form={fields} className={form.form}>
         <div className={form.pair}>
           <Select
@@ -78,7 +86,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
           <TextInput
             {...fields.input('chatId')}
             label={texts.chat}
-            description={texts.theNumberOfAChatOr}
+            description={texts.chatHint}
             placeholder="-1001234567890"
             {...CODE_INPUT}
           />
@@ -88,7 +96,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             {...fields.input('url')}
             label="URL"
             placeholder="https://example.net/alerts"
-            description={texts.eachMessageIsASignedJson}
+            description={texts.webhookHint}
             {...CODE_INPUT}
           />
         )}
@@ -97,7 +105,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             {...fields.input('url')}
             label={texts.eventsApi}
             placeholder={PAGERDUTY_URL}
-            description={texts.onlyForAnotherRegionOrA}
+            description={texts.eventsApiHint}
             {...CODE_INPUT}
           />
         )}
@@ -105,30 +113,25 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
           <TextInput
             {...fields.input('command')}
             label={texts.command}
-            description={texts.theNameOfOneThatAlert}
+            description={texts.commandHint}
             {...CODE_INPUT}
           />
         )}
         {kind === 'plugin' && (
-          <TextInput
-            {...fields.input('plugin')}
-            label={texts.plugin}
-            description={texts.theNameOfOneOfThe}
-            {...CODE_INPUT}
-          />
+          <TextInput {...fields.input('plugin')} label={texts.plugin} description={texts.pluginHint} {...CODE_INPUT} />
         )}
-        {kind === 'desktop' && <p className="dim small">{texts.everyoneWithTheDesktopAppOr}</p>}
+        {kind === 'desktop' && <p className="dim small">{texts.desktopHint}</p>}
         {secret !== null && (
           <PasswordInput
             {...fields.input('secret')}
             size="xs"
             label={secret.label}
             description={secret.help}
-            placeholder={hasSecret ? texts.storedTypeToReplace : undefined}
+            placeholder={hasSecret ? texts.secretStored : undefined}
             autoComplete="new-password"
           />
         )}
-        <Checkbox {...fields.input('hasQuiet', 'checkbox')} label={texts.quietHoursOnlyWhatIsCritical} />
+        <Checkbox {...fields.input('hasQuiet', 'checkbox')} label={texts.hasQuietHours} />
         {hasQuiet && (
           <>
             <div className={form.pair}>
@@ -160,7 +163,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
         <NumberInput
           {...fields.input('messagesPerHour')}
           label={texts.messagesPerHour}
-          description={texts.beyondThisLimitMessagesAre}
+          description={texts.messagesPerHourHint}
           placeholder={texts.noLimit}
           min={1}
           max={MAX_MESSAGES_PER_HOUR}
@@ -169,8 +172,8 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
         <MultiSelect
           {...fields.input('projects')}
           label={texts.projects}
-          description={texts.onlyRulesOfTheseProjectsCan}
-          placeholder={fields.values.projects.length === 0 ? 'all' : undefined}
+          description={texts.channelProjectsHint}
+          placeholder={fields.values.projects.length === 0 ? texts.allProjects : undefined}
           searchable
           nothingFoundMessage={texts.noSuchProject}
           data={[...new Set([...fields.values.projects, ...projects.map(({ name }) => name)])]}
@@ -192,7 +195,7 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
         {...fields.input('digestEvery')}
         label={texts.report}
         data={optionsOf(DIGESTS)}
-        note={texts.whatRanWhatFailedAndWhat}
+        note={texts.reportHint}
       />
       {every !== 'off' && (
         <>
@@ -200,12 +203,12 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
             {every === 'week' && (
               <Select
                 {...fields.input('digestWeekday')}
-                label={texts.on2}
+                label={texts.onDay}
                 data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
                 allowDeselect={false}
               />
             )}
-            <TextInput {...fields.input('digestAt')} type="time" label={texts.at} />
+            <TextInput {...fields.input('digestAt')} type="time" label={texts.atTime} />
             {every === 'day' && <ZoneField fields={fields} />}
           </div>
           {every === 'week' && <ZoneField fields={fields} />}
@@ -216,7 +219,7 @@ function DigestFields({ fields }: { fields: ChannelFields }) {
 }
 
 const ZoneField = ({ fields }: { fields: ChannelFields }) => (
-  <ZoneSelect {...fields.input('digestZone')} label={texts.timeZoneOfTheReport} />
+  <ZoneSelect {...fields.input('digestZone')} label={texts.reportTimeZone} />
 )
 
 function MailFields({ fields }: { fields: ChannelFields }) {
@@ -224,7 +227,7 @@ function MailFields({ fields }: { fields: ChannelFields }) {
     <>
       <TagsInput
         {...fields.input('to')}
-        label={texts.to2}
+        label={texts.recipients}
         placeholder={fields.values.to.length === 0 ? 'oncall@example.net' : undefined}
         splitChars={[',', ' ', ';']}
         acceptValueOnBlur
@@ -241,7 +244,7 @@ function MailFields({ fields }: { fields: ChannelFields }) {
           data={optionsOf(SECURITY)}
           onChange={(security: ChannelTexts['security']) => fields.change({ security, port: PORTS[security] })}
         />
-        <TextInput {...fields.input('username')} label={texts.userName} placeholder="none" autoComplete="off" />
+        <TextInput {...fields.input('username')} label={texts.userName} placeholder={texts.none} autoComplete="off" />
       </div>
     </>
   )

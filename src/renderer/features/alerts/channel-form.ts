@@ -25,7 +25,7 @@ export interface ChannelTexts {
   url: string
   command: string
   plugin: string
-  /** Empty: none, or that which is stored. */
+  /** Empty: none, or the stored one. */
   secret: string
   hasQuiet: boolean
   quietZone: string
@@ -48,14 +48,14 @@ export interface AskedChannel {
   secret: string | undefined
 }
 
-/** What of a channel is secret, in the words of those who issue it; null: nothing that a person enters. */
+/** The secret of a channel, named as its issuer names it; null: users enter none. */
 export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
-  email: { label: words.password, help: words.ofTheUserNameAtThe },
-  slack: { label: words.webhookUrl, help: words.ofAnIncomingWebhookOfSlack },
-  telegram: { label: words.botToken, help: words.fromBotfather123456Abc },
-  discord: { label: words.webhookUrl, help: words.inTheChannelsSettingsUnder },
-  teams: { label: words.webhookUrl, help: words.ofAWorkflowThatPostsTo },
-  pagerduty: { label: words.integrationKey, help: words.ofAnEventsApiV2Integration },
+  email: { label: words.password, help: words.passwordHint },
+  slack: { label: words.webhookUrl, help: words.slackUrlHint },
+  telegram: { label: words.botToken, help: words.botTokenHint },
+  discord: { label: words.webhookUrl, help: words.discordUrlHint },
+  teams: { label: words.webhookUrl, help: words.teamsUrlHint },
+  pagerduty: { label: words.integrationKey, help: words.integrationKeyHint },
   webhook: null,
   command: null,
   plugin: null,
@@ -63,10 +63,10 @@ export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | 
 }
 const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord', 'teams', 'pagerduty']
 
-/** A report is for people to read, not for a pager or a notification that is gone in a moment. */
+/** Reports are too long for a pager or a notification. */
 export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
 
-/** Of a new channel: more than anybody reads in an hour. */
+/** For a new channel. */
 const USUAL_PER_HOUR = 60
 
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
@@ -97,7 +97,7 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
   }
 }
 
-/** The field of an issue at a path of the contract. */
+/** The form's field for a path of the contract. */
 function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[] {
   if (first === 'target' && second !== undefined) return [second, ...rest]
   if ((first === 'quiet' || first === 'digest') && typeof second === 'string')
@@ -105,7 +105,7 @@ function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[
   return first === undefined ? [] : [first]
 }
 
-/** `hasSecret`: one is stored, which stays if none is entered. */
+/** `hasSecret`: a secret is stored, and stays if none is entered. */
 export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, ChannelTexts> =>
   formBy<AskedChannel, ChannelTexts>((texts) =>
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
@@ -120,7 +120,7 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
       for (const { path, message } of read.error?.issues ?? []) add(fieldOf(path), message)
       if (NEEDS_SECRET.includes(texts.kind) && secret === undefined && !hasSecret) add(['secret'], words.required)
       if (texts.kind === 'webhook' && texts.url.trim() !== '' && !/^https?:\/\/[^/]/.test(texts.url.trim()))
-        add(['url'], words.theUrlMustStartWithHttps)
+        add(['url'], words.urlNeedsHttp)
       return read.success ? { settings: read.data, secret } : z.NEVER
     })
   )
@@ -159,7 +159,7 @@ function targetOf({
   return { kind }
 }
 
-/** The name of a channel for which none was typed. */
+/** The default name of a channel. */
 export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'plugin' | 'chatId'>): string {
   const { kind, to, url, command, plugin, chatId } = texts
   const of = {

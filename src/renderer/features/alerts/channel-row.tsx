@@ -20,7 +20,7 @@ import { useState } from 'react'
 import { type AlertChannel, AlertChannelSettings, type AlertTargetKind } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { OutcomeLine } from '../../ui/outcome-line.tsx'
@@ -43,7 +43,6 @@ const ICONS: Record<AlertTargetKind, typeof IconMail> = {
   desktop: IconBell
 }
 
-/** One channel: where it leads, how it does, and its actions. */
 export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit: () => void }) {
   const { query } = useApi()
   const [isRemoving, setRemoving] = useState(false)
@@ -57,11 +56,11 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
   )
   const Icon = ICONS[target.kind]
   return (
-    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.channel(name)}>
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.channelNamed(name)}>
       <Switch
         checked={enabled}
         disabled={update.isPending}
-        title={enabled ? texts.onClickToTurnOff : texts.offItGetsNoMessages}
+        title={enabled ? texts.onHint : texts.channelOffHint}
         onChange={(event) =>
           update.mutate({ ...AlertChannelSettings.parse(channel), id, enabled: event.currentTarget.checked })
         }
@@ -73,9 +72,9 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           <strong>{name}</strong>
         </Group>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
-        {(projects?.length ?? 0) > 0 && <p>{texts.onlyFor(projects.join(', '))}</p>}
+        {(projects?.length ?? 0) > 0 && <p>{texts.onlyForProjects(projects.join(', '))}</p>}
         {quiet !== null && <p>{texts.quietHours(quietWords(quiet))}</p>}
-        {digest !== null && <p>{texts.report2(digestWords(digest))}</p>}
+        {digest !== null && <p>{texts.reportAt(digestWords(digest))}</p>}
         {held !== null && (
           <OutcomeLine tone="wait" role="status">
             {heldWords(held)}. <Link to="/alerts">{texts.seeAllAlerts}</Link>
@@ -89,8 +88,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         {test.data !== undefined && !test.isPending && (
           <>
             <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
-              {test.data.ok ? texts.exampleSent : texts.testFailed}
-              {test.data.answer}
+              {test.data.ok ? texts.exampleSent(test.data.answer) : texts.testFailed(test.data.answer)}
             </OutcomeLine>
             {test.data.conversation.length > 0 && (
               <div className={classes.conversation}>
@@ -102,18 +100,14 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
       </div>
       <span className={`${classes.facts} fixed dim`}>
         <span>
-          {!enabled ? (
-            'off'
-          ) : lastDeliveredAtMs === null ? (
-            texts.nothingSentYet
-          ) : (
-            <>
-              last sent <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
-            </>
-          )}
+          {!enabled
+            ? texts.offWord
+            : lastDeliveredAtMs === null
+              ? texts.nothingSentYet
+              : texts.lastSent(<RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />)}
         </span>
-        {waiting > 0 && <span className="tone-wait">{texts.waiting(waiting)}</span>}
-        {dead > 0 && <span className="tone-bad">{texts.givenUp(dead)}</span>}
+        {waiting > 0 && <span className="tone-wait">{texts.waitingCount(waiting)}</span>}
+        {dead > 0 && <span className="tone-bad">{texts.givenUpCount(dead)}</span>}
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
@@ -121,16 +115,16 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           leftSection={<IconSend size={12} />}
           loading={test.isPending}
           onClick={() => test.mutate({ id })}
-          aria-label={texts.test2(name)}
+          aria-label={texts.testNamed(name)}
         >
           {texts.test}
         </Button>
         <MoreMenu label={texts.moreActionsFor(name)} size={24}>
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-            {texts.edit2}
+            {texts.editItem}
           </Menu.Item>
           <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
-            {texts.remove}
+            {texts.removeItem}
           </Menu.Item>
         </MoreMenu>
       </Flex>
@@ -139,13 +133,13 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
   )
 }
 
-/** Where a channel leads, but for what is secret. */
+/** Where a channel leads, without secrets. */
 function placeWords({ target }: AlertChannel): string | null {
-  if (target.kind === 'email') return texts.toBy(target.to.join(', '), target.host)
-  if (target.kind === 'telegram') return texts.chat2(target.chatId)
+  if (target.kind === 'email') return texts.mailPlace(target.to.join(', '), target.host)
+  if (target.kind === 'telegram') return texts.chatPlace(target.chatId)
   if (target.kind === 'webhook') return target.url
   if (target.kind === 'command') return target.command
-  return target.kind === 'desktop' ? texts.everyoneWithScrapdeckOpen : null
+  return target.kind === 'desktop' ? texts.desktopPlace : null
 }
 
 function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: () => void }) {
@@ -155,17 +149,15 @@ function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: ()
   const uses = rules.filter((rule) => rule.channels.includes(channel.id)).length
   return (
     <ConfirmDialog
-      title={texts.remove2(channel.name)}
-      act={texts.remove3}
+      title={texts.askRemove(channel.name)}
+      act={texts.remove}
       onAct={() => mutate({ id: channel.id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      Its secret and the messages that wait are deleted.
-      {uses > 0 &&
-        ` ${plural(uses, 'rule')} ${uses === 1 ? 'tells' : 'tell'} it and then ${uses === 1 ? 'does' : 'do'} not any more.`}{' '}
-      Turn it off instead to keep it.
+      {texts.removeChannelHint} {uses > 0 && `${texts.channelUses(uses)} `}
+      {texts.turnChannelOffInstead}
     </ConfirmDialog>
   )
 }

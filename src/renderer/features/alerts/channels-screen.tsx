@@ -7,7 +7,6 @@ import type { AlertChannel } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay, useMe } from '../../api/use-me.ts'
 import type { AlertChannelsSearch } from '../../state/search.ts'
-import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../ui/panel.tsx'
 import { SecretDialog } from '../../ui/secret-dialog.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -24,8 +23,8 @@ export function ChannelsScreen() {
     return (
       <PanelsScreen>
         <ScreenHead title={texts.alerts} views={<AlertsTabs />} />
-        <EmptyState icon={<IconLock size={32} stroke={1.3} />} title={texts.youMayNotSeeTheChannels}>
-          {why} Rules can use the channels that there are.
+        <EmptyState icon={<IconLock size={32} stroke={1.3} />} title={texts.channelsHidden}>
+          {texts.rulesCanUseChannels(why ?? '')}
         </EmptyState>
       </PanelsScreen>
     )
@@ -51,7 +50,7 @@ function Channels() {
       <ScreenHead
         title={texts.alerts}
         views={<AlertsTabs />}
-        note={channels.data && plural(channels.data.channels.length, 'channel')}
+        note={channels.data && texts.channelCount(channels.data.channels.length)}
       >
         {add}
       </ScreenHead>
@@ -59,7 +58,7 @@ function Channels() {
         {(data) =>
           data.channels.length === 0 ? (
             <EmptyState icon={<IconSend size={32} stroke={1.3} />} title={texts.noChannelsYet} action={add}>
-              {texts.aChannelIsWhereAlertsAre}
+              {texts.noChannelsHint}
             </EmptyState>
           ) : (
             <Panel flush>
@@ -81,7 +80,11 @@ function Channels() {
         />
       )}
       {made !== null && (
-        <SecretDialog title={texts.wasAdded(made.channel.name)} secret={made.secret} onClose={() => setMade(null)} />
+        <SecretDialog
+          title={texts.channelAdded(made.channel.name)}
+          secret={made.secret}
+          onClose={() => setMade(null)}
+        />
       )}
     </PanelsScreen>
   )

@@ -24,15 +24,15 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
 
-/** Only of a spider that is named: some are not meant to run. */
+/** `spider_overdue` needs a named spider: some are not meant to run. */
 const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
   const { compares, usual: values } = ALERT_WATCHES[watch]
   return { watch, comparison: compares[0], ...values, ...ANYWHERE }
 })
-/** In a fleet without alerts so far, these would fire too often on the first day. */
+/** In a fleet that never had alerts, these would fire too often on the first day. */
 const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
 
-/** Says what alerts are, before there are any rules. */
+/** Explains alerts while there are no rules. */
 export function FirstRules() {
   const { may, why } = useMay('alerts.change', 'everywhere')
   const [isAdding, setAdding] = useState(false)
@@ -44,15 +44,13 @@ export function FirstRules() {
         action={
           <Group gap={8} justify="center">
             <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
-              {texts.addTheUsualRules}
+              {texts.addUsualRules}
             </Button>
-            {may && <Button onClick={() => newAlertRule()}>{texts.newRule2}</Button>}
+            {may && <Button onClick={() => newAlertRule()}>{texts.newRuleItem}</Button>}
           </Group>
         }
       >
-        A rule describes a problem: a node that is down, a spider that fails, a job that waits too long. While the
-        problem lasts, an alert fires, is listed here and notifies people by e-mail, chat or a pager, until it ends or
-        is acknowledged.
+        {texts.noRulesHint}
         {!may && why !== null && <> {why}</>}
       </EmptyState>
       {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
@@ -60,7 +58,6 @@ export function FirstRules() {
   )
 }
 
-/** One rule for each thing that can be watched, with its usual values. */
 export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const channels = useChannelNames()
@@ -78,7 +75,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
         })
     },
     onSuccess: () => {
-      notifyDone(texts.ruleAdded(wanted.size))
+      notifyDone(texts.rulesAdded(wanted.size))
       onClose()
     }
   })
@@ -88,12 +85,11 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
     setWanted(next)
   }
   return (
-    <Dialog opened onClose={onClose} title={texts.addTheUsualRules} size={560}>
+    <Dialog opened onClose={onClose} title={texts.addUsualRules} size={560}>
       <div className={form.form}>
         {channels?.length === 0 ? (
           <DialogText>
-            There is no channel yet, so the alerts are only listed here.{' '}
-            {mayAddChannel ? texts.addAChannelFirstToSend : texts.usersWithThePermissionChange}{' '}
+            {texts.noChannelHint} {mayAddChannel ? texts.addChannelFirst : texts.askForChannel}{' '}
             {mayAddChannel && (
               <Link to="/alerts/channels" search={{ add: true }}>
                 {texts.addChannel}
@@ -103,8 +99,8 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
         ) : (
           <MultiSelect
             label={texts.channels}
-            description={texts.whoGetsMessagesWithoutAnyThe}
-            placeholder={chosen.length === 0 ? 'none' : undefined}
+            description={texts.channelsHint}
+            placeholder={chosen.length === 0 ? texts.none : undefined}
             data={(channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
             value={chosen}
             onChange={setChosen}
@@ -131,7 +127,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
         <DialogFoot says={texts.eachCanBeChangedLater}>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button variant="filled" disabled={wanted.size === 0} loading={add.isPending} onClick={() => add.mutate()}>
-            {texts.addRule(wanted.size)}
+            {texts.addRules(wanted.size)}
           </Button>
         </DialogFoot>
       </div>

@@ -2,28 +2,25 @@ import { Button } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { plural } from '../../ui/numbers.ts'
 
 interface RemoveShownProps {
-  act: 'Remove' | 'End'
-  noun: 'rule' | 'silence'
-  /** What will happen. */
+  act: string
+  /** `Remove 3 rules` */
+  label: string
   effect: string
-  count: number
   remove: () => Promise<unknown>
 }
 
 /** Removes everything that a filter shows. */
-export function RemoveShown({ act, noun, effect, count, remove }: RemoveShownProps) {
+export function RemoveShown({ act, label, effect, remove }: RemoveShownProps) {
   const [isAsking, setAsking] = useState(false)
   const { mutate, isPending, error } = useMutation({ mutationFn: remove, onSuccess: () => setAsking(false) })
-  const words = `${act} ${plural(count, noun)}`
   return (
     <>
-      <Button onClick={() => setAsking(true)}>{words}…</Button>
+      <Button onClick={() => setAsking(true)}>{label}…</Button>
       {isAsking && (
         <ConfirmDialog
-          title={`${words}?`}
+          title={`${label}?`}
           act={act}
           onAct={() => mutate()}
           isActing={isPending}
@@ -37,5 +34,5 @@ export function RemoveShown({ act, noun, effect, count, remove }: RemoveShownPro
   )
 }
 
-/** As many as one request takes. */
+/** The limit of one request. */
 export const REMOVED_AT_ONCE = 1_000

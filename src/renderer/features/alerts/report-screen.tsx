@@ -7,7 +7,7 @@ import type { AlertReport } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import type { AlertReportSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
-import { formatBytes, formatCount, plural } from '../../ui/numbers.ts'
+import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { FieldRow, Panel, ScreenHead, PanelsScreen } from '../../ui/panel.tsx'
 import { SpiderName } from '../../ui/spider-name.tsx'
 import { QueryState } from '../../ui/states.tsx'
@@ -19,7 +19,7 @@ import { AlertsTabs } from './alerts-tabs.tsx'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/report')
-/** Runs end all the time, and a report goes over all of them. */
+/** A report scans all runs, so the screen does not follow the change feed. */
 const EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const PERIODS = [
@@ -27,7 +27,7 @@ const PERIODS = [
   { value: '7', label: texts.last7Days }
 ]
 
-/** What channels get of a day or a week, as a page that can be printed. */
+/** The report that channels get each day or week, as a printable page. */
 export function ReportScreen() {
   const { query } = useApi()
   const { days }: AlertReportSearch = route.useSearch()
@@ -45,7 +45,7 @@ export function ReportScreen() {
         <ScreenHead
           title={texts.alerts}
           views={<AlertsTabs />}
-          note={fromMs === undefined ? undefined : texts.since2(formatMoment(fromMs - (fromMs % 60_000), nowMs))}
+          note={fromMs === undefined ? undefined : texts.sinceTime(formatMoment(fromMs - (fromMs % 60_000), nowMs))}
         >
           <SegmentedControl
             aria-label={texts.period}
@@ -72,9 +72,9 @@ export function ReportScreen() {
 
 function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
   const { fromMs, untilMs, runs, runsBefore, failing, newErrors, unusual, slowest, service, isComplete } = report
-  // Not of the address: this may still be the report of before.
+  // Not from the URL: this may still be the previous report.
   const days = Math.round((untilMs - fromMs) / DAY_MS)
-  const before = days === 1 ? texts.theDayBefore : texts.the7DaysBefore
+  const compared = days === 1 ? texts.comparedWithDayBefore : texts.comparedWithWeekBefore
   const figures = [
     { word: texts.runs, count: sumOf(runs), was: sumOf(runsBefore), isBad: false },
     { word: texts.succeeded, count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
@@ -94,28 +94,28 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
       aria-busy={isOld}
     >
       <header className={classes.printed}>
-        <h1>Scrapdeck report, last {days === 1 ? 'day' : '7 days'}</h1>
-        <p>{texts.to3(formatInstant(fromMs), formatInstant(untilMs))}</p>
+        <h1>{days === 1 ? texts.reportOfDay : texts.reportOfWeek}</h1>
+        <p>{texts.timeSpan(formatInstant(fromMs), formatInstant(untilMs))}</p>
       </header>
       <dl className={`${classes.figures} card`}>
         {figures.map(({ word, count, was, isBad }) => (
           <div key={word}>
             <dt>{word}</dt>
             <dd>{formatCount(count)}</dd>
-            <dd className={isBad && count > was ? 'tone-bad' : 'dim'}>{againstWords(count, was, before)}</dd>
+            <dd className={isBad && count > was ? 'tone-bad' : 'dim'}>{compared(count - was)}</dd>
           </div>
         ))}
       </dl>
       {!isComplete && (
         <Flex component="p" gap={6} className={classes.note}>
           <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
-          {texts.thereWereTooManyJobsTo}
+          {texts.reportIncomplete}
         </Flex>
       )}
       <Stack gap={12}>
         <List
           title={texts.failingSpiders}
-          none={texts.noRunFailedOrWasLost}
+          none={texts.noFailingSpiders}
           rows={failing.map(({ project, spider, failed, runs: all, reason }) => [
             <Link
               key="spider"
@@ -126,24 +126,24 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
               <SpiderName project={project} spider={spider} />
             </Link>,
             reason,
-            texts.ofRun(failed, all)
+            texts.failedOfRuns(failed, all)
           ])}
         />
         <List
           title={texts.newErrors}
-          note={newErrors.count > newErrors.groups.length && texts.theMostFrequent(newErrors.count)}
+          note={newErrors.count > newErrors.groups.length && texts.mostFrequent(newErrors.count)}
           none={texts.noNewErrors}
           rows={newErrors.groups.map(({ id, project, title, runs: all }) => [
             project,
             <Link key="error" to="/errors" search={{ group: id }} className={classes.link}>
               {title}
             </Link>,
-            texts.inRun(all)
+            texts.inRuns(all)
           ])}
         />
         <List
           title={texts.unlikeEarlierRuns}
-          none={texts.everyRunThatSucceededWasLike}
+          none={texts.noUnusualRuns}
           rows={unusual.map(({ project, spider, text }) => [
             <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
               <SpiderName project={project} spider={spider} />
@@ -159,8 +159,8 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
             <Link key="spider" to="/jobs" search={{ project, spider, sinceHours }} className={classes.link}>
               <SpiderName project={project} spider={spider} />
             </Link>,
-            texts.medianLongest(lengthWords(medianMs), lengthWords(longestMs)),
-            plural(all, 'run')
+            texts.runtimes(lengthWords(medianMs), lengthWords(longestMs)),
+            texts.runCount(all)
           ])}
         />
         {service !== null && <Service service={service} />}
@@ -172,9 +172,8 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
 interface ListProps {
   title: string
   note?: string | false
-  /** Said if there are no rows. */
+  /** Shown if there are no rows. */
   none: string
-  /** What, more of it, how much. */
   rows: readonly (readonly [ReactNode, ReactNode, ReactNode])[]
 }
 
@@ -206,22 +205,21 @@ function Service({ service }: { service: NonNullable<AlertReport['service']> }) 
   return (
     <Panel title={texts.service}>
       <div className={classes.facts}>
-        <FieldRow label={texts.alerts}>{texts.fired2(alertsFired)}</FieldRow>
+        <FieldRow label={texts.alerts}>{texts.alertsFired(alertsFired)}</FieldRow>
         <FieldRow label={texts.nodes}>
-          {formatCount(nodes)}
-          {nodesDown.length === 0 ? (
-            texts.noneDown
-          ) : (
-            <>
-              , <span className="tone-bad">{texts.down(nodesDown.length)}</span>: {nodesDown.join(', ')}
-            </>
-          )}
+          {nodesDown.length === 0
+            ? texts.nodesUp(nodes)
+            : texts.nodesDown(
+                nodes,
+                <span className="tone-bad">{texts.downCount(nodesDown.length)}</span>,
+                nodesDown.join(', ')
+              )}
         </FieldRow>
-        <FieldRow label={texts.queue}>{texts.jobWaiting(queued)}</FieldRow>
+        <FieldRow label={texts.queue}>{texts.jobsWaiting(queued)}</FieldRow>
         <FieldRow label={texts.database}>{formatBytes(databaseBytes)}</FieldRow>
         <FieldRow label={texts.logs}>{formatBytes(logBytes)}</FieldRow>
         <FieldRow label={texts.disk}>
-          {diskFreePercent === null ? texts.notKnown : texts.free(diskFreePercent)}
+          {diskFreePercent === null ? texts.diskUnknown : texts.diskFree(diskFreePercent)}
         </FieldRow>
       </div>
     </Panel>
@@ -229,9 +227,3 @@ function Service({ service }: { service: NonNullable<AlertReport['service']> }) 
 }
 
 const sumOf = (runs: AlertReport['runs']) => Object.values(runs).reduce((sum, count) => sum + count, 0)
-
-/** `4 more than the day before` */
-function againstWords(count: number, was: number, before: string): string {
-  if (count === was) return texts.sameAs(before)
-  return `${formatCount(Math.abs(count - was))} ${count > was ? 'more' : 'fewer'} than ${before}`
-}

@@ -33,13 +33,13 @@ import { useChannelNames, useNames } from './use-names.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
 const GROUPINGS: Record<AlertRuleSettings['groupBy'], string> = {
-  rule: words.allOfTheRule,
-  project: words.thoseOfAProject,
-  node: words.thoseOfANode,
-  each: words.eachOnItsOwn
+  rule: words.groupByRule,
+  project: words.groupByProject,
+  node: words.groupByNode,
+  each: words.groupEach
 }
 
-/** Mounted by the frame: it opens from a job, a node and a spider too. */
+/** The frame mounts it, because it also opens from a job, a node and a spider. */
 export function RuleDialog() {
   const asked = useAlertRuleEditor((state) => state.asked)
   return asked === null ? null : <Editor asked={asked} />
@@ -70,7 +70,7 @@ function Editor({ asked }: { asked: AskedRule }) {
         await client.alertRules.update({ ...settings, id, revision, enabled })
       }
       closeAlertRuleEditor()
-      if (rule === null) notifyDone(words.alertRuleAdded(settings.name))
+      if (rule === null) notifyDone(words.ruleAdded(settings.name))
     }
   })
   const { watch, project, escalateAfter, repeatSeconds, gatherSeconds, groupBy } = fields.values
@@ -91,7 +91,7 @@ function Editor({ asked }: { asked: AskedRule }) {
     <Dialog
       opened
       onClose={closeAlertRuleEditor}
-      title={rule === null ? words.newAlertRule : words.edit3(rule.name)}
+      title={rule === null ? words.newAlertRule : words.editNamed(rule.name)}
       size={640}
     >
       <SchemaForm form={fields} className={form.form}>
@@ -111,7 +111,7 @@ function Editor({ asked }: { asked: AskedRule }) {
             {unit !== 'yes_no' && compares.length > 1 && (
               <Select
                 {...fields.input('comparison')}
-                label={words.ifItIs}
+                label={words.comparison}
                 data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
                 allowDeselect={false}
               />
@@ -125,7 +125,7 @@ function Editor({ asked }: { asked: AskedRule }) {
                 inputMode="numeric"
               />
             )}
-            <TextInput {...fields.input('forSeconds')} label={words.forAtLeast} placeholder={words.atOnce} />
+            <TextInput {...fields.input('forSeconds')} label={words.forAtLeast} placeholder={words.immediately} />
             <ChoiceField
               {...fields.input('severity')}
               label={words.severity}
@@ -140,25 +140,25 @@ function Editor({ asked }: { asked: AskedRule }) {
             <MultiSelect
               {...fields.input('channels')}
               label={words.channels}
-              placeholder={chosen.length === 0 ? words.noneOnlyListedHere : undefined}
+              placeholder={chosen.length === 0 ? words.noChannelsChosen : undefined}
               data={channelData(chosen)}
               hidePickedOptions
-              nothingFoundMessage={words.thereIsNoOtherChannel}
+              nothingFoundMessage={words.noOtherChannel}
               searchable
             />
             <TextInput
               {...fields.input('owner')}
               label={words.owner}
-              placeholder={words.aPersonOrATeam}
-              title={words.whoLooksAfterItNamedIn}
+              placeholder={words.ownerExample}
+              title={words.ownerHint}
               maxLength={200}
             />
           </div>
           <Fold
-            title={words.groupingRepeatsEscalation}
+            title={words.groupingTitle}
             summary={joinFacts(
               GROUPINGS[groupBy].toLowerCase(),
-              repeatSeconds.trim() === '' ? words.sentOnce : words.againEvery(repeatSeconds),
+              repeatSeconds.trim() === '' ? words.sentOnce : words.repeatsEvery(repeatSeconds),
               escalateAfter.trim() !== '' && words.escalatesAfter(escalateAfter)
             )}
             isWrong={fields.hasError('groupBy', 'gatherSeconds', 'repeatSeconds', 'escalateAfter', 'escalateTo')}
@@ -166,34 +166,34 @@ function Editor({ asked }: { asked: AskedRule }) {
             <div className={form.pair}>
               <Select
                 {...fields.input('groupBy')}
-                label={words.inOneMessage}
-                description={words.alertsThatShareAMessage}
+                label={words.groupBy}
+                description={words.groupByHint}
                 data={optionsOf(GROUPINGS)}
                 allowDeselect={false}
               />
               <TextInput
                 {...fields.input('gatherSeconds')}
                 label={words.gatherFor}
-                description={words.howLongAMessageWaitsFor}
+                description={words.gatherHint}
                 placeholder={words.notAtAll}
                 disabled={groupBy === 'each' && gatherSeconds === ''}
               />
               <TextInput
                 {...fields.input('repeatSeconds')}
                 label={words.repeatEvery}
-                description={words.whileItFiresAndIsNot}
-                placeholder={words.neverSentOnce}
+                description={words.repeatHint}
+                placeholder={words.repeatNever}
               />
               <TextInput
                 {...fields.input('escalateAfter')}
                 label={words.escalateAfter}
-                description={words.ofFiringWithoutBeingAcknowledged}
-                placeholder="never"
+                description={words.escalateHint}
+                placeholder={words.never}
               />
               {(escalateAfter.trim() !== '' || fields.values.escalateTo.length > 0) && (
                 <MultiSelect
                   {...fields.input('escalateTo')}
-                  label={words.thenTellTheseToo}
+                  label={words.escalateTo}
                   data={channelData(fields.values.escalateTo)}
                   hidePickedOptions
                   searchable
@@ -210,7 +210,7 @@ function Editor({ asked }: { asked: AskedRule }) {
         />
         <FormFoot
           form={fields}
-          submit={rule === null ? words.addRule2 : words.saveRule}
+          submit={rule === null ? words.addRule : words.saveRule}
           isDisabled={!may}
           says={why ?? (fields.output === null ? undefined : words.tellsWhen(conditionWords(fields.output, names)))}
           onCancel={closeAlertRuleEditor}
@@ -222,7 +222,7 @@ function Editor({ asked }: { asked: AskedRule }) {
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** What the texts say so far, for the suggested name. */
+/** The condition as typed so far, for the suggested name. */
 function conditionOf(texts: RuleTexts): Parameters<typeof conditionWords>[0] {
   const fits = SCOPE_OF[texts.watch]
   const named = (field: keyof typeof texts & (typeof fits)[number]) =>

@@ -12,7 +12,7 @@ import { formBy, durationText, numberText } from '../../ui/fields/texts.ts'
 import { capitalised, conditionWords, type Names } from './alert-words.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-/** Names as they are chosen; null: any. */
+/** null: any. */
 export type ScopeTexts = Record<ScopeField, string | null>
 
 export interface RuleTexts extends ScopeTexts {
@@ -37,7 +37,7 @@ const ANYTHING: ScopeTexts = { project: null, spider: null, scheduleId: null, no
 
 const durationOf = (seconds: number | null | undefined): string => (seconds ? formatDuration(seconds) : '')
 
-/** What a rule begins with when another watch is chosen. */
+/** The values that a rule gets when another watch is chosen. */
 export function usualOf(watch: AlertWatch) {
   const { compares, usual } = ALERT_WATCHES[watch]
   return {
@@ -69,10 +69,9 @@ const withoutUndefined = <Of extends object, Name extends keyof Of>(of: Of, name
     Pick<Of, Name>
   >
 
-/** A copy, as a new rule. */
 export const copyOf = ({ name, ...rule }: AlertRule): Partial<AlertRuleSettings> => ({
   ...rule,
-  name: `${name} (copy)`
+  name: words.copy(name)
 })
 
 const { shape } = AlertRuleSettings
@@ -85,7 +84,7 @@ const scopeText = <Value>(of: z.ZodType<Value, string | null>) =>
 
 const Escalation = shape.escalation.unwrap().unwrap().shape
 
-/** The rule of these texts; `names` for its name, if none was typed. */
+/** `names` are for the default name of the rule. */
 export const ruleForm = (names: Names): z.ZodType<Omit<AlertRuleSettings, 'enabled'>, RuleTexts> =>
   formBy<Omit<AlertRuleSettings, 'enabled'>, RuleTexts>((texts) => {
     const fits = SCOPE_OF[texts.watch]
@@ -115,12 +114,11 @@ export const ruleForm = (names: Names): z.ZodType<Omit<AlertRuleSettings, 'enabl
         const add = (path: string, message: string) =>
           issues.push({ code: 'custom', message, path: [path], input: value })
         if (value.watch === 'spider_overdue') {
-          if (value.project === null) add('project', words.chooseTheProjectSomeSpiders)
-          if (value.spider === null) add('spider', words.chooseTheSpiderSomeAreNot)
+          if (value.project === null) add('project', words.chooseProject)
+          if (value.spider === null) add('spider', words.chooseSpider)
         }
-        if (value.escalateAfter === null && value.escalateTo.length > 0)
-          add('escalateAfter', words.enterAfterHowLongForExample)
-        if (value.escalateAfter !== null && value.escalateTo.length === 0) add('escalateTo', words.chooseWhomToTellThen)
+        if (value.escalateAfter === null && value.escalateTo.length > 0) add('escalateAfter', words.enterEscalateAfter)
+        if (value.escalateAfter !== null && value.escalateTo.length === 0) add('escalateTo', words.chooseEscalateTo)
       })
       .transform(({ escalateAfter, escalateTo, ...rule }) => {
         const scope = Object.fromEntries(

@@ -30,14 +30,14 @@ it('tries a rule on the last 14 days on request, lists when it would have fired,
   expect(await editor.findByText('Would have fired 4 times in the last 14 days')).toBeTruthy()
   const rows = within(editor.getByRole('table', { name: 'When it would have fired' })).getAllByRole('row')
   expect(rows).toHaveLength(4)
-  expect(rows.some(({ textContent }) => /us-2.*ECONNREFUSED.*still so/.test(textContent ?? ''))).toBe(true)
+  expect(rows.some(({ textContent }) => /us-2.*ECONNREFUSED.*still firing/.test(textContent ?? ''))).toBe(true)
   expect(rows.some(({ textContent }) => /ap-2.*for \d+ min/.test(textContent ?? ''))).toBe(true)
 
   const before = previews()
   fireEvent.change(editor.getByLabelText('Owner'), { target: { value: 'platform' } })
   await watch(editor, 'too many jobs wait')
-  expect(await editor.findByText('Found nothing that it would tell in the last 14 days')).toBeTruthy()
-  expect(editor.getByText(/^Not complete:.*Nothing was recorded yet\.$/)).toBeTruthy()
+  expect(await editor.findByText('Found nothing that it would report in the last 14 days')).toBeTruthy()
+  expect(editor.getByText(/^Incomplete:.*Nothing was recorded yet\.$/)).toBeTruthy()
   expect(previews()).toBe(before + 1)
 
   fireEvent.change(editor.getByLabelText('For at least'), { target: { value: '5' } })

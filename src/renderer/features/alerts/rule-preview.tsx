@@ -7,7 +7,6 @@ import type { AlertRulePreview, AlertRuleSettings } from '../../../shared/contra
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useNow } from '../../ui/clock.ts'
-import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { lengthWords } from './alert-words.ts'
@@ -20,11 +19,11 @@ const SETTLED_AFTER_MS = 400
 interface RulePreviewProps {
   /** null: the form has errors. */
   rule: Omit<AlertRuleSettings, 'enabled'> | null
-  /** Why it may not be tried; null: it may. */
+  /** Why the user may not try it; null: allowed. */
   why: string | null
 }
 
-/** When the rule would have fired in the past. Once requested, it follows the form. */
+/** When the rule would have fired. Once requested, it follows the form. */
 export function RulePreview({ rule, why }: RulePreviewProps) {
   const { query } = useApi()
   const [isAsked, setAsked] = useState(false)
@@ -40,7 +39,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   })
   const isOld = preview.isPlaceholderData || JSON.stringify(wanted) !== JSON.stringify(condition)
   return (
-    <section className={classes.preview} aria-label={texts.tryItOnThePast}>
+    <section className={classes.preview} aria-label={texts.preview}>
       {!isAsked ? (
         <Group gap="4px 10px">
           <Button
@@ -50,25 +49,23 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
             title={why ?? undefined}
             onClick={() => setAsked(true)}
           >
-            {texts.tryItOnThePast}
+            {texts.preview}
           </Button>
-          <span className="dim">
-            {rule === null ? texts.completeTheRuleFirst : texts.showsWhenItWouldHaveFired(DAYS)}
-          </span>
+          <span className="dim">{rule === null ? texts.previewNeedsRule : texts.previewHint(DAYS)}</span>
         </Group>
       ) : rule === null ? (
-        <p className="dim">{texts.correctTheMarkedFieldsToTry}</p>
+        <p className="dim">{texts.previewNeedsCorrection}</p>
       ) : preview.isError && !isOld ? (
         <div className={classes.problem} role="alert">
           <IconAlertTriangle size={14} className="tone-bad" aria-hidden />
-          <span>{texts.couldNotTryTheRule(explainError(preview.error).text)}</span>
+          <span>{texts.previewFailed(explainError(preview.error).text)}</span>
           <Button size="compact-xs" loading={preview.isFetching} onClick={() => void preview.refetch()}>
             {texts.retry}
           </Button>
         </div>
       ) : preview.data === undefined ? (
         <p className="dim" role="status">
-          {texts.tryingItOnTheLastDays(DAYS)}
+          {texts.previewLoading(DAYS)}
         </p>
       ) : (
         <Result preview={preview.data} isOld={isOld} />
@@ -77,7 +74,7 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
   )
 }
 
-/** Only the fields that decide whether it fires, so that typing the owner requests nothing. */
+/** Only the fields that decide whether it fires, so that typing the owner sends no request. */
 const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
   ...{ name: 'preview', channels: [], days: DAYS, watch: rule.watch, comparison: rule.comparison },
   ...{ threshold: rule.threshold, forSeconds: rule.forSeconds, severity: rule.severity },
@@ -92,7 +89,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
     <Stack gap={6} className={classes.result} data-old={isOld || undefined} aria-busy={isOld}>
       <p role="status">
         <strong>{firedWords(preview)}</strong>
-        {isOld && <span className="dim">{texts.tryingItAgain}</span>}
+        {isOld && <span className="dim">{texts.previewReloading}</span>}
       </p>
       {(!isComplete || note !== '') && (
         <p className={classes.problem}>
@@ -106,7 +103,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
       )}
       {alerts.length > 0 && (
         <div className={`${classes.list} box`}>
-          <table aria-label={texts.whenItWouldHaveFired}>
+          <table aria-label={texts.previewTable}>
             <tbody>
               {alerts.map(({ subject, text, firedAtMs, resolvedAtMs }, index) => (
                 <tr key={index}>
@@ -115,26 +112,27 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
                     <strong>{subject}</strong>
                     {text !== subject && <span className="dim"> {text}</span>}
                   </td>
-                  <td>{resolvedAtMs === null ? texts.stillSo : texts.forIt2(lengthWords(resolvedAtMs - firedAtMs))}</td>
+                  <td>
+                    {resolvedAtMs === null ? texts.stillFiring : texts.lastedFor(lengthWords(resolvedAtMs - firedAtMs))}
+                  </td>
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
-      {fired > alerts.length && <p className="dim">{texts.theNewestOfAreListed(alerts.length, fired)}</p>}
+      {fired > alerts.length && <p className="dim">{texts.newestListed(alerts.length, fired)}</p>}
     </Stack>
   )
 }
 
 /** `Would have fired 3 times in the last 14 days` */
 function firedWords({ fired, isComplete }: AlertRulePreview): string {
-  const time = texts.inTheLastDays(DAYS)
-  if (fired === 0) return isComplete ? texts.wouldNotHaveFired(time) : texts.foundNothingThatItWouldTell(time)
-  return `Would have fired ${isComplete ? '' : texts.atLeast2}${fired === 1 ? 'once' : plural(fired, 'time')} ${time}`
+  if (fired === 0) return isComplete ? texts.wouldNotHaveFired(DAYS) : texts.foundNothing(DAYS)
+  return isComplete ? texts.wouldHaveFired(fired, DAYS) : texts.wouldHaveFiredAtLeast(fired, DAYS)
 }
 
 function noteWords({ isComplete, note }: AlertRulePreview): string {
   const sentence = note === '' || /[.!?]$/.test(note) ? note : `${note}.`
-  return isComplete ? sentence : texts.notCompleteNotAllOfThese(DAYS, sentence === '' ? '' : ` ${sentence}`)
+  return isComplete ? sentence : `${texts.previewIncomplete(DAYS)} ${sentence}`.trim()
 }

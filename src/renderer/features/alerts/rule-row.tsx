@@ -8,7 +8,7 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { editAlertRule, newAlertRule } from '../../state/open-dialogs.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { SeverityIcon } from '../../ui/severity.tsx'
@@ -21,7 +21,6 @@ import { copyOf } from './rule-form.ts'
 import { useChannelNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
-/** One rule as a sentence, whom it tells, and how often it fired. */
 export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names }) {
   const { query } = useApi()
   const { id, name, enabled, severity, owner, firing, lastFiredAtMs, revision } = rule
@@ -35,20 +34,20 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
   const condition = conditionWords(rule, names)
   const receivers =
     rule.channels.length === 0
-      ? texts.sendsNoMessagesOnlyListedHere
-      : `tells ${
+      ? texts.tellsNobody
+      : texts.tells(
           channels === undefined
-            ? plural(rule.channels.length, 'channel')
+            ? texts.channelCount(rule.channels.length)
             : rule.channels
-                .map((one) => channels.find((each) => each.id === one)?.name ?? texts.aRemovedChannel)
+                .map((one) => channels.find((each) => each.id === one)?.name ?? texts.removedChannelName)
                 .join(', ')
-        }`
+        )
   return (
-    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.rule2(name)}>
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={texts.ruleNamed(name)}>
       <Switch
         checked={enabled}
         disabled={!may || update.isPending}
-        title={why ?? (enabled ? texts.onOffWhatFiresEndsAt : texts.off)}
+        title={why ?? (enabled ? texts.ruleOnHint : texts.offHint)}
         onChange={(event) =>
           update.mutate({ ...AlertRuleSettings.parse(rule), id, revision, enabled: event.currentTarget.checked })
         }
@@ -60,12 +59,14 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
           <strong>{name}</strong>
           {firing > 0 && (
             <Link to="/alerts" search={{ rule: id, state: 'firing' }}>
-              {texts.firing3(firing)}
+              {texts.firingCount(firing)}
             </Link>
           )}
         </Group>
-        {capitalised(condition) !== name && <p>{texts.when2(condition)}</p>}
-        <p>{joinFacts(receivers, rule.escalation !== null && 'escalates', owner !== '' && texts.owner2(owner))}</p>
+        {capitalised(condition) !== name && <p>{texts.whenCondition(condition)}</p>}
+        <p>
+          {joinFacts(receivers, rule.escalation !== null && texts.escalates, owner !== '' && texts.ownerNamed(owner))}
+        </p>
         {advice !== null && (
           <p className={classes.problem}>
             <IconVolume size={14} className="tone-wait" aria-hidden />
@@ -76,24 +77,20 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
         )}
       </div>
       <span className={`${classes.facts} fixed dim`}>
-        {advice === null && <span title={texts.inTheLast30Days}>{firedWords(rule)}</span>}
-        {lastFiredAtMs !== null && (
-          <span>
-            last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
-          </span>
-        )}
+        {advice === null && <span title={texts.last30Days}>{firedWords(rule)}</span>}
+        {lastFiredAtMs !== null && <span>{texts.lastFired(<RelativeTime atMs={lastFiredAtMs} suffix=" ago" />)}</span>}
       </span>
       {may && (
         <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
-          <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={texts.edit4(name)}>
-            {texts.edit2}
+          <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={texts.editNamed(name)}>
+            {texts.editItem}
           </Button>
           <MoreMenu label={texts.moreActionsFor(name)} size={24}>
             <Menu.Item leftSection={<IconCopy size={14} />} onClick={() => newAlertRule(copyOf(rule))}>
               {texts.duplicate}
             </Menu.Item>
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
-              {texts.remove}
+              {texts.removeItem}
             </Menu.Item>
           </MoreMenu>
         </Flex>
@@ -108,15 +105,16 @@ function RemoveDialog({ rule: { id, name, firing, enabled }, onClose }: { rule: 
   const { mutate, isPending, error } = useMutation(query.alertRules.remove.mutationOptions({ onSuccess: onClose }))
   return (
     <ConfirmDialog
-      title={texts.remove4(name)}
-      act={texts.remove3}
+      title={texts.askRemove(name)}
+      act={texts.remove}
       onAct={() => mutate({ id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      {firing > 0 && `Its ${plural(firing, texts.firingAlert)} ${firing === 1 ? 'ends' : 'end'} at once. `}
-      Alerts that have ended stay in the list.{enabled && texts.turnTheRuleOffInsteadTo}
+      {firing > 0 && `${texts.firingEndHint(firing)} `}
+      {texts.endedAlertsStay}
+      {enabled && ` ${texts.turnOffInstead}`}
     </ConfirmDialog>
   )
 }

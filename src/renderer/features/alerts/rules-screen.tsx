@@ -11,7 +11,7 @@ import { useKeys } from '../../state/keys.ts'
 import { newAlertRule } from '../../state/open-dialogs.ts'
 import type { AlertRulesSearch } from '../../state/search.ts'
 import { FilterBox } from '../../ui/filter-bar.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../ui/panel.tsx'
 import { NoMatch, QueryState } from '../../ui/states.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
@@ -26,7 +26,6 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/rules')
 
-/** All rules, with how noisy each is. */
 export function RulesScreen() {
   const { client, query } = useApi()
   const has = useHasOperation()
@@ -58,7 +57,7 @@ export function RulesScreen() {
           <>
             <FilterBox
               label={texts.filterRules}
-              placeholder={texts.nameSpiderNodeOwner}
+              placeholder={texts.filterPlaceholder}
               value={typed}
               onChange={setTyped}
               onClear={clear}
@@ -66,16 +65,15 @@ export function RulesScreen() {
             />
             {may && has('alertRules.removeMany') && search.text !== undefined && shown.length > 0 && (
               <RemoveShown
-                act="Remove"
-                noun="rule"
-                effect={texts.theirFiringAlertsEndImmediately}
-                count={Math.min(shown.length, REMOVED_AT_ONCE)}
+                act={texts.remove}
+                label={texts.removeRules(Math.min(shown.length, REMOVED_AT_ONCE))}
+                effect={texts.removeRulesHint}
                 remove={() =>
                   client.alertRules.removeMany({ ids: shown.slice(0, REMOVED_AT_ONCE).map(({ id }) => id) })
                 }
               />
             )}
-            {mayEverywhere && <Button onClick={() => setAdding(true)}>{texts.usualRules}</Button>}
+            {mayEverywhere && <Button onClick={() => setAdding(true)}>{texts.usualRulesItem}</Button>}
           </>
         )}
         {may && (
@@ -112,5 +110,5 @@ const matches = (rule: AlertRuleState, text: string, names: Names): boolean =>
 function countWords(rules: readonly AlertRuleState[]): string {
   const off = rules.filter(({ enabled }) => !enabled).length
   const noisy = rules.filter(isNoisy).length
-  return joinFacts(plural(rules.length, 'rule'), off > 0 && texts.off2(off), noisy > 0 && texts.noisy(noisy))
+  return joinFacts(texts.ruleCount(rules.length), off > 0 && texts.offCount(off), noisy > 0 && texts.noisyCount(noisy))
 }

@@ -12,7 +12,6 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface ScopeFieldsProps {
   fields: Fields<ScopeTexts>
-  /** Those that can be named. */
   fits: readonly ScopeField[]
   /** The dialog begins here. */
   isFocused?: boolean
@@ -37,8 +36,8 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
           {...common}
           data-autofocus={isFocused || undefined}
           openOnFocus={!isFocused}
-          label={texts.project2}
-          placeholder="any"
+          label={texts.project}
+          placeholder={texts.any}
           data={known(
             projects.map((each) => ({ value: each.name, label: each.name })),
             name
@@ -49,8 +48,8 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Autocomplete
           {...fields.input('spider')}
           value={fields.values.spider ?? ''}
-          label={texts.spider2}
-          placeholder="any"
+          label={texts.spider}
+          placeholder={texts.any}
           data={spiders}
           clearable
         />
@@ -59,8 +58,8 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('scheduleId')}
           {...common}
-          label={texts.schedule2}
-          placeholder="any"
+          label={texts.schedule}
+          placeholder={texts.any}
           data={known(
             schedules.map((each) => ({ value: each.id as string, label: each.name })),
             scheduleId
@@ -71,8 +70,8 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('nodeId')}
           {...common}
-          label={texts.node2}
-          placeholder="any"
+          label={texts.node}
+          placeholder={texts.any}
           data={known(
             nodes.map((each) => ({ value: each.id as string, label: each.name })),
             nodeId
@@ -83,8 +82,8 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
         <Select
           {...fields.input('nodeTag')}
           {...common}
-          label={texts.nodesWithTheTag2}
-          placeholder="any"
+          label={texts.nodeTag}
+          placeholder={texts.any}
           data={known(
             [...new Set(nodes.flatMap(({ tags }) => tags))].toSorted().map((tag) => ({ value: tag, label: tag })),
             nodeTag
@@ -95,7 +94,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
   )
 }
 
-/** With what is chosen but is not there any more. */
+/** Adds the chosen value if it no longer exists. */
 const known = (options: { value: string; label: string }[], chosen: string | null) =>
   chosen === null || options.some(({ value }) => value === chosen)
     ? options

@@ -11,7 +11,6 @@ import form from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { Select, ZoneSelect } from '../../ui/fields/select.tsx'
 import { localZone } from '../../ui/moment.ts'
@@ -32,16 +31,14 @@ import { useNames } from './use-names.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 interface SilenceDialogProps {
-  /** Those that it is for; none: a silence of anything. */
+  /** Empty: a silence of anything. */
   alerts: readonly Alert[]
-  /** It begins as one that repeats. */
   isMaintenance?: boolean
   onClose: () => void
 }
 
 const ALL_FIELDS: readonly ScopeField[] = ['project', 'spider', 'nodeId', 'nodeTag']
 
-/** Withholds messages about some alerts for a time; they are still listed. */
 export function SilenceDialog({ alerts, isMaintenance = false, onClose }: SilenceDialogProps) {
   const { client, query } = useApi()
   const names = useNames()
@@ -60,7 +57,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
     }),
     save: async (silence) => {
       const times = timesOf(silence, Date.now())
-      // Its last moment has passed since it was checked.
+      // Its end has passed since the form was checked.
       if ('field' in times) throw new Error(times.message)
       const made: AlertSilence[] = []
       for (const scope of isOfMany ? scopes : [silence]) {
@@ -73,8 +70,8 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       const undo = async () => {
         for (const { id } of made) await client.alertSilences.remove({ id })
       }
-      const what = isOfMany ? plural(alerts.length, 'alert') : (scopeWords(silence, names) ?? texts.alertsOfTheRule)
-      notifyUndo(texts.silenced(what, whenWords(made[0]!)), undo)
+      const what = isOfMany ? texts.alertCount(alerts.length) : (scopeWords(silence, names) ?? texts.alertsOfTheRule)
+      notifyUndo(texts.silencedUntil(what, whenWords(made[0]!)), undo)
     }
   })
   const { repeat, project, ruleId } = asked.values
@@ -88,11 +85,11 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       <SchemaForm form={asked} className={form.form}>
         {isOfMany ? (
           <DialogText>
-            No messages are sent about any alert of{' '}
-            {scopes
-              .map((scope) => scopeWords(scope, names) ?? texts.theRule(ruleNameOf(scope.ruleId, rules)))
-              .join('; ')}
-            .
+            {texts.silencesMany(
+              scopes
+                .map((scope) => scopeWords(scope, names) ?? texts.ruleScope(ruleNameOf(scope.ruleId, rules)))
+                .join('; ')
+            )}
           </DialogText>
         ) : (
           <>
@@ -100,7 +97,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
             <Select
               {...asked.input('ruleId')}
               label={texts.rule}
-              placeholder="any"
+              placeholder={texts.any}
               clearable
               searchable
               data={rules.map(({ id, name }) => ({ value: id as string, label: name }))}
@@ -112,16 +109,16 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
         <Textarea
           {...asked.input('comment')}
           label={texts.comment}
-          placeholder={texts.whyForOthersMaintenanceAKnown}
+          placeholder={texts.commentExample}
           maxLength={500}
           autosize
           minRows={2}
         />
         <FormFoot
           form={asked}
-          submit={repeat === 'once' ? texts.silence2 : texts.addMaintenanceWindow}
+          submit={repeat === 'once' ? texts.silenceNow : texts.addMaintenanceWindow}
           isDisabled={!may}
-          says={why ?? (isOfEverything ? texts.withoutAnyChoiceAllAlertsAre : texts.theyStayInTheListThe)}
+          says={why ?? (isOfEverything ? texts.silencesEverything : texts.silenceDialogHint)}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -132,20 +129,20 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
 function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
   return (
     <>
-      <ChoiceField {...fields.input('until')} label={texts.forIt3} data={optionsOf(UNTIL)} fullWidth />
+      <ChoiceField {...fields.input('until')} label={texts.silenceFor} data={optionsOf(UNTIL)} fullWidth />
       {fields.values.until === 'at' && (
         <div className={form.pair}>
           <TextInput
             {...fields.input('start')}
             type="datetime-local"
             label={texts.from}
-            description={texts.emptyFromNowOn}
+            description={texts.startHint}
           />
           <TextInput
             {...fields.input('at')}
             type="datetime-local"
             label={texts.until}
-            description={texts.inYourTimeZone}
+            description={texts.yourTimeZone}
             autoFocus
           />
         </div>
@@ -163,18 +160,18 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
       {repeat === 'week' && (
         <Select
           {...fields.input('weekday')}
-          label={texts.on2}
+          label={texts.onDay}
           data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
           allowDeselect={false}
         />
       )}
       <div className={form.pair}>
         <TextInput {...fields.input('from')} type="time" label={texts.from} />
-        <TextInput {...fields.input('to')} type="time" label={isOvernight ? texts.untilOnTheNextDay : texts.until} />
+        <TextInput {...fields.input('to')} type="time" label={isOvernight ? texts.untilNextDay : texts.until} />
       </div>
       <div className={form.pair}>
         <ZoneSelect {...fields.input('zone')} label={texts.timeZone} />
-        <TextInput {...fields.input('lastDay')} type="date" label={texts.lastDayIfAny} />
+        <TextInput {...fields.input('lastDay')} type="date" label={texts.lastDayOfWindow} />
       </div>
     </>
   )
@@ -182,8 +179,10 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
 
 /** `until 2026-11-28 15:00`, `every Sunday 02:00–04:00 (Europe/Berlin)` */
 function whenWords(silence: AlertSilence): string {
-  const from = silence.fromMs > Date.now() ? texts.from2(formatInstant(silence.fromMs)) : ''
-  return describeWindows(silence) ?? texts.until2(from, formatInstant(silence.untilMs))
+  const until = formatInstant(silence.untilMs)
+  const windows = describeWindows(silence)
+  if (windows !== null) return windows
+  return silence.fromMs > Date.now() ? texts.fromUntil(formatInstant(silence.fromMs), until) : texts.untilTime(until)
 }
 
 const NOTHING = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
@@ -192,13 +191,13 @@ const titleOf = ([only, ...others]: readonly Alert[]): string =>
   only === undefined
     ? texts.addSilence
     : others.length === 0
-      ? texts.silence3(only.subject)
-      : texts.silenceAlert(others.length + 1)
+      ? texts.silenceAlert(only.subject)
+      : texts.silenceAlerts(others.length + 1)
 
 const ruleNameOf = (id: string | null, rules: readonly { id: string; name: string }[]): string =>
   rules.find((rule) => rule.id === id)?.name ?? ''
 
-/** Of several alerts of one spider or node, one silence is enough. */
+/** One silence is enough for several alerts of one spider or node. */
 function distinct(alerts: readonly Alert[]) {
   const scopes = alerts.map((alert) => {
     const scope = scopeOfAlert(alert)

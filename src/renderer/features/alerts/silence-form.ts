@@ -5,12 +5,17 @@ import type { Alert, AlertScope, AlertSilence } from '../../../shared/contract/i
 import type { ScopeTexts } from './rule-form.ts'
 import { texts as words } from '../../../shared/texts/ui/alerts.ts'
 
-export const REPEATS = { once: words.once, day: words.everyDay2, week: words.everyWeek } as const
+export const REPEATS = { once: words.once, day: words.everyDayLabel, week: words.everyWeek } as const
 
-export const UNTIL = { hour: '1 h', hours: '4 h', tomorrow: words.tomorrow900, at: words.atATime } as const
+export const UNTIL = {
+  hour: words.hour,
+  hours: words.fourHours,
+  tomorrow: words.tomorrowMorning,
+  at: words.atATime
+} as const
 export type Until = keyof typeof UNTIL
 
-/** When it holds: what is entered for another choice of `repeat` is kept, and not sent. */
+/** What is entered for another choice of `repeat` is kept, but not sent. */
 export interface TimeTexts {
   repeat: keyof typeof REPEATS
   until: Until
@@ -33,7 +38,7 @@ export interface SilenceTexts extends ScopeTexts, TimeTexts {
   ruleId: string | null
 }
 
-/** The narrowest things that an alert is about and that stay when it fires again: its spider, or its node. */
+/** What an alert is about and still is when it fires again: its spider or its node. */
 export function scopeOfAlert({ labels }: Pick<Alert, 'labels'>): AlertScope {
   const { project, spider, scheduleId, nodeId } = labels
   const isOfProject = project !== null
@@ -52,7 +57,7 @@ export const startTimes = (zone: string): TimeTexts => ({
 type Times = Pick<AlertSilence, 'untilMs' | 'repeats'> & { fromMs: number | null }
 type Problem = { field: keyof TimeTexts; message: string }
 
-/** When a silence holds that is sent now, or what is wrong with what was entered. */
+/** When a silence that is sent now holds, or what is wrong with the input. */
 export function timesOf(texts: TimeTexts, nowMs: number): Times | Problem {
   return texts.repeat === 'once' ? timesOnce(texts, nowMs) : timesAgain(texts, texts.repeat, nowMs)
 }
@@ -66,10 +71,10 @@ function timesOnce({ until, start, at }: TimeTexts, nowMs: number): Times | Prob
   }
   const untilMs = Date.parse(at)
   const fromMs = start === '' ? null : Date.parse(start)
-  if (Number.isNaN(untilMs)) return { field: 'at', message: words.enterADateAndTime }
-  if (untilMs <= nowMs) return { field: 'at', message: words.thisTimeIsInThePast }
-  if (Number.isNaN(fromMs)) return { field: 'start', message: words.enterADateAndTime }
-  if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: words.thisIsBeforeItBegins }
+  if (Number.isNaN(untilMs)) return { field: 'at', message: words.enterDateAndTime }
+  if (untilMs <= nowMs) return { field: 'at', message: words.timeIsPast }
+  if (Number.isNaN(fromMs)) return { field: 'start', message: words.enterDateAndTime }
+  if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: words.beforeStart }
   return { fromMs, untilMs, repeats: null }
 }
 
@@ -77,7 +82,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
 
-/** With the first window that is not over. */
+/** With the first window that has not ended. */
 function timesAgain(
   { weekday, from, to, zone, lastDay }: TimeTexts,
   every: 'day' | 'week',
@@ -85,7 +90,7 @@ function timesAgain(
 ): Times | Problem {
   if (from === '') return { field: 'from', message: words.enterATime }
   if (to === '') return { field: 'to', message: words.enterATime }
-  if (!isZone(zone)) return { field: 'zone', message: words.chooseATimeZoneSuchAs }
+  if (!isZone(zone)) return { field: 'zone', message: words.chooseTimeZone }
   const minutes = (minutesOf(to) - minutesOf(from) + 1_440) % 1_440 || 1_440
   const today = Math.floor((nowMs + stretchAt(zone, nowMs).offsetMs) / DAY_MS)
   const windows = Array.from({ length: 9 }, (_, index) => today - 1 + index)
@@ -97,11 +102,11 @@ function timesAgain(
     }))
   const first = windows.find(({ fromMs, untilMs }) => fromMs < untilMs && nowMs < untilMs)!
   const endsMs = lastDay === '' ? null : momentOfWall(zone, Date.parse(`${lastDay}T00:00Z`) + DAY_MS)
-  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: words.thisIsBeforeTheFirstTime }
+  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: words.beforeFirstWindow }
   return { ...first, repeats: { every, zone, endsMs } }
 }
 
-/** What is sent, but for the times: they are counted from the moment of sending. */
+/** Without the times, which count from the moment of sending. */
 export type Silence = AlertScope & TimeTexts & { ruleId: string | null; comment: string }
 
 const text = z

@@ -13,7 +13,6 @@ import type { AlertSilencesSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
 import { FilterBox } from '../../ui/filter-bar.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
@@ -29,7 +28,6 @@ import { texts } from '../../../shared/texts/ui/alerts.ts'
 
 const route = getRouteApi('/alerts/silences')
 
-/** The silences: which messages are withheld, when, and why. */
 export function SilencesScreen() {
   const { client, query } = useApi()
   const has = useHasOperation()
@@ -49,9 +47,7 @@ export function SilencesScreen() {
   const add = (
     <Group gap={8}>
       <Button {...common} leftSection={<IconRepeat size={14} />} onClick={() => go('window')}>
-        <span>
-          Add <span className={classes.wide}>{texts.maintenance}</span>window
-        </span>
+        <span>{texts.addMaintenance(<span className={classes.wide}>{texts.maintenanceWord}</span>)}</span>
       </Button>
       <Button {...common} variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go('silence')}>
         {texts.addSilence}
@@ -63,22 +59,21 @@ export function SilencesScreen() {
       <ScreenHead
         title={texts.alerts}
         views={<AlertsTabs />}
-        note={left && left.length > 0 && plural(left.length, 'silence')}
+        note={left && left.length > 0 && texts.silenceCountNote(left.length)}
       >
         {left !== undefined && left.length > 0 && (
           <FilterBox
             label={texts.filterSilences}
-            placeholder={texts.projectNodeCommentName}
+            placeholder={texts.filterSilencesPlaceholder}
             value={typed}
             onChange={setTyped}
           />
         )}
         {may && has('alertSilences.removeMany') && typed !== '' && shown.length > 0 && (
           <RemoveShown
-            act="End"
-            noun="silence"
-            effect={texts.theirChannelsAreNotifiedOf}
-            count={Math.min(shown.length, REMOVED_AT_ONCE)}
+            act={texts.end}
+            label={texts.endSilences(Math.min(shown.length, REMOVED_AT_ONCE))}
+            effect={texts.endSilencesHint}
             remove={() =>
               client.alertSilences.removeMany({
                 ids: shown.slice(0, REMOVED_AT_ONCE).map(({ silence }) => silence.id)
@@ -92,7 +87,7 @@ export function SilencesScreen() {
         {() =>
           left?.length === 0 ? (
             <EmptyState icon={<IconBellOff size={32} stroke={1.3} />} title={texts.noSilences} action={add}>
-              {texts.whileASilenceLastsNoMessages}
+              {texts.noSilencesHint}
             </EmptyState>
           ) : (
             <Panel flush>
@@ -112,7 +107,7 @@ export function SilencesScreen() {
   )
 }
 
-/** With the time that lasts now or is next. */
+/** With its current or next window. */
 interface Windowed {
   silence: AlertSilence
   fromMs: number
@@ -124,13 +119,12 @@ const windowedAt = (silence: AlertSilence, nowMs: number): Windowed[] => {
   return window === null ? [] : [{ silence, ...window }]
 }
 
-/** Those that last are before all that do not. */
+/** Current ones first. */
 const bySoonest =
   (nowMs: number) =>
   (one: Windowed, other: Windowed): number =>
     Math.max(one.fromMs, nowMs) - Math.max(other.fromMs, nowMs) || one.untilMs - other.untilMs
 
-/** Seconds would only look exact. */
 const minuteOf = (atMs: number, nowMs: number) => formatMoment(atMs - (atMs % 60_000), nowMs)
 
 function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: number }) {
@@ -139,11 +133,11 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
   const rules = useQuery(query.alertRules.list.queryOptions()).data?.rules
   const { id, ruleId, repeats, by, comment } = silence
   const { may, why } = useMay('alerts.answer', placeOf(silence))
-  const rule =
-    ruleId === null ? null : `the rule ${rules?.find((one) => one.id === ruleId)?.name ?? texts.thatWasRemoved}`
+  const ruleName = rules?.find((one) => one.id === ruleId)?.name
+  const rule = ruleId === null ? null : ruleName === undefined ? texts.removedRuleScope : texts.ruleScope(ruleName)
   const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || texts.allAlerts
   const hasBegun = fromMs <= nowMs
-  // Of one that repeats, more than what lasts now is removed.
+  // A repeating silence is removed with all its future windows.
   const isEnded = hasBegun && repeats === null
   const end = useMutation(
     query.alertSilences.remove.mutationOptions({
@@ -151,7 +145,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         const { id: _id, by: _by, ...again } = silence
         notifyUndo(texts.silenceEnded(what), () => client.alertSilences.create(again))
       },
-      onError: (error) => notifyError(texts.couldNotEndTheSilence, error)
+      onError: (error) => notifyError(texts.couldNotEndSilence, error)
     })
   )
   return (
@@ -171,10 +165,10 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
           {hasBegun
             ? texts.untilLeft(minuteOf(untilMs, nowMs), formatWait(untilMs - nowMs))
             : repeats === null
-              ? texts.to3(minuteOf(fromMs, nowMs), minuteOf(untilMs, nowMs))
+              ? texts.timeSpan(minuteOf(fromMs, nowMs), minuteOf(untilMs, nowMs))
               : texts.nextIn(formatWait(fromMs - nowMs))}
         </span>
-        <span>{texts.by(by)}</span>
+        <span>{texts.silencedBy(by)}</span>
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end" className="fixed">
         <Button
@@ -182,9 +176,9 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
           disabled={!may || end.isPending}
           title={why ?? undefined}
           onClick={() => end.mutate({ id })}
-          aria-label={`${isEnded ? 'End' : texts.remove3} the silence of ${what}`}
+          aria-label={isEnded ? texts.endSilenceOf(what) : texts.removeSilenceOf(what)}
         >
-          {isEnded ? texts.endNow : texts.remove3}
+          {isEnded ? texts.endNow : texts.remove}
         </Button>
       </Flex>
     </li>

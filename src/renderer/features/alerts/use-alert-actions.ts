@@ -2,10 +2,8 @@ import { useMemo } from 'react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/alerts.ts'
 
-/** An acknowledgement ends the repeats and the escalation of an alert, until it is taken back. */
 export function useAlertActions() {
   const { client } = useApi()
   return useMemo(() => {
@@ -18,8 +16,12 @@ export function useAlertActions() {
         try {
           const { acknowledged } = await client.alerts.acknowledge({ ids })
           const [only] = alerts
-          const what = alerts.length === 1 ? only!.subject : plural(acknowledged, 'alert')
-          notifyUndo(texts.acknowledged2(what), () => takeBack(ids), ids.length === 1 ? `alert ${ids[0]}` : undefined)
+          const what = alerts.length === 1 ? only!.subject : texts.alertCount(acknowledged)
+          notifyUndo(
+            texts.alertsAcknowledged(what),
+            () => takeBack(ids),
+            ids.length === 1 ? `alert:${ids[0]}` : undefined
+          )
         } catch (error) {
           notifyError(texts.couldNotAcknowledge, error)
         }
@@ -28,12 +30,11 @@ export function useAlertActions() {
         try {
           await takeBack([id])
         } catch (error) {
-          notifyError(texts.couldNotTakeTheAcknowledgement, error)
+          notifyError(texts.couldNotTakeBack, error)
         }
       }
     }
   }, [client])
 }
 
-/** Whether it makes sense to acknowledge it. */
 export const isOpen = ({ state, acknowledged }: Alert): boolean => state === 'firing' && acknowledged === null

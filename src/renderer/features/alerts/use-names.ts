@@ -9,13 +9,12 @@ const SCHEDULES_MAX = 200
 
 const NONE: readonly Schedule[] = []
 
-/** The schedules that there are, to choose from and to name. */
 export function useSchedules(): readonly Schedule[] {
   const { query } = useApi()
   return useQuery(query.schedules.list.queryOptions({ input: { limit: SCHEDULES_MAX } })).data?.schedules ?? NONE
 }
 
-/** Names of nodes and schedules; the id itself of what is gone. */
+/** Names of nodes and schedules; the id if they were removed. */
 export function useNames(): Names {
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
@@ -29,7 +28,7 @@ export function useNames(): Names {
   )
 }
 
-/** The channels, for users who may choose them in rules; undefined: not known. */
+/** For users who may choose channels in rules; undefined: unknown. */
 export function useChannelNames() {
   const { query } = useApi()
   const { may } = useMay('alerts.change')
