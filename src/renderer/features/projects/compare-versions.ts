@@ -13,14 +13,14 @@ export function compareSpiders(
   }
 }
 
-/** The state of a version on a node; an egg that has been replaced since is not this version. */
+/** The state of a version on a node; `replaced`: the node has another egg under its name. */
 export type Place = Deployment['state'] | 'replaced'
 
 export function placeOf(version: Version, { state, sha256 }: Deployment): Place {
   return state === 'present' && version.sha256 !== null && sha256 !== version.sha256 ? 'replaced' : state
 }
 
-/** Whether sending it (again) fixes it. */
+/** Whether sending the version again fixes it. */
 export const isDrift = (place: Place): boolean => place === 'missing' || place === 'foreign' || place === 'replaced'
 
 export interface Spread {

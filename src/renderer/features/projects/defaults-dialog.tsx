@@ -44,12 +44,12 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
     <Dialog opened onClose={onClose} title={texts.defaultsOf(project.name)} size={640}>
       <SchemaForm form={form} className={fields.form}>
         <Select
-          label={texts.forIt}
-          description={form.isDirty ? texts.saveOrUndoTheChangesBelow : undefined}
+          label={texts.defaultsFor}
+          description={form.isDirty ? texts.saveBeforeChoosing : undefined}
           inputWrapperOrder={['label', 'input', 'description', 'error']}
           data={[
-            { value: '', label: texts.allSpidersOfTheProject },
-            ...spiders.map((name) => ({ value: name, label: texts.spider(name) }))
+            { value: '', label: texts.allSpidersOfProject },
+            ...spiders.map((name) => ({ value: name, label: texts.spiderNamed(name) }))
           ]}
           value={spider ?? ''}
           onChange={(next) => choose(next || null)}
@@ -68,14 +68,14 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
           kind="env"
           title={texts.environmentVariables}
           names={[]}
-          hint={texts.forRunsOnTheLocalNode}
+          hint={texts.environmentVariablesHint}
           inherited={<InheritedRows fields={form} kind="env" inherited={inherited} />}
         />
         <WhereFields fields={form} nodes={nodes} inherited={inherited} of="defaults" keptPriority={keptPriority} />
         <FormFoot
           form={form}
           submit={texts.saveDefaults}
-          says={spider === null ? texts.forNewJobsDefaultsOfA : texts.forNewJobsTheyOverrideThe}
+          says={spider === null ? texts.projectDefaultsHint : texts.spiderDefaultsHint}
           onCancel={onClose}
         />
       </SchemaForm>

@@ -8,7 +8,6 @@ import {
 } from '../../../shared/contract/index.ts'
 import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
 import { type JobTexts, jobTexts, WhereForm } from '../../ui/fields/job-form.ts'
-import { plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
 export interface DefaultsTexts extends Pick<JobTexts, 'args' | 'settings' | 'where' | 'nodeId' | 'tags' | 'priority'> {
@@ -30,7 +29,7 @@ export const DefaultsForm = z
     secretNames: secretNamesOf([...args, ...settings, ...env])
   })) as never as z.ZodType<JobDefaults, DefaultsTexts>
 
-/** A secret is kept unless another value is entered: its dots are sent back. */
+/** The mask of a secret is sent back unless the user enters another value: the engine then keeps the secret. */
 export function startDefaults({ env, secretNames, priority, ...defaults }: JobDefaults): DefaultsTexts {
   const { args, settings, where, nodeId, tags } = jobTexts({ ...defaults, secretNames })
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
@@ -40,7 +39,7 @@ export function startDefaults({ env, secretNames, priority, ...defaults }: JobDe
   }
 }
 
-/** What changes with the defaults of a spider (null: of the project); empty ones of a spider are removed. */
+/** `spider`: null for the project. Empty defaults of a spider are removed. */
 export function changeOfDefaults(spider: string | null, defaults: JobDefaults): ProjectSettingsChange {
   if (spider === null) return { defaults }
   const isEmpty = describeDefaults(defaults, (id) => id) === null
@@ -52,18 +51,17 @@ export function describeDefaults(
   { args, settings, env, priority, nodeId, tags }: JobDefaults,
   nodeName: (id: NodeId) => string
 ): string | null {
-  const counts = [
-    [args, 'argument'],
-    [settings, 'setting'],
-    [env, 'variable']
+  const facts = [
+    [args, texts.argumentsFact],
+    [settings, texts.settingsFact],
+    [env, texts.variablesFact]
   ] as const
-  const words = counts.flatMap(([values, word]) => {
+  const words = facts.flatMap(([values, fact]) => {
     const names = Object.keys(values)
-    if (names.length === 0) return []
-    return [names.length > 3 ? plural(names.length, word) : `${word}${names.length > 1 ? 's' : ''} ${names.join(', ')}`]
+    return names.length === 0 ? [] : [fact(names)]
   })
-  if (priority !== null) words.push(texts.priority(priority))
-  if (nodeId !== null) words.push(texts.node(nodeName(nodeId)))
+  if (priority !== null) words.push(texts.priorityFact(priority))
+  if (nodeId !== null) words.push(texts.nodeFact(nodeName(nodeId)))
   if (tags.length > 0) words.push(tags.map((tag) => `#${tag}`).join(' '))
   return words.length === 0 ? null : words.join(' · ')
 }

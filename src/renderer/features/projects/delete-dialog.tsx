@@ -17,7 +17,7 @@ interface DeleteDialogProps {
   onProjectGone: () => void
 }
 
-/** Says what will be gone. An egg cannot be restored, so this asks first instead of offering Undo. */
+/** An egg cannot be restored, so this asks first instead of offering Undo. */
 export function DeleteDialog({ project, version, onClose, onProjectGone }: DeleteDialogProps) {
   const { client } = useApi()
   const nodeName = useNodeName()
@@ -30,7 +30,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
         : client.projects.deleteVersion({ project: project.name, version: version.version }),
     onSuccess: ({ failedNodes }) => {
       if (failedNodes.length > 0) return
-      notifyDone(texts.wasDeleted(what))
+      notifyDone(texts.deleted(what))
       onClose()
       if (isLast) onProjectGone()
     }
@@ -43,9 +43,9 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
   )
   if (failedNodes.length > 0)
     return (
-      <Dialog opened onClose={onClose} title={texts.deleteIt(what)} size={460}>
+      <Dialog opened onClose={onClose} title={texts.askDelete(what)} size={460}>
         <div className={`${classes.failure} notice-bad`} role="alert">
-          <strong>{texts.wasDeletedHereButIsStill(what, failedNodes.length)}</strong>
+          <strong>{texts.deletedOnlyHere(what, failedNodes.length)}</strong>
           {failedNodes.map(({ nodeId, error: reason }) => (
             <p key={nodeId}>
               {nodeName(nodeId)}: {reason ?? texts.noReasonGiven}
@@ -59,21 +59,19 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
     )
   return (
     <ConfirmDialog
-      title={texts.deleteIt(what)}
-      act="Delete"
+      title={texts.askDelete(what)}
+      act={texts.delete}
       onAct={mutate}
       isActing={isPending}
       error={error}
-      keep={texts.keepIt}
+      keep={texts.keep}
       onClose={onClose}
     >
-      {version === null ? texts.allVersionAndTheirEggs(project.versions.length) : texts.itsEgg} will be deleted here
-      {places.size > 0 ? texts.andOnNode(places.size) : ''}. Its jobs and their logs are kept.
+      {version === null
+        ? texts.deleteProjectHint(project.versions.length, places.size)
+        : texts.deleteVersionHint(places.size)}
       {version !== null && version.version === project.activeVersion && project.versions[1] !== undefined && (
-        <>
-          {' '}
-          Jobs without a version then use <strong>{project.versions.find((each) => each !== version)?.version}</strong>.
-        </>
+        <> {texts.nextVersionHint(<strong>{project.versions.find((each) => each !== version)?.version}</strong>)}</>
       )}
     </ConfirmDialog>
   )

@@ -10,7 +10,7 @@ import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** Chooses nodes for a version, those without it first, and shows the progress. */
+/** Chooses nodes for a version, those without it first. */
 export function DeployDialog({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
@@ -30,14 +30,14 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
     deploy.start(nodeIds)
   }
   return (
-    <Dialog opened onClose={onClose} title={texts.deploy(version.project, version.version)} size={520}>
+    <Dialog opened onClose={onClose} title={texts.deployTitle(version.project, version.version)} size={520}>
       {sentCount !== null ? (
         <DeployProgress deploy={deploy} expected={sentCount} />
       ) : (
         <>
           <Checkbox
             className={classes.allNodes}
-            label={texts.allNode(nodes.length)}
+            label={texts.allNodesCount(nodes.length)}
             checked={nodes.length > 0 && picked.size === nodes.length}
             indeterminate={picked.size > 0 && picked.size < nodes.length}
             onChange={() => setChosen(picked.size === nodes.length ? new Set() : new Set(nodes.map(({ id }) => id)))}
@@ -61,7 +61,7 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
         <Button onClick={onClose}>{sentCount === null ? texts.cancel : texts.close}</Button>
         {sentCount === null && (
           <Button variant="filled" disabled={picked.size === 0} onClick={start}>
-            {texts.deployToNode(picked.size)}
+            {texts.deployToNodes(picked.size)}
           </Button>
         )}
       </DialogFoot>
@@ -74,7 +74,7 @@ function NodeLabel({ node, isThere }: { node: Node; isThere: boolean }) {
   return (
     <Flex component="span" display="inline-flex" align="center" gap={7} className={classes.nodeLabel}>
       <NodeHealthDot node={node} /> {node.name}
-      <span className="faint">{[isThere && 'deployed', word !== 'up' && word].filter(Boolean).join(', ')}</span>
+      <span className="faint">{[isThere && texts.present, word !== 'up' && word].filter(Boolean).join(', ')}</span>
     </Flex>
   )
 }

@@ -7,7 +7,7 @@ import classes from './projects.module.css'
 import type { Deploy } from './use-deploy.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** The progress of a deploy, node by node; failed ones can be sent again separately. */
+/** The progress of a deployment, node by node; failed nodes can be retried. */
 export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected: number }) {
   const nameOf = useNodeName()
   const rows = [...deploy.deployments.values()]
@@ -17,19 +17,19 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
   const shareOf = (count: number) => (total === 0 ? 0 : (count / total) * 100)
   const isOver = !deploy.isRunning && rows.length > 0
   return (
-    <Flex component="section" direction="column" gap={8} my={8} aria-label={texts.deploy2}>
+    <Flex component="section" direction="column" gap={8} my={8} aria-label={texts.deploy}>
       <Group gap={8} justify="space-between" wrap="nowrap" mih={28}>
         <strong role="status">
           {isOver
             ? failed.length === 0
-              ? texts.onNode(rows.length)
-              : texts.onOfNode(rows.length - failed.length, rows.length)
-            : texts.sendingOfNode(done, total)}
+              ? texts.deployedToAll(rows.length)
+              : texts.deployedToSome(rows.length - failed.length, rows.length)
+            : texts.sendingProgress(done, total)}
         </strong>
         {isOver && failed.length > 0 && (
           <Button onClick={() => deploy.start(failed.map(({ nodeId }) => nodeId))}>
             {failed.length === 1
-              ? texts.retry(nameOf((failed[0] as Deployment).nodeId))
+              ? texts.retryNode(nameOf((failed[0] as Deployment).nodeId))
               : texts.retryFailedNodes(failed.length)}
           </Button>
         )}
@@ -46,9 +46,9 @@ export function DeployProgress({ deploy, expected }: { deploy: Deploy; expected:
           .sort((left, right) => Number(right.state === 'failed') - Number(left.state === 'failed'))
           .map(({ nodeId, state, error }) => (
             <li key={nodeId}>
-              {state === 'sending' && <Loader size={12} aria-label="sending" />}
-              {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label="there" />}
-              {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label="failed" />}
+              {state === 'sending' && <Loader size={12} aria-label={texts.sending} />}
+              {state === 'present' && <IconCheck size={14} className="tone-ok" role="img" aria-label={texts.present} />}
+              {state === 'failed' && <IconX size={14} className="tone-bad" role="img" aria-label={texts.failed} />}
               <span>{nameOf(nodeId)}</span>
               {error !== null && <span className={`${classes.deployError} grow dim`}>{error}</span>}
             </li>

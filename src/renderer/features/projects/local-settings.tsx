@@ -19,7 +19,6 @@ interface LocalSettingsProps {
   onEdit: () => void
 }
 
-/** A project's settings on the local node: its Python and the state of that, and its limits. */
 export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettingsProps) {
   const { query } = useApi()
   const { may } = useMay('projects.change', { project: project.name })
@@ -34,7 +33,7 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={onEdit}>
-            {texts.pythonAndLimits}
+            {texts.pythonAndLimitsItem}
           </Button>
         )
       }
@@ -76,7 +75,7 @@ function PythonText({ project, environment }: { project: Project; environment: E
   if (python.kind === 'default')
     return (
       <>
-        {words || 'default'} {words !== '' && <span className="dim">{texts.defaultIt}</span>}
+        {words || texts.defaultWord} {words !== '' && <span className="dim">{texts.isDefaultPython}</span>}
       </>
     )
   return (
@@ -86,7 +85,9 @@ function PythonText({ project, environment }: { project: Project; environment: E
       {python.kind === 'interpreter' ? (
         <span className="mono">{python.path}</span>
       ) : (
-        <span className={words === '' ? undefined : 'dim'}>{texts.fromRequirement(requirementCount(python.text))}</span>
+        <span className={words === '' ? undefined : 'dim'}>
+          {texts.fromRequirements(requirementCount(python.text))}
+        </span>
       )}
     </>
   )

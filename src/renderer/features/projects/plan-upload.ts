@@ -1,33 +1,31 @@
 import { type AsyncZippable, zip } from 'fflate'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** A file with its place in the dropped folder, if it came in one. */
 export interface DroppedFile {
   /** With `/` as separator, without a leading `/` or `./`. */
   readonly path: string
   readonly file: File
 }
 
-/** One thing that can be sent to the engine. */
 export interface UploadPlan {
   readonly key: string
   readonly name: string
   readonly sizeBytes: number
   /** null for an egg or a zip; otherwise how many files of the folder go into the zip. */
   readonly fileCount: number | null
-  /** A guess from its name or its scrapy.cfg; the engine looks inside and knows better. */
+  /** A guess from its name or its scrapy.cfg; the engine reads the archive. */
   readonly guess: { readonly project: string | null; readonly version: string | null }
-  /** What is sent; a folder is zipped only now. */
+  /** The file to send; zips a folder. */
   readonly open: () => Promise<File>
 }
 
 export interface UploadPlans {
   readonly plans: readonly UploadPlan[]
-  /** What was dropped but cannot be deployed, in words. */
+  /** Why some dropped files cannot be deployed. */
   readonly problems: readonly string[]
 }
 
-/** Turns dropped or chosen files into what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
+/** Finds what can be deployed: eggs, zips, and folders with a scrapy.cfg. */
 export async function planUploads(files: readonly File[]): Promise<UploadPlans> {
   const dropped = files.map((file) => ({ file, path: pathOf(file) }))
   const projectRoots = rootsOf(dropped)
@@ -40,15 +38,15 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
     if (inFolders(path)) continue
     if (/\.(egg|whl|zip)$/i.test(file.name)) plans.push(planFile(file))
     else if (path.includes('/')) strangeFolders.add(path.slice(0, path.indexOf('/')))
-    else problems.push(texts.isNotAnEggWhlOr(file.name))
+    else problems.push(texts.notDeployable(file.name))
   }
   for (const folder of strangeFolders) {
-    problems.push(texts.hasNoScrapyCfgSoIt(folder))
+    problems.push(texts.noScrapyCfg(folder))
   }
   return { plans, problems }
 }
 
-/** What does not belong to the project's source: caches, environments, build output, hidden files. */
+/** Caches, environments, build output and hidden files. */
 export function isLeftOut(relativePath: string): boolean {
   return relativePath
     .split('/')
@@ -83,7 +81,7 @@ async function planFolder(root: string, dropped: readonly DroppedFile[]): Promis
   const config = inside.find(({ path }) => path === 'scrapy.cfg')
   const name = root.slice(0, -1).split('/').at(-1) as string
   return {
-    key: `folder ${root}`,
+    key: `folder:${root}`,
     name,
     sizeBytes: inside.reduce((sum, { file }) => sum + file.size, 0),
     fileCount: inside.length,
@@ -108,7 +106,7 @@ function planFile(file: File): UploadPlan {
   // setuptools names eggs PROJECT-VERSION-pyX.Y.egg; a wheel is PROJECT-VERSION-PYTHON-ABI-PLATFORM.whl.
   const named = /^(.+?)-(.+?)(?:-py[\d.]+)?\.egg$/i.exec(file.name) ?? /^([^-]+)-([^-]+)-.+\.whl$/i.exec(file.name)
   return {
-    key: `file ${file.name} ${file.size} ${file.lastModified}`,
+    key: `file:${file.name}:${file.size}:${file.lastModified}`,
     name: file.name,
     sizeBytes: file.size,
     fileCount: null,

@@ -8,7 +8,6 @@ import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-dialogs.ts'
-import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel, ScreenHead } from '../../ui/panel.tsx'
 import { formatDuration } from '../../../shared/time.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
@@ -18,7 +17,7 @@ import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
-import { AFTER_FIRST_WAIT } from './cancel-waits.ts'
+import { SECOND_WAIT } from './cancel-waits.ts'
 import { LocalSettings } from './local-settings.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
@@ -32,12 +31,17 @@ import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-re
 import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** One project: its spiders, its versions and where they are. */
 export function ProjectDetail({ name, ...props }: { name: string } & Omit<ContentProps, 'project'>) {
   const api = useApi()
   const project = useQuery(api.query.projects.get.queryOptions({ input: { project: name } }))
   return (
-    <Flex component="section" direction="column" gap={14} className={classes.detail} aria-label={texts.project(name)}>
+    <Flex
+      component="section"
+      direction="column"
+      gap={14}
+      className={classes.detail}
+      aria-label={texts.projectNamed(name)}
+    >
       <QueryState query={project} what={texts.theProject(name)}>
         {(data: Project) => <Content project={data} {...props} />}
       </QueryState>
@@ -66,23 +70,25 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   const latest = versionOf(project, project.latestVersion)
   return (
     <>
-      <ScreenHead title={project.name} note={active === undefined ? undefined : texts.active(active.version)}>
+      <ScreenHead title={project.name} note={active === undefined ? undefined : texts.activeNote(active.version)}>
         <span className={classes.headActs}>
           <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
             {texts.jobs}
           </Button>
           {mayPause && <PauseButton project={project} />}
           {mayChange && (
-            <Tooltip label={texts.settings}>
-              <ActionIcon onClick={() => setConfiguring(true)} aria-label={texts.settings}>
+            <Tooltip label={texts.settingsItem}>
+              <ActionIcon onClick={() => setConfiguring(true)} aria-label={texts.settingsItem}>
                 <IconAdjustments size={16} />
               </ActionIcon>
             </Tooltip>
           )}
-          {mayDeploy && active !== undefined && <Button onClick={() => setDeploying(active)}>{texts.deploy3}</Button>}
+          {mayDeploy && active !== undefined && (
+            <Button onClick={() => setDeploying(active)}>{texts.deployItem}</Button>
+          )}
           {mayRun && (
             <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
-              {texts.run}
+              {texts.runItem}
             </Button>
           )}
         </span>
@@ -95,7 +101,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       {project.settings.paused && (
         <Flex component="p" align="flex-start" gap={8} className={classes.warning} role="status">
           <IconPlayerPause size={14} className="tone-wait" aria-hidden />
-          <span>{texts.pausedQueuedJobsWaitUntilYou}</span>
+          <span>{texts.pausedNotice}</span>
         </Flex>
       )}
       <PinNotice project={project} />
@@ -107,11 +113,11 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
       <LocalSettings project={project} isLogOpen={isLogOpen} onLog={onLog} onEdit={() => setConfiguring(true)} />
       <Panel
         title={texts.versions}
-        note={plural(project.versions.length, 'version')}
+        note={texts.versionCount(project.versions.length)}
         aside={
           mayDelete && (
             <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
-              {texts.deleteProject}
+              {texts.deleteProjectItem}
             </Button>
           )
         }
@@ -133,7 +139,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
   )
 }
 
-/** A newer upload changes nothing for jobs while the project is pinned, so the page says it first. */
+/** While the project is pinned, jobs ignore newer uploads, so the page says it at the top. */
 function PinNotice({ project }: { project: Project }) {
   const { may } = useMay('eggs.deploy', { project: project.name })
   const { isPending, pin } = usePin(project)
@@ -143,9 +149,7 @@ function PinNotice({ project }: { project: Project }) {
     <Flex component="p" align="center" gap={8} className={`${classes.warning} ${classes.pinned}`} role="status">
       <IconPin size={14} className={project.activeVersion === null ? 'tone-wait' : undefined} aria-hidden />
       <span className="grow">
-        {project.activeVersion === null
-          ? texts.pinnedToWhichIsMissingJobs(pinnedVersion)
-          : texts.pinnedToNewJobsRunIt(pinnedVersion)}
+        {project.activeVersion === null ? texts.pinnedMissingNotice(pinnedVersion) : texts.pinnedNotice(pinnedVersion)}
       </span>
       {may && (
         <Button size="compact-xs" loading={isPending} onClick={() => pin(null)}>
@@ -159,7 +163,7 @@ function PinNotice({ project }: { project: Project }) {
 function PauseButton({ project }: { project: Project }) {
   const { paused, isPending, toggle } = useProjectPause(project)
   return (
-    <Tooltip label={paused ? texts.resumeSendingJobsOfThisProject : texts.stopSendingJobsOfThisProject}>
+    <Tooltip label={paused ? texts.resumeHint : texts.pauseHint}>
       <ActionIcon loading={isPending} aria-label={paused ? texts.resume : texts.pause} onClick={toggle}>
         {paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
       </ActionIcon>
@@ -167,7 +171,7 @@ function PauseButton({ project }: { project: Project }) {
   )
 }
 
-/** Settings for its jobs and eggs that are not the default. */
+/** Settings that differ from the defaults. */
 function QueueFacts({ project: { settings } }: { project: Project }) {
   const retry = describeRetry(settings.retry)
   const isDefault =
@@ -180,15 +184,15 @@ function QueueFacts({ project: { settings } }: { project: Project }) {
   return (
     <Panel title={texts.queueAndDeployment}>
       {settings.weight !== 1 && <FieldRow label={texts.weight}>{settings.weight}</FieldRow>}
-      {retry !== null && <FieldRow label={texts.retry2}>{retry}</FieldRow>}
-      {settings.noOverlap && <FieldRow label={texts.overlap}>{texts.oneLiveJobPerSpiderWith}</FieldRow>}
+      {retry !== null && <FieldRow label={texts.retry}>{retry}</FieldRow>}
+      {settings.noOverlap && <FieldRow label={texts.overlap}>{texts.noOverlapFact}</FieldRow>}
       {settings.cancelWaitSeconds !== null && (
-        <FieldRow label={texts.afterACancel}>
-          {texts.toFinishAfterInt(formatDuration(settings.cancelWaitSeconds), AFTER_FIRST_WAIT)}
+        <FieldRow label={texts.afterCancel}>
+          {texts.cancelWaitFact(formatDuration(settings.cancelWaitSeconds), SECOND_WAIT)}
         </FieldRow>
       )}
       {settings.distribution === 'at_once' && (
-        <FieldRow label={texts.deployment}>{texts.theActiveVersionGoesToAll}</FieldRow>
+        <FieldRow label={texts.deployment}>{texts.deployImmediatelyFact}</FieldRow>
       )}
     </Panel>
   )
@@ -204,7 +208,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   return (
     <Panel
       title={texts.spiders}
-      note={spiders === null ? undefined : texts.inTheActiveVersion(spiders.length)}
+      note={spiders === null ? undefined : texts.inActiveVersion(spiders.length)}
       aside={
         may && spiders !== null && spiders.length > 1 ? (
           <Button
@@ -219,8 +223,8 @@ function Spiders({ project, version }: { project: Project; version: Version | un
       flush
     >
       {spiders === null || spiders.length === 0 ? (
-        <EmptyState title={spiders === null ? texts.unknownYet : texts.thisVersionHasNoSpiders}>
-          {spiders === null ? texts.theLocalNodeOrTheFirst : texts.checkThatSpiderModulesInThe}
+        <EmptyState title={spiders === null ? texts.unknownSpiders : texts.noSpiders}>
+          {spiders === null ? texts.unknownSpidersHint : texts.noSpidersHint}
         </EmptyState>
       ) : (
         <ul className={classes.spiders}>
@@ -239,7 +243,6 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   )
 }
 
-/** What every order of the project and of single spiders starts from. */
 function DefaultsPanel({ project }: { project: Project }) {
   const { may } = useMay('projects.change', { project: project.name })
   const [isEditing, setEditing] = useState(false)
@@ -254,7 +257,7 @@ function DefaultsPanel({ project }: { project: Project }) {
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-            {texts.editDefaults}
+            {texts.editDefaultsItem}
           </Button>
         )
       }
@@ -270,7 +273,6 @@ function DefaultsPanel({ project }: { project: Project }) {
   )
 }
 
-/** When a run that closed well counts as failed: for all spiders, and for those with rules of their own. */
 function OutcomesPanel({ project }: { project: Project }) {
   const { may } = useMay('projects.change', { project: project.name })
   const [isEditing, setEditing] = useState(false)
@@ -280,11 +282,11 @@ function OutcomesPanel({ project }: { project: Project }) {
   return (
     <Panel
       title={texts.outcomeRules}
-      note={texts.whenARunThatClosedNormally}
+      note={texts.outcomeRulesNote}
       aside={
         may && (
           <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-            {texts.editRulesForASpider}
+            {texts.editSpiderRulesItem}
           </Button>
         )
       }
@@ -297,7 +299,7 @@ function OutcomesPanel({ project }: { project: Project }) {
           {rulesOf(spider)}
         </FieldRow>
       ))}
-      {!settings.expectations && <FieldRow label={texts.expectations}>{texts.offRunsAreNotComparedWith}</FieldRow>}
+      {!settings.expectations && <FieldRow label={texts.expectations}>{texts.expectationsOff}</FieldRow>}
       {isEditing && <SpiderOutcomesDialog project={project} onClose={() => setEditing(false)} />}
     </Panel>
   )

@@ -27,7 +27,6 @@ import { texts } from '../../../shared/texts/ui/projects.ts'
 
 const route = getRouteApi('/projects')
 
-/** What can be run, where it is, and how to add more. */
 export function ProjectsScreen() {
   const api = useApi()
   const search = route.useSearch()
@@ -45,7 +44,7 @@ export function ProjectsScreen() {
   ])
   const picker = useRef<HTMLInputElement>(null)
   const folderPicker = useRef<HTMLInputElement>(null)
-  // A changed project moves to the end of the cached list; on the screen each keeps its place.
+  // A changed project moves to the end of the cached list, so the screen sorts.
   const byName = useMemo(
     () => (projects.data?.projects ?? []).toSorted((left, right) => left.name.localeCompare(right.name)),
     [projects.data]
@@ -54,37 +53,28 @@ export function ProjectsScreen() {
 
   const uploadButton = may && (
     <Button variant="filled" leftSection={<IconUpload size={14} />} onClick={() => picker.current?.click()}>
-      {texts.upload}
+      {texts.uploadItem}
     </Button>
   )
   return (
     <div className={`${classes.screen} grow`}>
       <section className={`${classes.list} grow`} data-beside={search.project !== undefined || undefined}>
         <div className={classes.listHead}>
-          <ScreenHead
-            title={texts.projects}
-            note={may && search.project === undefined ? texts.dropAnEggOrAFolder : undefined}
-          >
+          <ScreenHead title={texts.projects} note={may && search.project === undefined ? texts.dropHint : undefined}>
             {may && (
               <Button
                 aria-label={texts.chooseFolder}
-                title={texts.folderWithScrapyCfgScrapdeck}
+                title={texts.folderHint}
                 onClick={() => folderPicker.current?.click()}
               >
-                {texts.folder}
+                {texts.folderItem}
               </Button>
             )}
             {uploadButton}
           </ScreenHead>
         </div>
-        <FilePicker
-          label={texts.eggOrZipFilesToDeploy}
-          accept=".egg,.whl,.zip"
-          multiple
-          onFiles={offerUploads}
-          inputRef={picker}
-        />
-        <FilePicker label={texts.folderOfAScrapyProject} onFiles={offerUploads} inputRef={folderPicker} />
+        <FilePicker label={texts.eggPicker} accept=".egg,.whl,.zip" multiple onFiles={offerUploads} inputRef={picker} />
+        <FilePicker label={texts.folderPicker} onFiles={offerUploads} inputRef={folderPicker} />
         <QueryState query={projects} what={texts.theProjects}>
           {() => (
             <VirtualTable
@@ -97,7 +87,7 @@ export function ProjectsScreen() {
               primary
               empty={
                 <EmptyState icon={<IconPackage size={28} />} title={texts.noProjectsYet} action={uploadButton}>
-                  {texts.aProjectIsAScrapyProject}
+                  {texts.noProjectsHint}
                 </EmptyState>
               }
             />
@@ -128,7 +118,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
   return [
     {
       id: 'name',
-      header: texts.project2,
+      header: texts.project,
       width: 'minmax(110px, 1.4fr)',
       cell: ({ name }) => <strong className={classes.name}>{name}</strong>,
       sortBy: ({ name }) => name
@@ -142,7 +132,7 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
         <>
           {activeVersion ?? <span className="faint">{texts.none}</span>}
           {settings.pinnedVersion != null && (
-            <IconPin size={13} className={classes.pin} role="img" aria-label="pinned" title={texts.pinned} />
+            <IconPin size={13} className={classes.pin} role="img" aria-label={texts.pinned} title={texts.pinnedTitle} />
           )}
         </>
       )
@@ -195,14 +185,14 @@ function projectColumns(nodes: readonly Node[], lastJobs: ReadonlyMap<string, Jo
 
 const formatKnown = (count: number | undefined) =>
   count === undefined ? (
-    <span className="faint" title={texts.unknownYet}>
+    <span className="faint" title={texts.unknownSpiders}>
       ?
     </span>
   ) : (
     formatCount(count)
   )
 
-/** The newest job of each project among the newest of all: one call, whatever the number of projects. */
+/** Found among the newest jobs of all projects, with one request. */
 function useLastJobs(): ReadonlyMap<string, Job> {
   const api = useApi()
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { limit: 300 } })).data?.jobs

@@ -9,10 +9,9 @@ import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FilePicker } from '../../ui/file-picker.tsx'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { RetryFields } from '../../ui/fields/retry-fields.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
-import { AFTER_FIRST_WAIT, FIRST_WAIT } from './cancel-waits.ts'
+import { FIRST_WAIT, SECOND_WAIT } from './cancel-waits.ts'
 import classes from './projects.module.css'
 import {
   changedSettings,
@@ -29,7 +28,6 @@ import { texts } from '../../../shared/texts/ui/projects.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
 
-/** How a project's jobs are sent and retried, how its eggs reach nodes, its local Python, and its run limits. */
 export function SettingsDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
   const [opened] = useState(() => startSettings(project.settings))
@@ -63,17 +61,17 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             aria-labelledby="settings-python"
             className={classes.first}
             data={optionsOf({
-              default: texts.defaultIt2,
+              default: texts.defaultPython,
               interpreter: texts.interpreter,
               requirements: texts.requirements
             })}
           />
-          {kind === 'default' && <p className="dim">{texts.thePythonEnvironmentOfEach}</p>}
+          {kind === 'default' && <p className="dim">{texts.defaultPythonHint}</p>}
           {kind === 'interpreter' && (
             <TextInput
               {...python.input('path')}
               label={texts.interpreterPath}
-              description={texts.onTheMachineWhereScrapdeck}
+              description={texts.interpreterPathHint}
               placeholder="/opt/venvs/shop/bin/python"
               error={python.error('path') ?? form.error('python')}
               {...CODE_INPUT}
@@ -91,10 +89,10 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
         >
           <h3 id="settings-stop">{texts.stopRunsAutomatically}</h3>
           <LimitsFields fields={form.within('limits')} only="everywhere" />
-          <p className="dim">{texts.aRunThatExceedsALimit}</p>
+          <p className="dim">{texts.limitsHint}</p>
           <h4 id="settings-limits">{texts.onLocalNodes}</h4>
           <LimitsFields fields={form.within('limits')} only="local" />
-          <p className="dim">{texts.onlyLocalNodesCanEnforceThese}</p>
+          <p className="dim">{texts.localLimitsHint}</p>
         </Flex>
         <OutcomeSettings fields={form} />
         <Flex
@@ -108,13 +106,13 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           <Checkbox
             {...form.input('keepItems', 'checkbox')}
             label={texts.keepItemsFiles}
-            description={texts.whenARunHasEndedIts}
+            description={texts.keepItemsHint}
           />
         </Flex>
         <FormFoot
           form={form}
           submit={isBuilt ? texts.saveAndBuild : texts.saveSettings}
-          says={isBuilt ? texts.theEnvironmentIsBuiltNowRunning : texts.runningJobsKeepTheirSettings}
+          says={isBuilt ? texts.buildHint : texts.saveHint}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -122,7 +120,6 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   )
 }
 
-/** When a run that closed well still counts as failed, and when it is unusual. */
 function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
   const outcome = fields.within('outcome')
   const field = (name: 'maxErrors' | 'minItems' | 'minPages', label: string) => (
@@ -142,7 +139,7 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       className={classes.settingsPart}
       aria-labelledby="settings-outcome"
     >
-      <h3 id="settings-outcome">{texts.whenARunCountsAsFailed}</h3>
+      <h3 id="settings-outcome">{texts.failedRunsTitle}</h3>
       <Group align="stretch" gap="8px 20px">
         {field('maxErrors', texts.moreErrorsThan)}
         {field('minItems', texts.fewerItemsThan)}
@@ -151,27 +148,27 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       <Checkbox
         {...outcome.input('requireResponse', 'checkbox')}
         label={texts.noResponseAtAll}
-        description={texts.everyRequestFailedBeforeAny}
+        description={texts.noResponseHint}
       />
       <TextInput
         {...outcome.input('finishReasons')}
         label={texts.successfulFinishReasons}
-        description={texts.separateReasonsWithCommasA}
-        placeholder={texts.finishedCatalogueDone}
+        description={texts.finishReasonsHint}
+        placeholder={texts.finishReasonsExample}
         {...CODE_INPUT}
       />
-      <p className="dim">{texts.theRulesApplyWhenARun}</p>
+      <p className="dim">{texts.outcomeRulesHint}</p>
       <h4>{texts.expectations}</h4>
       <Checkbox
         {...fields.input('expectations', 'checkbox')}
-        label={texts.compareWithEarlierRuns}
-        description={texts.aRunWithFarFewerItems}
+        label={texts.compareRuns}
+        description={texts.compareRunsHint}
       />
     </Flex>
   )
 }
 
-/** The pin; the menu of a version changes it, too. */
+/** The pin, which the menu of a version also changes. */
 function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; project: Project }) {
   const { latestVersion, versions, settings } = project
   const names = [...versions.map(({ version }) => version), ...(settings.pinnedVersion ? [settings.pinnedVersion] : [])]
@@ -187,11 +184,11 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
       <Select
         {...fields.input('pinnedVersion')}
         label={texts.activeVersion}
-        description={texts.usedByJobsThatNameNo}
+        description={texts.activeVersionHint}
         allowDeselect={false}
         data={[
-          { value: '', label: latestVersion === null ? 'latest' : texts.latest(latestVersion) },
-          ...[...new Set(names)].map((name) => ({ value: name, label: texts.pinned2(name) }))
+          { value: '', label: latestVersion === null ? texts.latest : texts.latestOption(latestVersion) },
+          ...[...new Set(names)].map((name) => ({ value: name, label: texts.pinnedOption(name) }))
         ]}
         classNames={{ wrapper: classes.activeVersion }}
       />
@@ -199,9 +196,8 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
   )
 }
 
-/** What applies to all jobs of the project, wherever they run. */
 function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
-  // Another weight takes slots from other projects.
+  // A higher weight takes slots from other projects.
   const weighs = useMay('projects.change', 'everywhere')
   return (
     <Flex
@@ -215,32 +211,24 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
       <TextInput
         {...fields.input('weight')}
         label={texts.weight}
-        description={weighs.why ?? texts.atEqualPriorityAProjectWith}
+        description={weighs.why ?? texts.weightHint}
         disabled={!weighs.may}
         inputMode="decimal"
         classNames={{ wrapper: classes.weight }}
       />
-      <Checkbox
-        {...fields.input('paused', 'checkbox')}
-        label={texts.paused}
-        description={texts.queuedJobsWaitUntilYouResume}
-      />
-      <Checkbox
-        {...fields.input('noOverlap', 'checkbox')}
-        label={texts.noOverlap}
-        description={texts.onlyOneLiveJobPerSpider}
-      />
+      <Checkbox {...fields.input('paused', 'checkbox')} label={texts.paused} description={texts.pausedHint} />
+      <Checkbox {...fields.input('noOverlap', 'checkbox')} label={texts.noOverlap} description={texts.noOverlapHint} />
       <TextInput
         {...fields.input('cancelWaitSeconds')}
-        label={texts.timeToFinishAfterACancel}
-        description={texts.howLongARunningSpiderMay(AFTER_FIRST_WAIT, FIRST_WAIT)}
+        label={texts.cancelWait}
+        description={texts.cancelWaitHint(FIRST_WAIT, SECOND_WAIT)}
         placeholder={FIRST_WAIT}
         classNames={{ wrapper: classes.weight }}
       />
       <div>
-        <h4 id="settings-retry">{texts.retry2}</h4>
+        <h4 id="settings-retry">{texts.retry}</h4>
         <RetryFields fields={fields.within('retry')} />
-        <p className="dim">{texts.retryAndOverlapSettingsApply}</p>
+        <p className="dim">{texts.retryHint}</p>
       </div>
       <div>
         <h4 id="settings-distribution">{texts.deploymentToNodes}</h4>
@@ -250,17 +238,13 @@ function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
           className={classes.first}
           data={optionsOf({ on_demand: texts.onDemand, at_once: texts.immediately })}
         />
-        <p className="dim">
-          {fields.values.distribution === 'at_once'
-            ? texts.everyActiveNodeGetsTheActive
-            : texts.aNodeGetsAVersionBefore}
-        </p>
+        <p className="dim">{fields.values.distribution === 'at_once' ? texts.immediatelyHint : texts.onDemandHint}</p>
       </div>
     </Flex>
   )
 }
 
-/** Typed, pasted, chosen, or dropped anywhere in the window. */
+/** Typed, or from a file that is chosen or dropped anywhere in the window. */
 function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['python']>; refusal: string | undefined }) {
   const { text } = fields.values
   const picker = useRef<HTMLInputElement>(null)
@@ -275,14 +259,14 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
       }),
     [change]
   )
-  useDropTarget(texts.dropRequirements, 'a requirements.txt', readFiles)
+  useDropTarget(texts.dropRequirements, texts.requirementsFileDrop, readFiles)
   return (
     <>
       <Textarea
         {...fields.input('text')}
         label={texts.requirements}
-        description={texts.inTheFormatOfRequirementsTxt}
-        placeholder={'scrapy==2.13.3\nscrapy-playwright\nlxml>=5'}
+        description={texts.requirementsHint}
+        placeholder={texts.requirementsExample}
         error={problem ?? fields.error('text') ?? refusal}
         classNames={{ input: `mono ${classes.requirements}` }}
         spellCheck={false}
@@ -293,7 +277,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
           {texts.chooseFile}
         </Button>
         <span className="dim">
-          {requirementCount(text) > 0 ? plural(requirementCount(text), 'requirement') : texts.orDropAFileIntoThe}
+          {requirementCount(text) > 0 ? texts.requirementCount(requirementCount(text)) : texts.orDropFile}
         </span>
         <FilePicker label={texts.requirementsFile} accept=".txt,.in,text/plain" onFiles={readFiles} inputRef={picker} />
       </Group>
@@ -303,7 +287,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
 
 async function readRequirements(file: File | undefined): Promise<{ text: string | null; problem: string | null }> {
   if (file === undefined) return { text: null, problem: null }
-  if (file.size > REQUIREMENTS_MAX_BYTES) return { text: null, problem: texts.isTooLargeForARequirements(file.name) }
+  if (file.size > REQUIREMENTS_MAX_BYTES) return { text: null, problem: texts.requirementsTooLarge(file.name) }
   const text = await file.text()
-  return text.includes('\0') ? { text: null, problem: texts.isNotATextFile(file.name) } : { text, problem: null }
+  return text.includes('\0') ? { text: null, problem: texts.notATextFile(file.name) } : { text, problem: null }
 }

@@ -34,7 +34,7 @@ export const SettingsForm = z.object({
     z.object({ kind: z.literal('interpreter'), path: absolutePath }),
     z.object({
       kind: z.literal('requirements'),
-      text: z.string().refine((text) => requirementCount(text) > 0, words.enterAtLeastOnePackage)
+      text: z.string().refine((text) => requirementCount(text) > 0, words.needsPackage)
     })
   ]),
   limits: LimitsForm,
@@ -50,7 +50,7 @@ export const SettingsForm = z.object({
   keepItems: z.boolean()
 }) as never as z.ZodType<SettingsOfDialog, SettingsTexts>
 
-/** The defaults and the rules of single spiders have their own place on the project's page. */
+/** Other dialogs edit the defaults and the rules of single spiders. */
 export type SettingsOfDialog = Omit<ProjectSettings, 'defaults' | 'spiderDefaults' | 'spiderOutcomes'>
 
 export interface SettingsTexts
@@ -102,7 +102,7 @@ export function namesOf(text: string): string[] | null {
   return names.length === 0 ? null : names
 }
 
-/** What was changed in the dialog: another user may have changed the other settings meanwhile. */
+/** Only what changed, so that other users' changes to the rest survive. */
 export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialog): Partial<SettingsOfDialog> {
   const before: Partial<SettingsOfDialog> = SettingsForm.safeParse(opened).data ?? {}
   const isChanged = (name: string, value: unknown) =>
@@ -110,7 +110,7 @@ export function changedSettings(opened: SettingsTexts, settings: SettingsOfDialo
   return Object.fromEntries(Object.entries(settings).filter(([name, value]) => isChanged(name, value)))
 }
 
-/** Lines that require a package: no comments, no pip options. */
+/** Counts packages, without comments and pip options. */
 export function requirementCount(text: string): number {
   return text.split(/\r\n|\r|\n/).filter((line) => /^\s*[^\s#-]/.test(line)).length
 }

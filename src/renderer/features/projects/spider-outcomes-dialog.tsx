@@ -18,7 +18,7 @@ const COUNTS = {
   minPages: texts.fewerPagesThan
 } as const
 
-/** When a run of a single spider counts as failed; the settings of the project have the rules for all. */
+/** Outcome rules of one spider; the settings of the project have those for all. */
 export function SpiderOutcomesDialog({ project, onClose }: { project: Project; onClose: () => void }) {
   const { client } = useApi()
   const { outcome, spiderOutcomes } = project.settings
@@ -39,11 +39,11 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
     form.restart(ownOf(next ?? ''))
   }
   return (
-    <Dialog opened onClose={onClose} title={texts.outcomeRulesForIndividualSpiders(project.name)} size={640}>
+    <Dialog opened onClose={onClose} title={texts.spiderRulesTitle(project.name)} size={640}>
       <SchemaForm form={form} className={classes.settings}>
         <Select
-          label={texts.spider2}
-          description={form.isDirty ? texts.saveOrUndoTheChangesBelow2 : undefined}
+          label={texts.spider}
+          description={form.isDirty ? texts.saveBeforeChoosing : undefined}
           data={spiders}
           value={spider}
           onChange={choose}
@@ -51,7 +51,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
           searchable={spiders.length > 8}
           allowDeselect={false}
         />
-        <p className="dim">{texts.aRunOfThisSpiderCounts}</p>
+        <p className="dim">{texts.spiderRulesIntro}</p>
         <Group align="stretch" gap="8px 20px">
           {(Object.keys(COUNTS) as (keyof typeof COUNTS)[]).map((name) => (
             <TextInput
@@ -67,8 +67,8 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
           {...form.input('requireResponse')}
           label={texts.noResponseAtAll}
           data={[
-            { value: '', label: `as the project: ${outcome?.requireResponse === true ? 'fails' : texts.noRule}` },
-            { value: ON, label: 'fails' },
+            { value: '', label: outcome?.requireResponse === true ? texts.asProjectFails : texts.asProjectNoRule },
+            { value: ON, label: texts.fails },
             { value: NONE, label: texts.noRule }
           ]}
           allowDeselect={false}
@@ -76,12 +76,12 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
         <TextInput
           {...form.input('finishReasons')}
           label={texts.successfulFinishReasons}
-          description={texts.aRunThatEndsWithAny}
+          description={texts.spiderFinishReasonsHint}
           placeholder={outcome?.finishReasons?.join(', ') ?? texts.noRule}
           {...CODE_INPUT}
         />
-        <p className="dim">{texts.leaveAFieldEmptyToApply}</p>
-        <FormFoot form={form} submit={texts.saveRules} says={texts.theRulesApplyWhenARun2} onCancel={onClose} />
+        <p className="dim">{texts.spiderRulesHint}</p>
+        <FormFoot form={form} submit={texts.saveRules} says={texts.spiderRulesApply} onCancel={onClose} />
       </SchemaForm>
     </Dialog>
   )

@@ -25,7 +25,7 @@ interface SpiderRowProps {
   unusual: SpiderFindings | undefined
 }
 
-/** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
+/** A click runs the spider as last time; Shift, or the button beside it, opens the dialog. */
 export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
   const { may } = useMay('jobs.run', { project: project.name })
   const { isPending, runNow } = useRunNow(project, spider)
@@ -46,29 +46,25 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
             to="/errors"
             search={{ project: project.name, spider } as never}
           >
-            {texts.errorsOfThisSpider}
+            {texts.errorsOfSpider}
           </Menu.Item>
           <TellMeItems of={{ project: project.name, spider }} />
         </MoreMenu>
         {may && (
           <>
-            <Tooltip
-              label={`Run now${lastTime && texts.lastTime(lastTime)} (Shift: choose arguments)`}
-              multiline
-              maw={360}
-            >
+            <Tooltip label={texts.runNow(lastTime)} multiline maw={360}>
               <Button
                 size="compact-xs"
                 leftSection={<IconPlayerPlay size={12} />}
                 loading={isPending}
                 onClick={(event) => (event.shiftKey ? runWith() : runNow())}
-                aria-label={texts.run3(spider)}
+                aria-label={texts.runSpider(spider)}
                 aria-keyshortcuts="Enter Shift+Enter"
               >
-                {texts.run2}
+                {texts.run}
               </Button>
             </Tooltip>
-            <Tooltip label={texts.runWithOtherArgumentsShift}>
+            <Tooltip label={texts.runWithHint}>
               <ActionIcon size={28} variant="default" onClick={runWith} aria-label={texts.runWith(spider)}>
                 <IconAdjustmentsHorizontal size={14} />
               </ActionIcon>
@@ -92,8 +88,8 @@ function Unusual({ of: { jobId, findings } }: { of: SpiderFindings }) {
 }
 
 /**
- * Runs a spider of the project now, with the arguments, settings and variables that the order of its newest job named.
- * Their secret values are never shown again: if there are any, this opens the dialog, which asks for them.
+ * Runs a spider with the arguments, settings and variables of its newest job. The engine never returns secret values:
+ * if there are any, this opens the dialog, which asks for them.
  */
 function useRunNow({ name: project, settings }: Pick<Project, 'name' | 'settings'>, spider: string) {
   const { client } = useApi()
@@ -108,7 +104,7 @@ function useRunNow({ name: project, settings }: Pick<Project, 'name' | 'settings
       const [job] = (await client.jobs.run(prefill)).jobs
       if (job === undefined) return
       const { id } = job
-      notifyLink(texts.isQueued(project, spider, withArguments(job)), texts.openJob, () => {
+      notifyLink(texts.queued(`${project}/${spider}`, withArguments(job)), texts.openJob, () => {
         void go({ to: '/jobs', search: { job: id, tab: 'log' } })
       })
     },
@@ -124,10 +120,10 @@ async function ownValues(client: Client, id: JobId) {
 
 const SHOWN_MAX = 80
 
-/** ` with page=2 day=2026-11-22`; empty without arguments. */
+/** `page=2 day=2026-11-22` */
 function withArguments(job: Pick<Job, 'args' | 'secretNames'> | undefined): string {
   const args = Object.entries(job?.args ?? {})
   if (args.length === 0) return ''
   const text = args.map(([name, value]) => `${name}=${value}`).join(' ')
-  return texts.withIt(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text)
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text
 }

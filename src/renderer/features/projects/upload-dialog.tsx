@@ -23,7 +23,6 @@ interface UploadDialogProps {
   onUploaded: (version: Version) => void
 }
 
-/** Shows what was dropped, uploads it, and offers the next step. */
 export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps) {
   return (
     <Dialog
@@ -41,7 +40,7 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
             <IconAlertTriangle size={15} aria-hidden /> {problem}
           </Flex>
         ))}
-        {uploads.plans.length === 0 && <p className="dim">{texts.youCanDropAnEggWhl}</p>}
+        {uploads.plans.length === 0 && <p className="dim">{texts.nothingToDeployHint}</p>}
       </Stack>
       {uploads.plans.length === 0 && (
         <DialogFoot>
@@ -98,7 +97,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
         <strong className="ellipsis">{plan.name}</strong>
         <span className="dim">
           {formatBytes(plan.sizeBytes)}
-          {plan.fileCount !== null && texts.inFile(plan.fileCount)}
+          {plan.fileCount !== null && texts.inFiles(plan.fileCount)}
         </span>
       </header>
       {step.kind === 'done' ? (
@@ -112,8 +111,8 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
         >
           <div className={fields.pair}>
             <TextInput
-              label={texts.project2}
-              placeholder={plan.fileCount === null ? texts.fromTheArchive : texts.fromScrapyCfg}
+              label={texts.project}
+              placeholder={plan.fileCount === null ? texts.fromArchive : texts.fromScrapyCfg}
               value={project}
               onChange={(event) => setProject(event.currentTarget.value)}
               maxLength={200}
@@ -130,15 +129,15 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
             />
           </div>
           {step.kind === 'failed' && <FormFailure error={step.error} />}
-          {isBusy && <Progress value={100} animated aria-label={texts.upload2} />}
+          {isBusy && <Progress value={100} animated aria-label={texts.upload} />}
           <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
             <span className="grow dim" role="status">
               {step.kind === 'preparing' && plan.fileCount !== null && texts.zippingFolder}
-              {step.kind === 'sending' && texts.uploadingCheckingListingSpiders}
+              {step.kind === 'sending' && texts.uploading}
             </span>
             <Button onClick={onClose}>{texts.cancel}</Button>
             <Button type="submit" variant="filled" loading={isBusy}>
-              {step.kind === 'failed' ? texts.retryUpload : texts.upload2}
+              {step.kind === 'failed' ? texts.retryUpload : texts.upload}
             </Button>
           </Flex>
         </form>
@@ -147,7 +146,7 @@ function UploadCard({ plan, onUploaded, onClose }: UploadCardProps) {
   )
 }
 
-/** An upload leaves the pin alone: says what jobs run, and offers the uploaded version instead. */
+/** An upload does not change the pin: shows which version jobs run, and offers the uploaded one. */
 function PinHint({ project, uploaded }: { project: Project; uploaded: Version['version'] }) {
   const { isPending, pin } = usePin(project)
   const { pinnedVersion = null } = project.settings
@@ -155,15 +154,15 @@ function PinHint({ project, uploaded }: { project: Project; uploaded: Version['v
   return (
     <Flex component="p" align="center" gap={8} className={`${classes.warning} ${classes.pinned}`}>
       <IconPin size={14} aria-hidden />
-      <span className="grow">{texts.staysPinnedToJobsThatName(project.name, pinnedVersion)}</span>
+      <span className="grow">{texts.staysPinned(project.name, pinnedVersion)}</span>
       <Button size="compact-xs" loading={isPending} onClick={() => pin(uploaded)}>
-        {texts.pin(uploaded)}
+        {texts.pinVersion(uploaded)}
       </Button>
     </Flex>
   )
 }
 
-/** Uploaded: it can be deployed to nodes, or simply be run (the engine sends it where it is needed). */
+/** The version can be deployed to nodes or run directly: the engine sends it where it is needed. */
 function Uploaded({ version, onClose }: { version: Version; onClose: () => void }) {
   const api = useApi()
   const nodeCount = useQuery(api.query.nodes.list.queryOptions()).data?.nodes.length ?? 0
@@ -177,14 +176,15 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       spiders: version.spiders?.length === 1 ? version.spiders : []
     })
   }
+  const name = (
+    <strong>
+      {version.project} {version.version}
+    </strong>
+  )
   return (
     <>
       <p className={classes.uploaded} role="status">
-        <strong>
-          {version.project} {version.version}
-        </strong>{' '}
-        was uploaded
-        {version.spiders === null ? texts.theFirstNodeThatGetsIt : texts.withSpider(version.spiders.length)}
+        {version.spiders === null ? texts.uploaded(name) : texts.uploadedWithSpiders(name, version.spiders.length)}
       </p>
       {version.spiders !== null && version.spiders.length > 0 && (
         <p className={`${classes.spiderNames} dim`}>{version.spiders.join(', ')}</p>
@@ -198,11 +198,11 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
         </Button>
         {!deploy.hasStarted && (
           <Button onClick={() => deploy.start()}>
-            Deploy to {nodeCount === 1 ? texts.theNode : texts.allNodes(nodeCount)}
+            {nodeCount === 1 ? texts.deployToTheNode : texts.deployToAllNodes(nodeCount)}
           </Button>
         )}
         <Button variant="filled" onClick={run}>
-          {texts.run}
+          {texts.runItem}
         </Button>
       </Flex>
     </>

@@ -4,13 +4,13 @@ import { useApi } from '../../api/api.tsx'
 
 export type Deploy = ReturnType<typeof useDeploy>
 
-/** Sends one version to nodes and keeps each node's result. Leaving the screen does not stop the engine. */
+/** Deploys a version and keeps each node's result. Leaving the screen does not stop the engine. */
 export function useDeploy(project: ProjectName, version: VersionName) {
   const { client } = useApi()
   const [isRunning, setRunning] = useState(false)
   /** The newest state of each node. */
   const [deployments, setDeployments] = useState<ReadonlyMap<string, Deployment>>(new Map())
-  /** The whole deploy broke off; the results of single nodes stay. */
+  /** Why the whole deployment stopped. */
   const [error, setError] = useState<unknown>(null)
   const isGone = useRef(false)
   useEffect(() => {

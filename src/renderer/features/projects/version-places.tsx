@@ -9,16 +9,23 @@ import classes from './projects.module.css'
 import { useDeploy } from './use-deploy.ts'
 import { texts } from '../../../shared/texts/ui/projects.ts'
 
-/** What each place means to an operator. */
+const PLACES: Record<Place, string> = {
+  present: texts.present,
+  sending: texts.sending,
+  failed: texts.failed,
+  missing: texts.missing,
+  foreign: texts.foreign,
+  replaced: texts.replaced
+}
 const WORDS: Record<Exclude<Place, 'present'>, string> = {
-  sending: texts.isBeingDeployed,
-  failed: 'failed',
-  missing: texts.wasDeployedButTheNodeNo,
-  foreign: texts.theNodeListsThisVersionBut,
-  replaced: texts.hasAnOlderEggOfThis
+  sending: texts.placeSending,
+  failed: texts.failed,
+  missing: texts.placeMissing,
+  foreign: texts.placeForeign,
+  replaced: texts.placeReplaced
 }
 
-/** Where a version is: nodes that have it in one line, the others with the reason and the button that fixes it. */
+/** Nodes that have the version in one line; the others with the reason and a button that fixes it. */
 export function VersionPlaces({ version, nodes }: { version: Version; nodes: readonly Node[] }) {
   const deploy = useDeploy(version.project, version.version)
   const known = new Map(nodes.map((node) => [node.id, node]))
@@ -34,7 +41,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
   const canSend = version.sha256 !== null
   return (
     <>
-      <FieldRow label={texts.on}>
+      <FieldRow label={texts.onNodes}>
         {there.map(({ deployment }) => nameOf(deployment.nodeId)).join(', ') || texts.noNodesYet}
       </FieldRow>
       {others.length > 0 && (
@@ -66,12 +73,12 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
           <Group align="stretch" gap={8}>
             {drifted.length > 1 && (
               <Button onClick={() => deploy.start(drifted.map(({ deployment }) => deployment.nodeId))}>
-                {texts.repairNode(drifted.length)}
+                {texts.repairNodes(drifted.length)}
               </Button>
             )}
             {without.length > drifted.length && (
               <Button onClick={() => deploy.start(without.map(({ id }) => id))}>
-                Deploy to the {without.length === 1 ? 'node' : texts.nodes(without.length)} without it
+                {texts.deployToRest(without.length)}
               </Button>
             )}
           </Group>
@@ -83,7 +90,7 @@ export function VersionPlaces({ version, nodes }: { version: Version; nodes: rea
 
 function PlaceWords({ deployment, place }: { deployment: Deployment; place: Place }) {
   if (place === 'present') return null
-  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? texts.failedWithoutAReason}</span>
+  if (place === 'failed') return <span className="tone-bad">{deployment.error ?? texts.failedWithoutReason}</span>
   return (
     <>
       {WORDS[place]}{' '}
@@ -95,7 +102,7 @@ function PlaceWords({ deployment, place }: { deployment: Deployment; place: Plac
 }
 
 function PlaceIcon({ place }: { place: Place }) {
-  const common = { size: 14, role: 'img', 'aria-label': place } as const
+  const common = { size: 14, role: 'img', 'aria-label': PLACES[place] } as const
   if (place === 'failed') return <IconX {...common} className="tone-bad" />
   if (place === 'sending') return <IconLoader2 {...common} />
   if (isDrift(place)) return <IconAlertTriangle {...common} className="tone-wait" />

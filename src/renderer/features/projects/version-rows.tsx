@@ -18,7 +18,7 @@ import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-dialogs.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { formatBytes, plural } from '../../ui/numbers.ts'
+import { formatBytes } from '../../ui/numbers.ts'
 import { FieldRow } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { compareSpiders, spreadOf } from './compare-versions.ts'
@@ -35,7 +35,7 @@ interface VersionRowsProps {
   onDelete: (version: Version) => void
 }
 
-/** The versions, newest first; a row expands to its contents and where it is. */
+/** The versions, newest first; a row expands to its spiders and nodes. */
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
@@ -60,22 +60,17 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <IconChevronRight size={14} aria-hidden data-open={isOpen || undefined} />
                 <strong className="ellipsis">{version.version}</strong>
                 {version.version === project.activeVersion && (
-                  <Badge size="sm" variant="light" tt="none" fw={500} title={texts.jobsThatNameNoVersionRun}>
-                    {project.settings.pinnedVersion == null ? 'active' : 'pinned'}
+                  <Badge size="sm" variant="light" tt="none" fw={500} title={texts.activeHint}>
+                    {project.settings.pinnedVersion == null ? texts.active : texts.pinned}
                   </Badge>
                 )}
                 {version.version === project.latestVersion && (
                   <Badge size="sm" variant="default" tt="none" fw={500}>
-                    {texts.latest2}
+                    {texts.latest}
                   </Badge>
                 )}
                 {version.orderWarning !== null && (
-                  <IconAlertTriangle
-                    size={14}
-                    className="tone-wait"
-                    role="img"
-                    aria-label={texts.nodesDisagreeOnTheLatestVersion}
-                  />
+                  <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label={texts.nodesDisagree} />
                 )}
               </button>
               <SpiderChange version={version} before={project.versions[index + 1]} />
@@ -87,13 +82,13 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
               {(mayRun || mayDeploy || mayDelete) && (
-                <MoreMenu label={texts.moreFor(version.version)}>
+                <MoreMenu label={texts.moreForVersion(version.version)}>
                   {mayRun && (
                     <Menu.Item
                       leftSection={<IconPlayerPlay size={14} />}
                       onClick={() => openRunDialog({ project: project.name, version: version.version })}
                     >
-                      {texts.runThisVersion}
+                      {texts.runVersionItem}
                     </Menu.Item>
                   )}
                   {mayDeploy && (
@@ -102,9 +97,9 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                         leftSection={<IconSend size={14} />}
                         onClick={() => onDeploy(version)}
                         disabled={version.sha256 === null}
-                        title={version.sha256 === null ? texts.scrapdeckDoesNotHaveThisEgg : undefined}
+                        title={version.sha256 === null ? texts.noEggHint : undefined}
                       >
-                        {texts.deployToNodes}
+                        {texts.deployToNodesItem}
                       </Menu.Item>
                       <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
                     </>
@@ -117,9 +112,9 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                         leftSection={<IconTrash size={14} />}
                         onClick={() => onDelete(version)}
                         disabled={isPinned(project, version)}
-                        title={isPinned(project, version) ? texts.unpinItFirstOrPinAnother : undefined}
+                        title={isPinned(project, version) ? texts.unpinFirst : undefined}
                       >
-                        {texts.deleteIt2}
+                        {texts.deleteItem}
                       </Menu.Item>
                     </>
                   )}
@@ -137,7 +132,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
 const isPinned = ({ activeVersion, settings }: Project, { version }: Version): boolean =>
   settings.pinnedVersion != null && version === activeVersion
 
-/** Decides what jobs without a version run from now on. Rolling back is pinning an older version. */
+/** Rolling back means pinning an older version. */
 function PinItem({ project, version, isOlder }: { project: Project; version: Version; isOlder: boolean }) {
   const { pin } = usePin(project)
   if (isPinned(project, version)) {
@@ -152,7 +147,7 @@ function PinItem({ project, version, isOlder }: { project: Project; version: Ver
       leftSection={isOlder ? <IconHistory size={14} /> : <IconPin size={14} />}
       onClick={() => pin(version.version)}
     >
-      {isOlder ? texts.rollBackToThis : texts.pinThisVersion}
+      {isOlder ? texts.rollBack : texts.pinThis}
     </Menu.Item>
   )
 }
@@ -164,13 +159,13 @@ function SpiderChange({ version, before }: { version: Version; before: Version |
       {version.spiders === null ? (
         <span className="faint">{texts.spidersUnknown}</span>
       ) : (
-        plural(version.spiders.length, 'spider')
+        texts.spiderCount(version.spiders.length)
       )}
       {change !== null && change.added.length > 0 && (
-        <span title={texts.newIt(change.added.join(', '))}> +{change.added.length}</span>
+        <span title={texts.newSpidersTitle(change.added.join(', '))}> +{change.added.length}</span>
       )}
       {change !== null && change.removed.length > 0 && (
-        <span title={texts.removed(change.removed.join(', '))}> −{change.removed.length}</span>
+        <span title={texts.removedSpidersTitle(change.removed.join(', '))}> −{change.removed.length}</span>
       )}
     </span>
   )
@@ -188,15 +183,17 @@ function VersionFacts({ version, before, nodes }: VersionFactsProps) {
     <div className={classes.facts}>
       <FieldRow label="SHA-256">
         {version.sha256 === null ? (
-          <span className="dim">{texts.onlyOnNodesScrapdeckDoesNot}</span>
+          <span className="dim">{texts.onlyOnNodes}</span>
         ) : (
           <>
             <span className="mono">{version.sha256.slice(0, 16)}…</span>{' '}
-            <CopyButton value={version.sha256} what={texts.theSha256} />
+            <CopyButton value={version.sha256} what={texts.sha256} />
           </>
         )}
       </FieldRow>
-      {version.spiders !== null && <FieldRow label={texts.spiders}>{version.spiders.join(', ') || 'none'}</FieldRow>}
+      {version.spiders !== null && (
+        <FieldRow label={texts.spiders}>{version.spiders.join(', ') || texts.none}</FieldRow>
+      )}
       {change !== null && change.added.length > 0 && (
         <FieldRow label={texts.newSpiders}>{change.added.join(', ')}</FieldRow>
       )}
@@ -205,11 +202,11 @@ function VersionFacts({ version, before, nodes }: VersionFactsProps) {
       )}
       <FieldRow label={texts.errors}>
         <Link to="/errors" search={{ project: version.project, since: version.version, state: 'all' }}>
-          {texts.newInThisVersion}
+          {texts.newErrors}
         </Link>
         {' · '}
         <Link to="/errors" search={{ project: version.project, version: version.version, state: 'all' }}>
-          {texts.allInThisVersion}
+          {texts.allErrors}
         </Link>
       </FieldRow>
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}

@@ -5,11 +5,7 @@ import { area } from './area.ts'
 import { rich } from './rich.ts'
 
 /** When a rule holds: above or below which figure, and for how long. */
-interface Condition {
-  comparison: 'at_least' | 'at_most'
-  threshold: number
-  forSeconds: number
-}
+type Condition = { comparison: 'at_least' | 'at_most'; threshold: number; forSeconds: number }
 
 const amount = ({ comparison, threshold }: Condition, noun?: string) =>
   `${comparison === 'at_least' ? 'at least' : 'at most'} ${noun === undefined ? formatCount(threshold) : plural(threshold, noun)}`
