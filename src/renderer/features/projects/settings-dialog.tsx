@@ -268,7 +268,7 @@ function Requirements({ fields, refusal }: { fields: Fields<SettingsTexts['pytho
         description={texts.requirementsHint}
         placeholder={texts.requirementsExample}
         error={problem ?? fields.error('text') ?? refusal}
-        classNames={{ input: `mono ${classes.requirements}` }}
+        classNames={{ input: ['mono', classes.requirements].join(' ') }}
         spellCheck={false}
         data-autofocus
       />
