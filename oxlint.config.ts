@@ -44,7 +44,7 @@ export default {
       rules: { 'react/rules-of-hooks': 'error', 'react/exhaustive-deps': 'error' }
     },
     {
-      files: ['src/renderer/features/{access,alerts,audit,errors,projects}/**/*.{ts,tsx}'],
+      files: ['src/renderer/features/{access,alerts,audit,errors,projects,schedules}/**/*.{ts,tsx}'],
       excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
       rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
     },

@@ -3,7 +3,6 @@ import { readCron } from '../../../shared/calendar/cron-fields.ts'
 import { stretchAt } from '../../../shared/calendar/zones.ts'
 import type { ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** A clock change in a zone, and its effect on a timing, in words. */
@@ -42,7 +41,7 @@ export function clockChangesOf(timing: ScheduleTiming, fromMs: number): ClockCha
 function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, afterMs: number): ClockChange {
   const byMs = afterMs - beforeMs
   const by = formatDuration(Math.abs(byMs) / 1000)
-  const title = `${dayOf(atMs, beforeMs)}: clocks go ${byMs > 0 ? 'forward' : 'back'} ${by}`
+  const title = (byMs > 0 ? texts.clocksForward : texts.clocksBack)(dayOf(atMs, beforeMs), by)
   // Every policy runs the same query: the difference between the results is the effect of the change.
   const around = { afterMs: atMs - Math.abs(byMs) - 1, untilMs: atMs + Math.abs(byMs), limit: RUNS_LOOKED_AT }
   if (byMs > 0) {
@@ -50,15 +49,14 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
     const wallMs = atMs + beforeMs
     const lost = timesLost(timing, atMs, byMs)
     if (moved.length === 0) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
-    const times = lost.length === 0 ? texts.theTimeBetweenAnd(clock(wallMs), clock(atMs + afterMs)) : listOf(lost)
-    const does = lost.length > 1 ? texts.doNotExist : texts.doesNotExist
+    const times = lost.length === 0 ? texts.timesBetween(clock(wallMs), clock(atMs + afterMs)) : texts.timesOfDay(lost)
     return {
       atMs,
       title,
       effect:
         timing.gap === 'skip'
-          ? texts.onThatDayNoRun(times, does)
-          : texts.onThatDayItRunsAt(times, does, clock(atMs + afterMs)),
+          ? texts.skippedByClocks(times, lost.length)
+          : texts.movedByClocks(times, lost.length, clock(atMs + afterMs)),
       isTouched: true
     }
   }
@@ -66,14 +64,14 @@ function describeChange(timing: ScheduleTiming, atMs: number, beforeMs: number, 
   const firsts = twice.filter(({ kind }) => kind === 'first_of_two')
   const isElapsed = isOpenOnly(timing)
   if (firsts.length === 0 || isElapsed) return { atMs, title, effect: untouched(timing, atMs, byMs), isTouched: false }
-  const times = listOf([...new Set(firsts.map(({ local }) => local.slice(11, 16)))])
+  const times = texts.timesOfDay([...new Set(firsts.map(({ local }) => local.slice(11, 16)))])
   return {
     atMs,
     title,
     effect:
       timing.doubled === 'run_twice'
-        ? `${times} ${firsts.length > 1 ? 'are' : 'is'} repeated: both occurrences run.`
-        : `${times} ${firsts.length > 1 ? 'are' : 'is'} repeated: only the first occurrence runs.`,
+        ? texts.repeatedTwice(times, firsts.length)
+        : texts.repeatedOnce(times, firsts.length),
     isTouched: true
   }
 }
@@ -92,10 +90,11 @@ function timesLost(timing: ScheduleTiming, atMs: number, byMs: number): string[]
 /** No run is affected: the rules follow elapsed time, or name other times. */
 function untouched(timing: ScheduleTiming, atMs: number, byMs: number): string {
   const isByClock = timing.rules.some(({ kind }) => kind === 'cron') && !isOpenOnly(timing)
-  if (!isByClock) return texts.theIntervalIsElapsedTimeNo
+  if (!isByClock) return texts.intervalUnaffected
   const dayRuns = occurrencesToShow(timing, { afterMs: atMs - DAY_MS, untilMs: atMs + DAY_MS, limit: 1 }).length
   const shift = formatDuration(Math.abs(byMs) / 1000)
-  return `${dayRuns > 0 ? texts.noRunIsSkippedOrDoubled : ''}After that, it runs ${shift} ${byMs > 0 ? 'earlier' : 'later'} in UTC.`
+  const after = byMs > 0 ? texts.earlierInUtc(shift) : texts.laterInUtc(shift)
+  return dayRuns > 0 ? `${texts.noRunAffected} ${after}` : after
 }
 
 /** Rules that recur within the hour follow elapsed time (contract/schedules.ts). */
@@ -124,8 +123,3 @@ function dayOf(atMs: number, offsetMs: number): string {
   const day = new Date(atMs + offsetMs)
   return `${WEEKDAYS[day.getUTCDay()]} ${day.getUTCDate()} ${MONTHS[day.getUTCMonth()]} ${day.getUTCFullYear()}`
 }
-
-const listOf = (times: readonly string[]): string =>
-  times.length > 3
-    ? plural(times.length, texts.timeOfDay, texts.timesOfDay)
-    : times.join(', ').replace(/, ([^,]*)$/, ' and $1')

@@ -8,9 +8,9 @@ import { formatIn, formatMoment, formatTimeBeside } from './zoned-time.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text: string }> = {
-  gap: { word: texts.movedByClockChange, text: texts.aClockChangeSkipsThisTime },
-  first_of_two: { word: texts.firstOfTwo, text: texts.aClockChangeRepeatsThisTime },
-  second_of_two: { word: texts.secondOfTwo, text: texts.aClockChangeRepeatsThisTime2 }
+  gap: { word: texts.gapBadge, text: texts.gapBadgeHint },
+  first_of_two: { word: texts.firstOfTwo, text: texts.firstOfTwoHint },
+  second_of_two: { word: texts.secondOfTwo, text: texts.secondOfTwoHint }
 }
 
 interface NextRunsProps {
@@ -38,7 +38,7 @@ export function NextRuns({ occurrences, zone, changes }: NextRunsProps) {
         <thead>
           <tr>
             <th scope="col">{zone}</th>
-            {isElsewhere && <th scope="col">{texts.here2}</th>}
+            {isElsewhere && <th scope="col">{texts.here}</th>}
             <th scope="col">{texts.fromNow}</th>
           </tr>
         </thead>

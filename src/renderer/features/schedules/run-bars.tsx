@@ -69,12 +69,12 @@ export function RunBars({ firings }: { firings: readonly Firing[] }) {
 }
 
 function firingInWords(firing: Firing): string {
-  const took = firing.durationMs === null ? '' : texts.inIt(formatRuntime(firing.durationMs))
+  const took = firing.durationMs === null ? '' : texts.runtime(formatRuntime(firing.durationMs))
   const text = firing.text === '' ? '' : ` – ${firing.text}`
   return `${formatInstant(firing.nominalMs)}: ${firingWords(firing)}${took}${text}`
 }
 
 function barsInWords(firings: readonly Firing[]): string {
   const byWord = Map.groupBy(firings, (firing) => RUN_LOOKS[lookOf(firing)].word)
-  return texts.lastRun(firings.length, [...byWord].map(([word, { length }]) => `${length} ${word}`).join(', '))
+  return texts.lastRuns(firings.length, [...byWord].map(([word, { length }]) => `${length} ${word}`).join(', '))
 }

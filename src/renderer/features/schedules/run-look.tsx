@@ -16,16 +16,16 @@ import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 /** Colour, shape and word for the outcome of a run: each of the three is sufficient by itself. */
 export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
-  ahead: { tone: 'off', Icon: IconCircleDashed, word: 'upcoming' },
-  live: { tone: 'run', Icon: IconCircleFilled, word: 'running' },
-  succeeded: { tone: 'ok', Icon: IconCheck, word: 'succeeded' },
-  failed: { tone: 'bad', Icon: IconX, word: 'failed' },
-  cancelled: { tone: 'off', Icon: IconBan, word: 'cancelled' },
-  lost: { tone: 'lost', Icon: IconHelp, word: 'lost' },
-  unclear: { tone: 'lost', Icon: IconEyeOff, word: 'unclear' },
-  skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
-  missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
-  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.couldNotRun }
+  ahead: { tone: 'off', Icon: IconCircleDashed, word: texts.upcoming },
+  live: { tone: 'run', Icon: IconCircleFilled, word: texts.running },
+  succeeded: { tone: 'ok', Icon: IconCheck, word: texts.succeeded },
+  failed: { tone: 'bad', Icon: IconX, word: texts.failedWord },
+  cancelled: { tone: 'off', Icon: IconBan, word: texts.cancelled },
+  lost: { tone: 'lost', Icon: IconHelp, word: texts.lost },
+  unclear: { tone: 'lost', Icon: IconEyeOff, word: texts.unclear },
+  skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: texts.skippedWord },
+  missed: { tone: 'bad', Icon: IconClockX, word: texts.missedWord },
+  refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.refusedWord }
 }
 
 export function RunIcon({ look, size = 12 }: { look: RunLook; size?: number }) {

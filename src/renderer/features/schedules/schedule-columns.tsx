@@ -2,7 +2,6 @@ import { Switch } from '@mantine/core'
 import { Fragment } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useNow } from '../../ui/clock.ts'
-import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { RunBars } from './run-bars.tsx'
@@ -17,10 +16,10 @@ export function NextText({ schedule }: { schedule: Schedule }) {
   if (schedule.paused)
     return (
       <span className="faint" title={schedule.pauseNote ?? pausedWords(schedule)}>
-        {schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end' ? 'ended' : 'paused'}
+        {schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end' ? texts.endedState : texts.pausedState}
       </span>
     )
-  if (schedule.nextAtMs === null) return <span className="faint">{texts.ended}</span>
+  if (schedule.nextAtMs === null) return <span className="faint">{texts.endedState}</span>
   return (
     <time dateTime={new Date(schedule.nextAtMs).toISOString()} title={formatInstant(schedule.nextAtMs)}>
       {formatIn(schedule.nextAtMs - nowMs)}
@@ -39,7 +38,7 @@ function NextMoment({ schedule: { paused, nextAtMs, zone } }: { schedule: Schedu
   )
 }
 
-/** Its fields; a line never breaks within one, because the rest could be read as another expression. */
+/** A line never breaks within a field, because the rest could be read as another expression. */
 function CronFields({ text }: { text: string }) {
   return text.split(/(?<= )/).map((field, index) => (
     <span key={index} className={classes.field}>
@@ -62,7 +61,7 @@ export function ZoneText({ zone }: { zone: string }) {
   )
 }
 
-/** The columns; `onPause` is called when the switch of a row is used; null: that is not allowed. */
+/** `onPause`: null if the user may not. */
 export function scheduleColumns(
   onPause: ((schedule: Schedule, paused: boolean) => void) | null
 ): readonly Column<Schedule>[] {
@@ -76,7 +75,7 @@ export function scheduleColumns(
           size="xs"
           tabIndex={-1}
           checked={!schedule.paused}
-          aria-label={texts.isOn2(schedule.name)}
+          aria-label={texts.scheduleIsOn(schedule.name)}
           disabled={onPause === null}
           onChange={(event) => onPause?.(schedule, !event.currentTarget.checked)}
         />
@@ -169,12 +168,12 @@ function Marks({ schedule }: { schedule: Schedule }) {
   const { backfill } = schedule
   return (
     <>
-      {missed > 0 && <span className={`${classes.mark} fixed tone-bad`}>{texts.missed(missed)}</span>}
+      {missed > 0 && <span className={`${classes.mark} fixed tone-bad`}>{texts.missedMark(missed)}</span>}
       {schedule.pausedBy === 'failures' && (
-        <span className={`${classes.mark} fixed tone-bad`}>{plural(schedule.failuresInARow, 'failure')}</span>
+        <span className={`${classes.mark} fixed tone-bad`}>{texts.failures(schedule.failuresInARow)}</span>
       )}
       {backfill?.state === 'running' && (
-        <span className={`${classes.mark} fixed tone-run`}>{texts.backfill4(backfill.ended, backfill.total)}</span>
+        <span className={`${classes.mark} fixed tone-run`}>{texts.backfillMark(backfill.ended, backfill.total)}</span>
       )}
     </>
   )

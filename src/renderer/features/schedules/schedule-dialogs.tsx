@@ -1,7 +1,6 @@
 import { Button, TextInput } from '@mantine/core'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { plural } from '../../ui/numbers.ts'
 import type { useScheduleActions } from './use-schedule-actions.tsx'
 import { useState } from 'react'
 import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
@@ -19,7 +18,7 @@ interface RemoveDialogProps {
 export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveDialogProps) {
   const [only] = schedules
   const isOne = schedules.length === 1 && only !== undefined
-  const what = isOne ? only.name : plural(schedules.length, 'schedule')
+  const what = isOne ? only.name : texts.scheduleCount(schedules.length)
   const canPause = schedules.some(({ paused }) => !paused)
   const pause = () => {
     void actions.setPaused(schedules, true)
@@ -27,7 +26,7 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
   }
   return (
     <ConfirmDialog
-      title={texts.remove4(what)}
+      title={texts.askRemove(what)}
       act={texts.remove}
       onAct={() => actions.remove.mutate(schedules, { onSettled: onClose, onSuccess: () => onRemoved?.() })}
       isActing={actions.remove.isPending}
@@ -35,8 +34,7 @@ export function RemoveDialog({ schedules, actions, onClose, onRemoved }: RemoveD
       instead={canPause && <Button onClick={pause}>{texts.pauseInstead}</Button>}
       onClose={onClose}
     >
-      {isOne ? texts.theScheduleAndItsHistoryAre : texts.theSchedulesAndTheirHistories} deleted. Jobs that{' '}
-      {isOne ? 'it' : 'they'} created are kept, and running jobs continue.
+      {isOne ? texts.removeHint : texts.removeManyHint}
     </ConfirmDialog>
   )
 }
@@ -47,11 +45,11 @@ interface PauseDialogProps {
   onClose: () => void
 }
 
-/** Pauses with a note, so that the next person sees why. */
+/** Pauses with a note that tells others why. */
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (
-    <Dialog opened onClose={onClose} title={texts.pause2(schedule.name)} size={420}>
+    <Dialog opened onClose={onClose} title={texts.pauseTitle(schedule.name)} size={420}>
       <form
         className={classes.form}
         onSubmit={(event) => {
@@ -62,14 +60,14 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
       >
         <TextInput
           label={texts.note}
-          description={texts.reasonAndEndOfThePause}
-          placeholder={texts.untilTheShopIsBack}
+          description={texts.noteHint}
+          placeholder={texts.noteExample}
           value={note}
           maxLength={1000}
           data-autofocus
           onChange={(event) => setNote(event.currentTarget.value)}
         />
-        <p className="dim">{texts.runningJobsContinueRunsThat}</p>
+        <p className="dim">{texts.pauseHint}</p>
         <DialogFoot>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button type="submit" variant="filled">

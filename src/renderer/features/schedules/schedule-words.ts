@@ -1,49 +1,48 @@
 import { describeTiming } from '../../../shared/calendar/index.ts'
 import type { Firing, OverlapPolicy, RunTemplate, Schedule, ScheduleTiming } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
-import { plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 export const OVERLAP_WORDS: Record<OverlapPolicy, { word: string; text: string }> = {
-  skip: { word: 'skip', text: texts.theNewRunIsSkippedAnd },
-  queue_one: { word: 'wait', text: texts.oneRunWaitsUntilThePrevious },
+  skip: { word: texts.skip, text: texts.skipHint },
+  queue_one: { word: texts.wait, text: texts.waitHint },
   queue_all: {
     word: texts.queueAll,
-    text: texts.everyRunWaitsForThePrevious
+    text: texts.queueAllHint
   },
-  cancel_running: { word: texts.cancelPrevious, text: texts.thePreviousRunIsCancelledThen },
-  allow: { word: texts.runBoth, text: texts.bothRunsAreLiveAtThe }
+  cancel_running: { word: texts.cancelPrevious, text: texts.cancelPreviousHint },
+  allow: { word: texts.runBoth, text: texts.runBothHint }
 }
 
 export const CATCH_UP_WORDS: Record<Schedule['catchUp'], { word: string; text: string }> = {
-  none: { word: 'skip', text: texts.missedRunsAreOnlyRecordedIn },
+  none: { word: texts.skip, text: texts.catchUpSkipHint },
   last: {
     word: texts.runTheLast,
-    text: texts.onlyTheLatestMissedRunIs
+    text: texts.runTheLastHint
   },
-  all: { word: texts.runAll, text: texts.allMissedRunsAreMadeUp }
+  all: { word: texts.runAll, text: texts.runAllHint }
 }
 
 const PAUSED_BY: Record<NonNullable<Schedule['pausedBy']>, string> = {
-  operator: texts.paused2,
-  failures: texts.pausedTooManyFailuresInA,
-  max_runs: texts.endedMaximumRunsReached,
-  end: texts.endedTheEndDateHasPassed,
-  invalid: texts.pausedTheScheduleIsInvalid
+  operator: texts.pausedByUser,
+  failures: texts.pausedByFailures,
+  max_runs: texts.endedByMaximumRuns,
+  end: texts.endedByDate,
+  invalid: texts.pausedAsInvalid
 }
 
 export const pausedWords = ({ pausedBy }: Schedule): string => PAUSED_BY[pausedBy ?? 'operator']
 
-/** The shortest form, for tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
+/** For tables: `0 3 * * 1-5`, `every 1 h 30 min`, `once`; `+2` for further rules. */
 export function timingShort({ rules }: Pick<ScheduleTiming, 'rules'>): string {
   const [first] = rules
-  if (first === undefined) return 'never'
+  if (first === undefined) return texts.neverWord
   const word =
     first.kind === 'cron'
       ? first.expression
       : first.kind === 'interval'
-        ? texts.every2(formatDuration(first.everySeconds))
-        : 'once'
+        ? texts.everyInterval(formatDuration(first.everySeconds))
+        : texts.onceWord
   return rules.length > 1 ? `${word}  +${rules.length - 1}` : word
 }
 
@@ -75,10 +74,12 @@ export function whatWords(jobs: readonly RunTemplate[]): string {
   const spiders = new Set(jobs.flatMap(({ project, spiders: names }) => names.map((name) => `${project}/${name}`)))
   const [only] = spiders
   if (spiders.size === 1 && only !== undefined) return only
-  return `${plural(spiders.size, 'spider')} of ${projects.length === 1 ? projects[0] : plural(projects.length, 'project')}`
+  return projects.length === 1
+    ? texts.spidersOfProject(spiders.size, projects[0]!)
+    : texts.spidersOfProjects(spiders.size, projects.length)
 }
 
-/** Runs missed since it last ran, which must be visible at once. */
+/** Runs missed since the last run. */
 export function missedLately({ recent }: { recent: readonly Firing[] }): number {
   const lastRun = recent.findIndex(({ state }) => state === 'fired')
   const since = lastRun < 0 ? recent : recent.slice(0, lastRun)

@@ -8,7 +8,7 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useMay } from '../../api/use-me.ts'
 import type { SchedulesSearch } from '../../state/search.ts'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { ListScreen, usePages } from '../../ui/list-screen.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
@@ -87,7 +87,7 @@ function ScheduleList() {
         note={list.data && countWords(rows, total)}
         filterBox={{
           label: texts.filterSchedules,
-          placeholder: texts.nameProjectSpiderUserAnn,
+          placeholder: texts.filterPlaceholder,
           value: typed,
           onChange: setTyped,
           onClear: clear
@@ -107,7 +107,7 @@ function ScheduleList() {
             : []),
           {
             key: 'Escape',
-            label: texts.clearSelectionCloseDetails,
+            label: texts.clearSelection,
             run: () => (marks.size > 0 ? setMarks(new Set()) : open(null))
           }
         ]}
@@ -123,7 +123,7 @@ function ScheduleList() {
           onMarks: setMarks,
           onEndReached: loadMore,
           empty: isFiltered ? (
-            <NoMatch title={texts.noSchedulesMatch([project, text].filter(Boolean).join(' '))} onClear={clear} />
+            <NoMatch title={texts.noMatch([project, text].filter(Boolean).join(' '))} onClear={clear} />
           ) : (
             <FirstSchedule onNew={() => edit('new')} />
           )
@@ -140,9 +140,9 @@ function ScheduleList() {
               />
             )}
             {isElsewhere && linked.isError && (
-              <DetailPane label={texts.schedule3}>
+              <DetailPane label={texts.schedule}>
                 <EmptyState
-                  title={texts.thisScheduleWasRemoved}
+                  title={texts.scheduleGone}
                   action={<Button onClick={() => open(null)}>{texts.close}</Button>}
                 >
                   {explainError(linked.error).text}
@@ -181,20 +181,20 @@ function FirstSchedule({ onNew }: { onNew: () => void }) {
       title={texts.noSchedulesYet}
       action={may && <NewButton onNew={onNew} />}
     >
-      {texts.aScheduleRunsSpidersAtSet}
+      {texts.noSchedulesHint}
     </EmptyState>
   )
 }
 
 /** `46 on · 3 paused · 1 with missed runs` if all are loaded; otherwise only how many there are. */
 function countWords(rows: readonly Schedule[], total: number): string {
-  if (total === 0) return 'none'
-  if (rows.length < total) return plural(total, 'schedule')
+  if (total === 0) return texts.noneNote
+  if (rows.length < total) return texts.scheduleCount(total)
   const paused = rows.filter((schedule) => schedule.paused).length
   const missed = rows.filter((schedule) => missedLately(schedule) > 0).length
   return joinFacts(
-    texts.on4(total - paused),
-    paused > 0 && texts.paused3(paused),
+    texts.onCount(total - paused),
+    paused > 0 && texts.pausedCount(paused),
     missed > 0 && texts.withMissedRuns(missed)
   )
 }
@@ -205,7 +205,6 @@ interface SchedulesBarProps {
   onClear: () => void
 }
 
-/** The actions on all marked schedules. */
 function SchedulesBar({ marked, actions, onClear }: SchedulesBarProps) {
   const { may } = useMay('schedules.change')
   const mayRun = useMay('jobs.run').may
@@ -216,19 +215,19 @@ function SchedulesBar({ marked, actions, onClear }: SchedulesBarProps) {
   return (
     <MarksBar count={marked.length} noun="schedule" onClear={onClear}>
       {may && on.length > 0 && (
-        <Button onClick={() => void actions.setPaused(on, true)}>{texts.pause3(on.length)}</Button>
+        <Button onClick={() => void actions.setPaused(on, true)}>{texts.pauseCount(on.length)}</Button>
       )}
       {may && paused.length > 0 && (
-        <Button onClick={() => void actions.setPaused(paused, false)}>{texts.resume2(paused.length)}</Button>
+        <Button onClick={() => void actions.setPaused(paused, false)}>{texts.resumeCount(paused.length)}</Button>
       )}
       {mayRun && (
         <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
-          {texts.runNowJob(jobs)}
+          {texts.runNowJobs(jobs)}
         </Button>
       )}
       {may && (
         <Button color="red" variant="light" onClick={() => setRemoving(true)}>
-          {texts.remove3}
+          {texts.removeItem}
         </Button>
       )}
       {removing && <RemoveDialog schedules={marked} actions={actions} onClose={() => setRemoving(false)} />}

@@ -3,7 +3,7 @@ import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const VIEWS = [
   { to: '/schedules', word: texts.list },
-  { to: '/schedules/missed', word: texts.missed2 },
+  { to: '/schedules/missed', word: texts.missed },
   { to: '/schedules/calendar', word: texts.calendar },
   { to: '/schedules/load', word: texts.load },
   { to: '/schedules/chains', word: texts.chains }

@@ -3,20 +3,18 @@ import { useNavigate } from '@tanstack/react-router'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/schedules.ts'
 
 const nameAll = (schedules: readonly Schedule[]): string => {
   const [only] = schedules
-  return schedules.length === 1 && only !== undefined ? only.name : plural(schedules.length, 'schedule')
+  return schedules.length === 1 && only !== undefined ? only.name : texts.scheduleCount(schedules.length)
 }
 
-/** Actions on schedules from the table, its marks and the detail pane; shown once the engine announces the change. */
+/** The screen changes when the engine announces the change. */
 export function useScheduleActions() {
   const { client, query } = useApi()
   const queryClient = useQueryClient()
   const navigate = useNavigate()
-  const nameOf = (schedules: readonly Schedule[], act: string) => texts.couldNot(act, nameAll(schedules))
 
   const setPaused = async (schedules: readonly Schedule[], paused: boolean, note: string | null = null) => {
     const concerned = schedules.filter((schedule) => schedule.paused !== paused)
@@ -26,12 +24,12 @@ export function useScheduleActions() {
       await client.schedules.setPaused({ ids, paused, note })
       const before = concerned[0]?.pauseNote ?? null
       notifyUndo(
-        `${nameAll(concerned)} ${concerned.length === 1 ? 'is' : 'are'} ${paused ? texts.pausedSkippedRunsAreListed : 'resumed'}.`,
+        (paused ? texts.pausedDone : texts.resumedDone)(nameAll(concerned), concerned.length),
         () => client.schedules.setPaused({ ids, paused: !paused, note: paused ? null : before }),
-        texts.pause4(ids.join(' '))
+        `pause:${ids.join()}`
       )
     } catch (error) {
-      notifyError(nameOf(concerned, paused ? 'pause' : 'resume'), error)
+      notifyError((paused ? texts.couldNotPause : texts.couldNotResume)(nameAll(concerned)), error)
     }
   }
   const runNow = useMutation({
@@ -45,19 +43,19 @@ export function useScheduleActions() {
       const [only] = firings
       if (only !== undefined && jobs.length === 0)
         return notifyDone(texts.madeNoJob(nameAll(schedules), only.text || only.reason))
-      notifyDone(texts.jobQueued(nameAll(schedules), jobs.length))
+      notifyDone(texts.jobsQueued(nameAll(schedules), jobs.length))
       const [job] = jobs
       if (jobs.length === 1 && job !== undefined) void navigate({ to: '/jobs', search: { job, tab: 'log' } })
     },
-    onError: (error, schedules) => notifyError(nameOf(schedules, 'run'), error)
+    onError: (error, schedules) => notifyError(texts.couldNotRun(nameAll(schedules)), error)
   })
   const remove = useMutation({
     mutationFn: (schedules: readonly Schedule[]) => client.schedules.remove({ ids: schedules.map(({ id }) => id) }),
     onSuccess: (_, schedules) => {
-      notifyDone(`${nameAll(schedules)} ${schedules.length === 1 ? 'is' : 'are'} removed.`)
+      notifyDone(texts.removedDone(nameAll(schedules), schedules.length))
       void queryClient.invalidateQueries({ queryKey: query.schedules.list.key() })
     },
-    onError: (error, schedules) => notifyError(nameOf(schedules, 'remove'), error)
+    onError: (error, schedules) => notifyError(texts.couldNotRemoveSchedules(nameAll(schedules)), error)
   })
   return { setPaused, runNow: runNow.mutate, isRunning: runNow.isPending, remove }
 }

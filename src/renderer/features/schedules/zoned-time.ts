@@ -15,14 +15,14 @@ export function formatTimeBeside(atMs: number, zone: string, besideZone: string)
 /** `in 2 d 17 h`, `in 5 min`, `now`: at most two units, rounded down. */
 export function formatIn(waitMs: number): string {
   const minutes = Math.floor(waitMs / 60_000)
-  if (waitMs < 1000) return 'now'
-  if (minutes < 1) return texts.inS(Math.floor(waitMs / 1000))
-  if (minutes < 60) return texts.inMin(minutes)
+  if (waitMs < 1000) return texts.inNoTime
+  if (minutes < 1) return texts.inSeconds(Math.floor(waitMs / 1000))
+  if (minutes < 60) return texts.inMinutes(minutes)
   const hours = Math.floor(minutes / 60)
-  if (hours < 24) return minutes % 60 === 0 ? texts.inH(hours) : texts.inHMin(hours, minutes % 60)
+  if (hours < 24) return minutes % 60 === 0 ? texts.inHours(hours) : texts.inHoursMinutes(hours, minutes % 60)
   const days = Math.floor(hours / 24)
-  if (days < 100) return hours % 24 === 0 ? texts.inD(days) : texts.inDH(days, hours % 24)
-  return texts.inD(days)
+  if (days < 100) return hours % 24 === 0 ? texts.inDays(days) : texts.inDaysHours(days, hours % 24)
+  return texts.inDays(days)
 }
 
 /** The value of `<input type="datetime-local">` for an instant, in a zone: `2026-11-23T03:00`. */

@@ -6,7 +6,6 @@ import type { CalendarSearch } from '../../../state/search.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { useNow } from '../../../ui/clock.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead, DetailPane, PaneHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
@@ -39,7 +38,6 @@ import { jitterMsOf } from '../load/spread.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const MINUTE_MS = 60_000
-/** In UTC there is no choice of zone to offer. */
 const IS_UTC_HERE = localZone() === 'UTC'
 
 /** A week of runs: past ones with their outcome, and upcoming ones. */
@@ -72,14 +70,13 @@ export function CalendarScreen() {
           views={<SchedulesTabs />}
           note={
             <>
-              {plural(week.runCount, 'run')}
-              {isThisWeek ? texts.thisWeek2 : texts.inThatWeek}
-              {isCut && texts.olderRunsAreNotShown}
+              {isThisWeek ? texts.runsThisWeek(week.runCount) : texts.runsThatWeek(week.runCount)}
+              {isCut && texts.olderRunsHidden}
             </>
           }
         />
         <div className={classes.bar}>
-          <Tooltip label={texts.previousWeekP}>
+          <Tooltip label={texts.previousWeekHint}>
             <ActionIcon variant="default" onClick={() => goWeeks(-1)} aria-label={texts.previousWeek}>
               <IconChevronLeft size={15} />
             </ActionIcon>
@@ -87,7 +84,7 @@ export function CalendarScreen() {
           <Button disabled={isThisWeek} onClick={() => go({ week: undefined })}>
             {texts.thisWeek}
           </Button>
-          <Tooltip label={texts.nextWeekN}>
+          <Tooltip label={texts.nextWeekHint}>
             <ActionIcon variant="default" onClick={() => goWeeks(1)} aria-label={texts.nextWeek}>
               <IconChevronRight size={15} />
             </ActionIcon>
@@ -113,7 +110,7 @@ export function CalendarScreen() {
                 title={texts.noSchedulesYet}
                 action={<LinkButton to="/schedules">{texts.schedules}</LinkButton>}
               >
-                {texts.theCalendarShowsUpcomingRuns}
+                {texts.noCalendarHint}
               </EmptyState>
             ) : (
               <View
@@ -149,7 +146,6 @@ const PAGE_ROWS = 500
 /** A due run gets its row at most this much later, because of jitter. */
 const DUE_MS = 86_400_000
 
-/** The runs of a week: past ones from the history, and upcoming ones. */
 function useWeekRuns(days: readonly Day[], nowMs: number) {
   const { query } = useApi()
   const { list, schedules, version } = useSchedules()
@@ -261,12 +257,14 @@ function Agenda({ week, utc, nowMs, nameOf, isReading, onHour }: WeekViewProps) 
                       </span>
                     ))}
                   {runs.length > SHOWN_PER_HOUR && (
-                    <span className={classes.moreRuns}>{texts.andRunMore(runs.length - SHOWN_PER_HOUR)}</span>
+                    <span className={classes.moreRuns}>{texts.andMoreRuns(runs.length - SHOWN_PER_HOUR)}</span>
                   )}
                 </button>
               )
             )}
-            {rows.length === 0 && hours.every((runs) => runs.length === 0) && <p className="faint">{texts.noRuns}</p>}
+            {rows.length === 0 && hours.every((runs) => runs.length === 0) && (
+              <p className="faint">{texts.noRunsOnDay}</p>
+            )}
           </section>
         )
       })}
@@ -285,16 +283,13 @@ interface HourPaneProps {
   onClose: () => void
 }
 
-/** All runs of one hour, each with its outcome and reason. */
 function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
   const day = daysOfWeek(undefined, hourMs, utc).find(({ startMs, endMs }) => hourMs >= startMs && hourMs < endMs)
   const ofHour = runs.filter(({ atMs }) => atMs >= hourMs && atMs < hourMs + HOUR_MS)
   return (
     <DetailPane label={texts.runsInThisHour}>
-      <PaneHead what="hour" onClose={onClose}>
-        <h2>
-          {day && dayWords(day)}, {timeWords(hourMs, utc)} to {timeWords(hourMs + HOUR_MS, utc)}
-        </h2>
+      <PaneHead what={texts.hourNoun} onClose={onClose}>
+        <h2>{texts.hourTitle(day ? dayWords(day) : '', timeWords(hourMs, utc), timeWords(hourMs + HOUR_MS, utc))}</h2>
       </PaneHead>
       {ofHour.length === 0 && <p className="dim">{texts.noRunsInThisHour}</p>}
       <ul className={classes.paneRuns}>
@@ -307,7 +302,7 @@ function HourPane({ hourMs, utc, runs, schedules, onClose }: HourPaneProps) {
           />
         ))}
       </ul>
-      {ofHour.length > ROWS_MAX && <p className="dim">{texts.andRunMore(ofHour.length - ROWS_MAX)}</p>}
+      {ofHour.length > ROWS_MAX && <p className="dim">{texts.andMoreRuns(ofHour.length - ROWS_MAX)}</p>}
     </DetailPane>
   )
 }
@@ -325,15 +320,15 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p>
           <span className="fixed dim">{here}</span>{' '}
           <Link to="/schedules" search={{ schedule: scheduleId }}>
-            {schedule?.name ?? texts.schedule(shortId(scheduleId))}
+            {schedule?.name ?? texts.scheduleById(shortId(scheduleId))}
           </Link>
           {count > 1 && ` ×${count}`}
         </p>
         <p className="dim">
           <span className={`tone-${RUN_LOOKS[look].tone}`}>{RUN_LOOKS[look].word}</span>
-          {firing?.durationMs != null && texts.after(formatRuntime(firing.durationMs))}
-          {laterMs > 0 && texts.startsLaterJitter(formatAge(laterMs))}
-          {there !== here && ` · ${there} in ${schedule?.zone}`}
+          {firing?.durationMs != null && texts.afterRuntime(formatRuntime(firing.durationMs))}
+          {laterMs > 0 && texts.laterByJitter(formatAge(laterMs))}
+          {there !== here && schedule !== undefined && texts.timeInZone(there, schedule.zone)}
           {jobs.length === 1 && (
             <>
               {' · '}
@@ -342,7 +337,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
               </Link>
             </>
           )}
-          {jobs.length > 1 && ` · ${plural(jobs.length, 'job')}`}
+          {jobs.length > 1 && ` · ${texts.jobCount(jobs.length)}`}
         </p>
         {firing !== null && firing.reason !== 'on_time' && <p className="dim">{firing.text}</p>}
       </div>

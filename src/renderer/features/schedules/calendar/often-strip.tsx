@@ -1,4 +1,4 @@
-import { formatCount, plural } from '../../../ui/numbers.ts'
+import { formatCount } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
 import { RUN_LOOKS } from '../run-look.tsx'
 import type { OftenRow } from './week.ts'
@@ -8,7 +8,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 export function OftenStrip({ day }: { day: OftenRow['days'][number] }) {
   const most = Math.max(1, ...day.hours.map(({ count }) => count))
   const bad = day.hours.filter(({ look }) => look !== null && RUN_LOOKS[look].tone === 'bad').length
-  const words = `${plural(day.count, 'run')}${bad > 0 ? texts.failuresInHour(bad) : ''}`
+  const words = texts.runsAndFailures(day.count, bad)
   return (
     <span className={classes.strip} role="img" aria-label={words} title={words}>
       {day.hours.map(({ count, look }, hour) => (

@@ -1,7 +1,6 @@
 import type { ScheduleId } from '../../../../shared/contract/index.ts'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { plural } from '../../../ui/numbers.ts'
 import classes from './calendar.module.css'
 import { RunIcon } from '../run-look.tsx'
 import { dateOf, type Day, hourOf, type OftenRow, type Run, type Week, dayWords, hourStart, timeWords } from './week.ts'
@@ -19,7 +18,7 @@ export interface WeekViewProps {
   onHour: (hourMs: number) => void
 }
 
-/** More runs in one hour are shown as a number. */
+/** Further runs of an hour are only counted. */
 const SHOWN_PER_HOUR = 3
 const OFTEN_ROWS = 5
 
@@ -64,7 +63,7 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                 <th aria-label={texts.more} />
                 <td colSpan={7} className={`${classes.oftenMore} small`}>
                   <button type="button" onClick={() => setAllShown(!areAllShown)} aria-expanded={areAllShown}>
-                    {areAllShown ? texts.showFewer : texts.scheduleMoreFrequentSchedules(often.length - OFTEN_ROWS)}
+                    {areAllShown ? texts.showFewer : texts.moreFrequentSchedules(often.length - OFTEN_ROWS)}
                   </button>
                 </td>
               </tr>
@@ -85,14 +84,14 @@ export function WeekGrid({ week, utc, nowMs, nameOf, openHourMs, onHour }: WeekV
                     data-today={day.date === today || undefined}
                     data-past={(hourMs ?? day.startMs) + 3_600_000 <= nowMs || undefined}
                     data-none={hourMs === null || undefined}
-                    title={hourMs === null ? texts.skippedByAClockChange : undefined}
+                    title={hourMs === null ? texts.hourSkipped : undefined}
                   >
                     {isNow && (
                       <i className={classes.now} style={{ top: `${((nowMs - (hourMs ?? nowMs)) / 36_000) % 100}%` }} />
                     )}
                     {runs.length > 0 && (
                       <HourButton
-                        label={`${dayWords(day)} ${String(hour).padStart(2, '0')}:00, ${plural(runs.length, 'run')}`}
+                        label={texts.hourRuns(dayWords(day), `${String(hour).padStart(2, '0')}:00`, runs.length)}
                         runs={runs}
                         utc={utc}
                         nameOf={nameOf}
@@ -115,7 +114,9 @@ export function DayHead({ day }: { day: Day }) {
   return (
     <>
       {dayWords(day)}
-      {day.clocks !== null && <span className={classes.clocks}>{texts.clocksGo(day.clocks)}</span>}
+      {day.clocks !== null && (
+        <span className={classes.clocks}>{day.clocks === 'forward' ? texts.clocksGoForward : texts.clocksGoBack}</span>
+      )}
     </>
   )
 }
@@ -150,7 +151,7 @@ function HourButton({ label, runs, utc, nameOf, isOpen, onOpen }: HourButtonProp
         </span>
       ))}
       {runs.length > shown.length && (
-        <span className={classes.moreRuns}>{texts.more2(runs.length - shown.length)}</span>
+        <span className={classes.moreRuns}>{texts.moreCount(runs.length - shown.length)}</span>
       )}
     </button>
   )

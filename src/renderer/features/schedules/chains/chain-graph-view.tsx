@@ -69,8 +69,8 @@ export function ChainGraph({ graph, onOpen }: { graph: Graph; onOpen: (chainId: 
               data-off={!chain.enabled || undefined}
               style={{ left: x + MARGIN, top: y + MARGIN, width: CHAIN_WIDTH, height: CHAIN_HEIGHT }}
               onClick={() => onOpen(chain.id)}
-              aria-label={`Edit chain ${chain.name}${chain.enabled ? '' : texts.whichIsOff}${chain.problem === null ? '' : texts.whichHasAProblem}`}
-              title={`${chain.name}${chain.enabled ? '' : ' (off)'}${chain.problem === null ? '' : `\n${chain.problem}`}`}
+              aria-label={texts.editChain(chain.name, !chain.enabled, chain.problem !== null)}
+              title={`${chain.enabled ? chain.name : texts.chainIsOff(chain.name)}${chain.problem === null ? '' : `\n${chain.problem}`}`}
             >
               {chain.problem === null ? (
                 <Icon size={13} stroke={2.2} aria-hidden />

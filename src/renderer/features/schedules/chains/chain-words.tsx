@@ -5,9 +5,9 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /** The outcome on which a chain runs: a word, a colour and a shape. */
 export const ENDINGS: Record<Chain['on'], { word: string; sentence: string; tone: Tone; Icon: typeof IconCheck }> = {
-  succeeded: { word: 'succeeded', sentence: 'succeeds', tone: 'ok', Icon: IconCheck },
-  failed: { word: 'failed', sentence: 'fails', tone: 'bad', Icon: IconX },
-  ended: { word: 'ended', sentence: 'ends', tone: 'run', Icon: IconFlag }
+  succeeded: { word: texts.succeeded, sentence: texts.succeeds, tone: 'ok', Icon: IconCheck },
+  failed: { word: texts.failedWord, sentence: texts.fails, tone: 'bad', Icon: IconX },
+  ended: { word: texts.endedWord, sentence: texts.ends, tone: 'run', Icon: IconFlag }
 }
 
 /** `prices/otto`, `any spider of news`, `any spider`. */

@@ -6,7 +6,6 @@ import type { ChainsSearch } from '../../../state/search.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useMay } from '../../../api/use-me.ts'
 import { useKeys } from '../../../state/keys.ts'
-import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
@@ -48,7 +47,7 @@ export function ChainsScreen() {
       <ScreenHead
         title={texts.schedules}
         views={<SchedulesTabs />}
-        note={chains.data && plural(chains.data.chains.length, 'chain')}
+        note={chains.data && texts.chainCount(chains.data.chains.length)}
       >
         {addButton}
       </ScreenHead>
@@ -61,7 +60,7 @@ export function ChainsScreen() {
                 title={texts.noChainsYet}
                 action={addButton}
               >
-                {texts.aChainRunsSpidersWhenA}
+                {texts.noChainsHint}
               </EmptyState>
             )
           const graph = layOutChains(data.chains)
@@ -71,8 +70,10 @@ export function ChainsScreen() {
                 <p key={circle.join()} className={classes.circle} role="status">
                   <IconRefreshAlert size={16} className="tone-wait" aria-hidden />
                   <span>
-                    <strong>{texts.circularChain}</strong> {[...circle, circle[0]].join(' → ')}. Each job runs the
-                    circle only once.
+                    {texts.circularChain(
+                      <strong>{texts.circularChainLabel}</strong>,
+                      [...circle, circle[0]].join(' → ')
+                    )}
                   </span>
                 </p>
               ))}
@@ -93,7 +94,6 @@ export function ChainsScreen() {
   )
 }
 
-/** What to run, after which spider, on which outcome. */
 function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => void }) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
@@ -109,15 +109,15 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
   const project = projects.find(({ name }) => name === form.values.project)
   const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
-    <Dialog opened onClose={onClose} title={chain === null ? texts.addChain : texts.edit(chain.name)} size={640}>
+    <Dialog opened onClose={onClose} title={chain === null ? texts.addChain : texts.editNamed(chain.name)} size={640}>
       <SchemaForm form={form} className={fields.form}>
         <fieldset className={`${classes.part} box`}>
-          <legend>{texts.whenAJobOf}</legend>
+          <legend>{texts.chainTrigger}</legend>
           <div className={fields.pair}>
             <Autocomplete
               {...form.input('project')}
               label={texts.project}
-              placeholder={texts.forAny}
+              placeholder={texts.anyExample}
               data={projects.map(({ name }) => name)}
               autoFocus={chain === null}
               openOnFocus={false}
@@ -125,7 +125,7 @@ function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => v
             <Autocomplete
               {...form.input('spider')}
               label={texts.spider}
-              placeholder={texts.forAnyPriceForAPrefix}
+              placeholder={texts.anySpiderExample}
               data={['*', ...spiders]}
             />
           </div>
@@ -165,14 +165,14 @@ export function startChain(chain: Chain | null): ChainTexts {
 export const ChainForm: z.ZodType<Omit<ChainSettings, 'enabled'>, ChainTexts> = z
   .object({
     name: z.string().trim(),
-    project: z.string().trim().min(1, texts.enterAProjectOrForAny).pipe(ChainSettings.shape.project),
-    spider: z.string().trim().min(1, texts.enterASpiderOrForAny),
+    project: z.string().trim().min(1, texts.enterChainProject).pipe(ChainSettings.shape.project),
+    spider: z.string().trim().min(1, texts.enterChainSpider),
     on: ChainSettings.shape.on,
     run: templateForm('chain')
   })
   .transform((chain) => {
     const after = chain.spider === '*' ? chain.project : chain.spider
-    return { ...chain, name: chain.name || texts.after2(chain.run.spiders.join(', '), after).slice(0, 200) }
+    return { ...chain, name: chain.name || texts.chainName(chain.run.spiders.join(', '), after).slice(0, 200) }
   })
 
 function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: ChainId) => void }) {
@@ -185,7 +185,6 @@ function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit: (id: 
   )
 }
 
-/** As a sentence: when this ends with that outcome, run that. */
 function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const { client, query } = useApi()
   const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
@@ -197,15 +196,16 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
     query.chains.remove.mutationOptions({
       onSuccess: () => {
         // Only the engine knows the secrets: a chain created again would lack them.
-        const note = run.secretNames.length > 0 ? texts.ifYouUndoThisEnterIts : ''
-        notifyUndo(texts.theChainWasRemoved(name, note), () => client.chains.create(ChainSettings.parse(chain)))
+        notifyUndo(texts.chainRemoved(name, run.secretNames.length > 0), () =>
+          client.chains.create(ChainSettings.parse(chain))
+        )
       },
       onError: (error) => notifyError(texts.couldNotRemove(name), error)
     })
   )
   const { tone, sentence, Icon } = ENDINGS[on]
   return (
-    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.chain(name)}>
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.chainNamed(name)}>
       <Switch
         size="xs"
         checked={enabled}
@@ -216,11 +216,13 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       <div className={`${classes.rowWords} grow`}>
         <strong>{name}</strong>
         <p>
-          when <span className={classes.what}>{spiderWords(project, spider)}</span>{' '}
-          <span className={`tone-${tone} ${classes.ending}`}>
-            <Icon size={13} stroke={2.2} aria-hidden /> {sentence}
-          </span>
-          , run <span className={classes.what}>{whatWords([run])}</span>
+          {texts.chainSentence(
+            <span className={classes.what}>{spiderWords(project, spider)}</span>,
+            <span className={`tone-${tone} ${classes.ending}`}>
+              <Icon size={13} stroke={2.2} aria-hidden /> {sentence}
+            </span>,
+            <span className={classes.what}>{whatWords([run])}</span>
+          )}
         </p>
         {problem !== null && (
           <p className={classes.problem} role="alert">
@@ -229,18 +231,11 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
         )}
       </div>
       <span className={`${classes.fired} dim fixed`}>
-        {firedCount === 0 ? (
-          texts.neverRun
-        ) : (
-          <>
-            {firedCount === 1 ? 'once' : texts.times(firedCount)}
-            {lastFiredAtMs !== null && (
-              <>
-                , last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
-              </>
-            )}
-          </>
-        )}
+        {firedCount === 0
+          ? texts.chainNeverRan
+          : lastFiredAtMs === null
+            ? texts.chainRuns(firedCount)
+            : texts.chainLastRun(texts.chainRuns(firedCount), <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />)}
       </span>
       <Flex component="span" align="center" gap={8} justify="flex-end" className={`${classes.rowActs} fixed`}>
         {!spider.includes('*') && !project.includes('*') && (
@@ -250,15 +245,15 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
         )}
         {may && (
           <>
-            <Button size="compact-xs" onClick={onEdit} aria-label={texts.edit3(name)}>
-              {texts.edit2}
+            <Button size="compact-xs" onClick={onEdit} aria-label={texts.editNamed(name)}>
+              {texts.editItem}
             </Button>
             <Tooltip label={texts.remove}>
               <ActionIcon
                 size={24}
                 disabled={remove.isPending}
                 onClick={() => remove.mutate({ id })}
-                aria-label={texts.remove2(name)}
+                aria-label={texts.removeNamed(name)}
               >
                 <IconTrash size={14} />
               </ActionIcon>

@@ -12,7 +12,6 @@ import { FormFailure } from '../../../ui/fields/form-failure.tsx'
 import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import { numberText } from '../../../ui/fields/texts.ts'
-import { formatCount, plural } from '../../../ui/numbers.ts'
 import { missedSinceMs } from '../schedule-words.ts'
 import { formatMoment, fromLocalInput, toLocalInput } from '../zoned-time.ts'
 import fields from '../../../ui/fields/form.module.css'
@@ -62,7 +61,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
       untilMs: toLocalInput(nowMs, schedule.zone).slice(0, 16)
     })
   return (
-    <Dialog opened onClose={onClose} title={texts.backfill(schedule.name)} size={540}>
+    <Dialog opened onClose={onClose} title={texts.backfillTitle(schedule.name)} size={540}>
       <SchemaForm form={form} className={classes.form}>
         <div className={fields.pair}>
           <TextInput {...form.input('fromMs')} type="datetime-local" label={texts.from} description={schedule.zone} />
@@ -71,13 +70,13 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         <Group align="stretch" gap={6}>
           {[1, 7, 30].map((days) => (
             <Button key={days} size="compact-xs" onClick={() => ago(days)}>
-              {days === 1 ? texts.last24H : texts.lastDays(days)}
+              {days === 1 ? texts.lastDay : texts.lastDays(days)}
             </Button>
           ))}
         </Group>
         <Stack gap={4} className={`${classes.plan} box`} role="status" aria-label={texts.preview}>
           {form.output === null ? (
-            <span className="faint">{texts.chooseATimeRangeInThe}</span>
+            <span className="faint">{texts.chooseTimeRange}</span>
           ) : plan.isError ? (
             <FormFailure error={plan.error} />
           ) : plan.data === undefined ? (
@@ -96,7 +95,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
         </div>
         <FormFoot
           form={form}
-          submit={isCounted && plan.data.count > 0 ? texts.runJob(plan.data.jobs) : texts.runJobs}
+          submit={isCounted && plan.data.count > 0 ? texts.runJobsCount(plan.data.jobs) : texts.runJobs}
           isDisabled={form.output !== null && !(isCounted && plan.data.count > 0)}
           onCancel={onClose}
         />
@@ -116,16 +115,16 @@ interface BackfillTexts {
 const backfillForm = (zone: string, nowMs: number) => {
   const moment = z
     .string()
-    .min(1, texts.enterADateAndTime)
+    .min(1, texts.enterDateAndTime)
     .transform((text) => fromLocalInput(text, zone) ?? 0)
   return z
     .object({
-      fromMs: moment.refine((fromMs) => fromMs <= nowMs, texts.aBackfillCannotStartInThe),
+      fromMs: moment.refine((fromMs) => fromMs <= nowMs, texts.startsInFuture),
       untilMs: moment,
       order: z.enum(['oldest_first', 'newest_first']),
       concurrency: numberText(z.int().min(1).max(CONCURRENCY_MAX), 1)
     })
-    .refine(({ fromMs, untilMs }) => fromMs < untilMs, { path: ['untilMs'], error: texts.mustBeAfterTheStart })
+    .refine(({ fromMs, untilMs }) => fromMs < untilMs, { path: ['untilMs'], error: texts.endsBeforeStart })
 }
 
 interface PlanProps {
@@ -137,18 +136,16 @@ interface PlanProps {
 function Plan({ schedule, plan, nowMs }: PlanProps) {
   const { count, jobs, alreadyRun, forgotten, first, last } = plan
   const moment = (atMs: number) => formatMoment(atMs, schedule.zone, nowMs)
-  const unknown = forgotten === 0 ? '' : texts.olderRunsAreLeftOutBecause(forgotten)
+  const unknown = forgotten === 0 ? '' : texts.forgottenRuns(forgotten)
   if (count === 0)
     return (
       <span>
         <strong>{texts.nothingToRun}</strong>{' '}
         {alreadyRun === 0
-          ? unknown || texts.theScheduleHasNoRunsIn
+          ? unknown || texts.noRunsInRange
           : forgotten === 0
-            ? alreadyRun === 1
-              ? texts.theOnlyRunInThisTime
-              : texts.allRunsInThisTimeRange(alreadyRun)
-            : texts.runsInThisTimeRangeHave(alreadyRun, unknown)}
+            ? texts.allRunsRan(alreadyRun)
+            : `${texts.someRunsRan(alreadyRun)} ${unknown}`}
       </span>
     )
   const known = [...new Set([...first, ...last].map(({ nominalMs }) => nominalMs))]
@@ -160,12 +157,9 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
   return (
     <>
       <span>
-        <strong>
-          {plural(count, 'run')}, {plural(jobs, 'job')}.
-        </strong>
+        <strong>{texts.runsAndJobs(count, jobs)}</strong>
         <span className="dim">
-          {alreadyRun > 0 &&
-            ` ${formatCount(alreadyRun)} more ${alreadyRun === 1 ? texts.hasAlreadyRunAndIs : texts.haveAlreadyRunAndAre} left out.`}
+          {alreadyRun > 0 && ` ${texts.runsLeftOut(alreadyRun)}`}
           {unknown && ` ${unknown}`}
         </span>
       </span>
@@ -173,7 +167,7 @@ function Plan({ schedule, plan, nowMs }: PlanProps) {
         {firsts.map((atMs) => (
           <li key={atMs}>{moment(atMs)}</li>
         ))}
-        {between > 0 && <li className="faint">{texts.between(between)}</li>}
+        {between > 0 && <li className="faint">{texts.runsBetween(between)}</li>}
         {lasts.map((atMs) => (
           <li key={atMs}>{moment(atMs)}</li>
         ))}
@@ -203,16 +197,16 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
   const share = (count: number) => (total === 0 ? 100 : (count / total) * 100)
   const cancel = useMutation(
     query.schedules.cancelBackfill.mutationOptions({
-      onSuccess: () => notifyDone(texts.theBackfillOfWasCancelledAfter(schedule.name, fired)),
-      onError: (error) => notifyError(texts.couldNotCancelTheBackfillOf(schedule.name), error)
+      onSuccess: () => notifyDone(texts.backfillWasCancelled(schedule.name, fired)),
+      onError: (error) => notifyError(texts.couldNotCancelBackfill(schedule.name), error)
     })
   )
-  const [id, name] = [texts.backfillOf(schedule.id), texts.theBackfillOf(schedule.name)]
+  const [id, name] = [`backfill:${schedule.id}`, texts.backfillOfSchedule(schedule.name)]
   const send = () => cancel.mutate({ id: schedule.id, cancelJobs: alsoJobs })
   const isPending = usePendingCancels(({ byId }) => byId.has(id))
-  const word = { running: texts.backfill2, done: texts.backfillDone, cancelled: texts.backfillCancelled }[state]
+  const word = { running: texts.backfill, done: texts.backfillDone, cancelled: texts.backfillCancelled }[state]
   return (
-    <section className={`${classes.progress} box`} aria-label={texts.backfill2}>
+    <section className={`${classes.progress} box`} aria-label={texts.backfill}>
       <header>
         <strong>{word}</strong>
         {state === 'running' && (
@@ -227,15 +221,15 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
       <span className="dim">
         {minute(backfill.fromMs)} – {minute(backfill.untilMs)}
       </span>
-      <Progress.Root aria-label={texts.ofEnded(ended, total)}>
-        <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label="succeeded" />
-        <Progress.Section value={share(failed)} color="var(--bad)" aria-label="failed" />
-        <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label="live" />
+      <Progress.Root aria-label={texts.endedOfTotal(ended, total)}>
+        <Progress.Section value={share(ended - failed)} color="var(--ok)" aria-label={texts.succeeded} />
+        <Progress.Section value={share(failed)} color="var(--bad)" aria-label={texts.failedWord} />
+        <Progress.Section value={share(fired - ended)} color="var(--run)" aria-label={texts.live} />
       </Progress.Root>
       <span className="dim">
-        {formatCount(ended)} of {plural(total, 'run')} ended
-        {failed > 0 && <span className="tone-bad">{texts.failed(failed)}</span>}
-        {state === 'running' && texts.liveRemaining(fired - ended, total - fired)} ·{' '}
+        {texts.endedOfRuns(ended, total)}
+        {failed > 0 && <span className="tone-bad">{texts.failedRuns(failed)}</span>}
+        {state === 'running' && texts.liveAndRemaining(fired - ended, total - fired)} ·{' '}
         <Link to="/jobs" search={{ schedule: schedule.id }}>
           {texts.showJobs}
         </Link>

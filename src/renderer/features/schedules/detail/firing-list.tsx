@@ -6,7 +6,6 @@ import type { Firing, ScheduleId } from '../../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../../shared/time.ts'
 import { useApi } from '../../../api/api.tsx'
 import { optionsOf } from '../../../ui/fields/choice-field.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { PAGED } from '../../../ui/list-screen.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
@@ -16,13 +15,13 @@ import classes from './firing-list.module.css'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const PAGE_ROWS = 30
-const SHOWN = { all: undefined, 'not run': ['missed', 'skipped', 'failed'] } as const
+const SHOWN = { all: undefined, notRun: ['missed', 'skipped', 'failed'] } as const
 
 /** Why a run started at another time than scheduled. */
 const REASON_WORDS: Partial<Record<Firing['reason'], string>> = {
   caught_up: texts.caughtUp,
-  run_now: 'manual',
-  backfill: 'backfill',
+  run_now: texts.manual,
+  backfill: texts.backfilled,
   buffered: texts.delayedByOverlap
 }
 
@@ -49,13 +48,12 @@ export function FiringList({ scheduleId, zone }: { scheduleId: ScheduleId; zone:
         className={classes.filter}
         value={shown}
         onChange={setShown}
-        data={optionsOf({ all: texts.all, 'not run': texts.notRun })}
+        data={optionsOf({ all: texts.all, notRun: texts.notRun })}
       />
       <QueryState query={firings} what={texts.theHistory} rows={4}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.firings)
-          if (rows.length === 0)
-            return <EmptyState title={shown === 'all' ? texts.noRunsYet : texts.noMissedOrSkippedRuns} />
+          if (rows.length === 0) return <EmptyState title={shown === 'all' ? texts.noRunsYet : texts.nothingMissed} />
           return (
             <ol className={classes.firings} aria-label={texts.history}>
               {rows.map((firing) => (
@@ -92,7 +90,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
   return (
     <li>
       <RunIcon look={lookOf(firing)} size={14} />
-      <time dateTime={new Date(firing.nominalMs).toISOString()} title={texts.fired(formatInstant(firing.atMs))}>
+      <time dateTime={new Date(firing.nominalMs).toISOString()} title={texts.firedAt(formatInstant(firing.atMs))}>
         {formatMoment(firing.reason === 'run_now' ? wholeMinute(firing.nominalMs) : firing.nominalMs, zone, nowMs)}
       </time>
       <span className={`${classes.outcome} ellipsis`}>
@@ -103,7 +101,7 @@ function FiringRow({ firing, zone, nowMs }: { firing: Firing; zone: string; nowM
             {text}
           </Link>
         )}
-        {firing.jobIds.length > 1 && <span className="faint"> · {plural(firing.jobIds.length, 'job')}</span>}
+        {firing.jobIds.length > 1 && <span className="faint"> · {texts.jobCount(firing.jobIds.length)}</span>}
         {word !== undefined && <span className="faint"> · {word}</span>}
       </span>
       <span className="faint">{firing.durationMs === null ? '' : formatRuntime(firing.durationMs)}</span>

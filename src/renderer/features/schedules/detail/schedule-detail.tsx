@@ -9,7 +9,6 @@ import { formatDuration } from '../../../../shared/time.ts'
 import { useMay } from '../../../api/use-me.ts'
 import { TellMeItems, useMayTell } from '../../../ui/tell-me.tsx'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { PaneHead, DetailPane, FieldRow } from '../../../ui/panel.tsx'
 import { formatInstant } from '../../../ui/time.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
@@ -52,9 +51,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
   const mayTell = useMayTell(watched)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
-    <DetailPane label={texts.schedule2(schedule.name)}>
+    <DetailPane label={texts.scheduleNamed(schedule.name)}>
       <PaneHead
-        what="schedule"
+        what={texts.scheduleNoun}
         onClose={onClose}
         menu={
           (may || mayTell) && (
@@ -68,7 +67,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
                     {texts.duplicate}
                   </Menu.Item>
                   <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-                    {texts.remove3}
+                    {texts.removeItem}
                   </Menu.Item>
                 </>
               )}
@@ -94,7 +93,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
           <div>
             <strong>{pausedWords(schedule)}</strong>
             {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
-            {isEnded && <p>{texts.toContinueChangeItsEndIn}</p>}
+            {isEnded && <p>{texts.endedHint}</p>}
           </div>
           {may && !isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>{texts.resume}</Button>}
         </div>
@@ -104,7 +103,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         <Group gap={8}>
           {may && (
             <Button variant="light" onClick={onEdit}>
-              {texts.edit4}
+              {texts.edit}
             </Button>
           )}
           {mayRun && (
@@ -113,11 +112,11 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
                 {texts.runNow}
               </Button>
               <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
-                {texts.backfill3}
+                {texts.backfillItem}
               </Button>
             </>
           )}
-          {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>{texts.pause}</Button>}
+          {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>{texts.pauseItem}</Button>}
         </Group>
       )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
@@ -159,9 +158,9 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
 }
 
 function StateWord({ schedule }: { schedule: Schedule }) {
-  if (schedule.paused) return <span className="tone-wait">{texts.paused}</span>
+  if (schedule.paused) return <span className="tone-wait">{texts.pausedState}</span>
   if (lastFailed(schedule)) return <span className="tone-bad">{texts.lastRunFailed}</span>
-  return <span className="tone-ok">{texts.on2}</span>
+  return <span className="tone-ok">{texts.onState}</span>
 }
 
 /** Runs missed since the last one: shown here with the fix, not only in the history. */
@@ -173,10 +172,10 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
   return (
     <div className={classes.notice} data-tone="bad" role="status">
       <div>
-        <strong>{texts.missedRun(missed)}</strong>
+        <strong>{texts.missedNotice(missed)}</strong>
         {why !== '' && <p>{why}</p>}
       </div>
-      {may && <Button onClick={onCatchUp}>{texts.catchUp}</Button>}
+      {may && <Button onClick={onCatchUp}>{texts.catchUpItem}</Button>}
     </div>
   )
 }
@@ -199,7 +198,7 @@ function Upcoming({ schedule }: { schedule: Schedule }) {
   if (occurrences.length === 0) return <p className="faint">{texts.noMoreRuns}</p>
   return (
     <div className={classes.upcoming}>
-      {schedule.paused && <p className="faint">{texts.wouldRunAtScheduleIsOff}</p>}
+      {schedule.paused && <p className="faint">{texts.wouldRunAt}</p>}
       <NextRuns occurrences={occurrences} zone={schedule.zone} changes={changes.filter(({ isTouched }) => isTouched)} />
     </div>
   )
@@ -210,7 +209,7 @@ function What({ schedule }: { schedule: Schedule }) {
   const total = jobsOf(schedule.jobs)
   return (
     <section className={classes.section}>
-      <h2>{total === 1 ? texts.runs : texts.jobPerRun(total)}</h2>
+      <h2>{total === 1 ? texts.runs : texts.jobsPerRun(total)}</h2>
       {schedule.jobs.map((template, index) => {
         const { project, version, spiders, args, argSets, matrix, settings, nodeId, tags, priority, userId } = template
         const names = [...Object.entries(args), ...Object.entries(settings)]
@@ -227,10 +226,11 @@ function What({ schedule }: { schedule: Schedule }) {
             <div>{spiders.join(', ')}</div>
             {userId !== null && (
               <div className="dim">
-                for user{' '}
-                <Link to="/jobs" search={{ user: userId }} title={texts.jobsOf(userId)}>
-                  {userId}
-                </Link>
+                {texts.forUser(
+                  <Link to="/jobs" search={{ user: userId }} title={texts.jobsOfUser(userId)}>
+                    {userId}
+                  </Link>
+                )}
               </div>
             )}
             {names.map(([name, value]) => (
@@ -240,21 +240,22 @@ function What({ schedule }: { schedule: Schedule }) {
             ))}
             {(argSets.length > 0 || Object.keys(matrix).length > 0) && (
               <div className="dim">
-                {argSets.length > 0 && texts.setOfArguments(argSets.length)}
-                {argSets.length > 0 && Object.keys(matrix).length > 0 && ' × '}
-                {Object.entries(matrix)
-                  .map(([name, values]) => `${name}: ${values.join(', ')}`)
-                  .join(' × ')}{' '}
-                = {plural(jobsOfTemplate(template), 'job')}
+                {texts.combinations(
+                  [
+                    ...(argSets.length > 0 ? [texts.argumentSetCount(argSets.length)] : []),
+                    ...Object.entries(matrix).map(([name, values]) => `${name}: ${values.join(', ')}`)
+                  ].join(' × '),
+                  jobsOfTemplate(template)
+                )}
               </div>
             )}
             <div className="dim">
               {nodeId !== null
-                ? texts.on3(nodeName(nodeId))
+                ? texts.onNode(nodeName(nodeId))
                 : tags.length > 0
                   ? texts.onNodes(describeTags(tags))
                   : texts.onAnyNode}
-              {priority !== 0 && texts.priority(priority)}
+              {priority !== 0 && texts.priorityFact(priority)}
             </div>
           </div>
         )
@@ -270,21 +271,21 @@ function Policies({ schedule }: { schedule: Schedule }) {
     <section className={classes.section}>
       <h2>{texts.rules}</h2>
       <FieldRow label={texts.overlap}>{OVERLAP_WORDS[overlap].word}</FieldRow>
-      <FieldRow label="Catch-up">
+      <FieldRow label={texts.catchUp}>
         {CATCH_UP_WORDS[catchUp].word}
-        {catchUp !== 'none' && <span className="dim">{texts.within(formatDuration(catchUpWindowSeconds))}</span>}
+        {catchUp !== 'none' && <span className="dim">{texts.withinWindow(formatDuration(catchUpWindowSeconds))}</span>}
       </FieldRow>
-      {jitterSeconds > 0 && <FieldRow label={texts.jitter}>{texts.upToLater(formatDuration(jitterSeconds))}</FieldRow>}
+      {jitterSeconds > 0 && <FieldRow label={texts.jitter}>{texts.jitterFact(formatDuration(jitterSeconds))}</FieldRow>}
       {pauseAfterFailures !== null && (
-        <FieldRow label={texts.pauseAfterFailures}>{texts.afterFailureInARow(pauseAfterFailures)}</FieldRow>
+        <FieldRow label={texts.pauseAfterFailures}>{texts.afterFailures(pauseAfterFailures)}</FieldRow>
       )}
       {maxRuns !== null && (
         <FieldRow label={texts.maximumRuns}>
-          after {plural(maxRuns, 'run')} <span className="dim">{texts.soFar(schedule.runCount)}</span>
+          {texts.afterRuns(maxRuns, <span className="dim">{texts.soFarCount(schedule.runCount)}</span>)}
         </FieldRow>
       )}
       {startMs !== null && <FieldRow label={texts.startTime}>{formatInstant(startMs)}</FieldRow>}
-      {endMs !== null && <FieldRow label="End">{formatInstant(endMs)}</FieldRow>}
+      {endMs !== null && <FieldRow label={texts.end}>{formatInstant(endMs)}</FieldRow>}
       {schedule.excludedDates.length > 0 && (
         <FieldRow label={texts.excludedDates}>
           {schedule.excludedDates.slice(0, 6).join(', ')}
@@ -296,7 +297,7 @@ function Policies({ schedule }: { schedule: Schedule }) {
           <span className="mono">{schedule.excludedCrons.join(' · ')}</span>
         </FieldRow>
       )}
-      <FieldRow label={texts.runsSoFar}>{plural(schedule.runCount, 'time')}</FieldRow>
+      <FieldRow label={texts.runsSoFar}>{texts.timesRun(schedule.runCount)}</FieldRow>
     </section>
   )
 }

@@ -7,7 +7,6 @@ import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const WEEKDAYS = [texts.sun, texts.mon, texts.tue, texts.wed, texts.thu, texts.fri, texts.sat]
-/** Weeks begin on Monday. */
 const WEEK = [1, 2, 3, 4, 5, 6, 0]
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
 const MONTH_DAYS = [...Array.from({ length: 31 }, (_, day) => day + 1), 'L' as const]
@@ -21,7 +20,7 @@ interface BuilderFieldsProps {
 /** The expression as choices; anything they cannot represent is edited field by field. */
 export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) {
   const builder = readBuilder(expression)
-  // Custom can be chosen, so that a simple expression can be edited by its fields too.
+  // A simple expression can be edited field by field too.
   const [isCustom, setCustom] = useState(false)
   const kind: BuilderKind = isCustom || builder === null ? 'custom' : builder.kind
   const write = (next: Builder) => onChange(writeBuilder(next))
@@ -41,27 +40,29 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
         <CronFieldBoxes expression={expression} of={of} onChange={onChange} />
       ) : builder.kind === 'minutes' ? (
         <div className={classes.line}>
-          every
-          <Select
-            aria-label={texts.minutesBetweenRuns(of)}
-            w={84}
-            allowDeselect={false}
-            value={String(builder.every)}
-            data={[...new Set([...EVERY_MINUTES, builder.every])].map(String)}
-            onChange={(every) => write({ kind: 'minutes', every: Number(every) })}
-          />
-          {builder.every === 1 ? 'minute' : 'minutes'}
+          {texts.everyMinutes(
+            <Select
+              aria-label={texts.minutesBetweenRuns(of)}
+              w={84}
+              allowDeselect={false}
+              value={String(builder.every)}
+              data={[...new Set([...EVERY_MINUTES, builder.every])].map(String)}
+              onChange={(every) => write({ kind: 'minutes', every: Number(every) })}
+            />,
+            builder.every
+          )}
         </div>
       ) : builder.kind === 'hourly' ? (
         <div className={classes.line}>
-          every hour at minute{' '}
-          <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+          {texts.everyHourAtMinute(
+            <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+          )}
         </div>
       ) : (
         <>
           {builder.kind === 'weekly' && (
             <Choices
-              label={`Weekdays${of}`}
+              label={texts.weekdays(of)}
               of={WEEK}
               nameOf={(day) => WEEKDAYS[day] as string}
               chosen={builder.days}
@@ -71,16 +72,16 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
           )}
           {builder.kind === 'monthly' && (
             <Choices
-              label={texts.daysOfTheMonth(of)}
+              label={texts.daysOfMonth(of)}
               of={MONTH_DAYS}
-              nameOf={(day) => (day === 'L' ? 'last' : String(day))}
+              nameOf={(day) => (day === 'L' ? texts.lastDayOfMonth : String(day))}
               chosen={builder.days}
               onToggle={(day) => write({ ...builder, days: toggle(builder.days, day) })}
               columns={16}
             />
           )}
           <Choices
-            label={`Hours${of}`}
+            label={texts.hours(of)}
             of={HOURS}
             nameOf={(hour) => String(hour).padStart(2, '0')}
             chosen={builder.hours}
@@ -88,9 +89,11 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
             columns={12}
           />
           <div className={classes.line}>
-            at minute <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+            {texts.atMinute(
+              <Minute minute={builder.minute} of={of} onChange={(minute) => write({ ...builder, minute })} />
+            )}
             {builder.kind === 'monthly' && builder.days.some((day) => day !== 'L' && day > 28) && (
-              <span className="tone-wait">{texts.monthsWithoutThatDayAreSkipped}</span>
+              <span className="tone-wait">{texts.monthsSkipped}</span>
             )}
           </div>
         </>
@@ -102,7 +105,7 @@ export function BuilderFields({ expression, of, onChange }: BuilderFieldsProps) 
 function Minute({ minute, of, onChange }: { minute: number; of: string; onChange: (minute: number) => void }) {
   return (
     <NumberInput
-      aria-label={`Minute${of}`}
+      aria-label={texts.minuteOfHour(of)}
       w={68}
       min={0}
       max={59}
@@ -145,14 +148,14 @@ function Choices<Value extends string | number>({ label, of, nameOf, chosen, onT
 /** One box for each field, as written. */
 function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
   const fields = fieldsOf(expression)
-  if (fields === null) return <p className="dim">{texts.fiveFieldsMinuteHourDayMonth}</p>
+  if (fields === null) return <p className="dim">{texts.cronFieldsHint}</p>
   return (
     <div className={classes.boxes}>
       {fields.map(({ name, value }, index) => (
         <TextInput
           key={name}
           label={name}
-          aria-label={texts.field(name, of)}
+          aria-label={texts.cronField(name, of)}
           value={value}
           // A space would split one field into two.
           onChange={(event) => {
@@ -201,12 +204,12 @@ function toggle<Value>(list: readonly Value[], value: Value): Value[] {
   return list.length === 1 ? [...list] : list.filter((each) => each !== value)
 }
 
-const CRON_FIELDS = ['minute', 'hour', 'day', 'month', 'weekday'] as const
+const CRON_FIELDS = [texts.minuteField, texts.hourField, texts.dayField, texts.monthField, texts.weekdayField]
 
 /** The five (or six) fields as written; null if it is a nickname or has another number of fields. */
 function fieldsOf(expression: string): { name: string; value: string }[] | null {
   const values = expression.trim().split(/\s+/)
   if (values.length !== 5 && values.length !== 6) return null
-  const names = values.length === 6 ? ['second', ...CRON_FIELDS] : CRON_FIELDS
+  const names = values.length === 6 ? [texts.second, ...CRON_FIELDS] : CRON_FIELDS
   return values.map((value, index) => ({ name: names[index] as string, value }))
 }

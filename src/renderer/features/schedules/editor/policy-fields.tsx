@@ -19,39 +19,35 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
   return (
     <Stack gap={12}>
       <Choice
-        label={texts.ifThePreviousRunIsStill}
+        label={texts.ifStillLive}
         choices={OVERLAP_WORDS}
         value={values.overlap}
         onChange={(overlap) => change({ overlap })}
       />
       <Choice
-        label={texts.ifScrapdeckWasNotRunning}
+        label={texts.ifNotRunning}
         choices={CATCH_UP_WORDS}
         value={values.catchUp}
         onChange={(catchUp) => change({ catchUp })}
       >
         {values.catchUp !== 'none' && (
           <span className={classes.line}>
-            within
-            <TextInput {...fields.input('catchUpWindowSeconds')} aria-label={texts.catchUpWindow} w={84} />
+            {texts.withinField(
+              <TextInput {...fields.input('catchUpWindowSeconds')} aria-label={texts.catchUpWindow} w={84} />
+            )}
           </span>
         )}
       </Choice>
+      <Choice label={texts.ifTimeSkipped} choices={GAP_WORDS} value={values.gap} onChange={(gap) => change({ gap })} />
       <Choice
-        label={texts.ifAClockChangeSkipsThe}
-        choices={GAP_WORDS}
-        value={values.gap}
-        onChange={(gap) => change({ gap })}
-      />
-      <Choice
-        label={texts.ifAClockChangeRepeatsThe}
+        label={texts.ifTimeRepeated}
         choices={DOUBLED_WORDS}
         value={values.doubled}
         onChange={(doubled) => change({ doubled })}
       />
       <Fold
         title={texts.limits}
-        summary={limitWords(values) || texts.jitterStartAndEndExclusions}
+        summary={limitWords(values) || texts.limitsSummary}
         isWrong={fields.hasError(
           'jitterSeconds',
           'pauseAfterFailures',
@@ -68,12 +64,12 @@ export function PolicyFields({ fields }: PolicyFieldsProps) {
 }
 
 const GAP_WORDS: Record<ScheduleTexts['gap'], { word: string; text: string }> = {
-  run_at_shift: { word: texts.runAtTheChange, text: texts.theRunStartsWhenTheClocks },
-  skip: { word: 'skip', text: texts.thereIsNoRunOnThat }
+  run_at_shift: { word: texts.gapRun, text: texts.gapRunHint },
+  skip: { word: texts.skip, text: texts.gapSkipHint }
 }
 const DOUBLED_WORDS: Record<ScheduleTexts['doubled'], { word: string; text: string }> = {
-  run_once: { word: texts.runOnce, text: texts.onlyTheFirstOccurrenceRuns },
-  run_twice: { word: texts.runTwice, text: texts.bothOccurrencesRun }
+  run_once: { word: texts.runOnce, text: texts.runOnceHint },
+  run_twice: { word: texts.runTwice, text: texts.runTwiceHint }
 }
 
 interface ChoiceProps<Value extends string> {
@@ -110,30 +106,30 @@ function LimitFields({ fields }: PolicyFieldsProps) {
         <TextInput
           {...fields.input('jitterSeconds')}
           label={texts.jitter}
-          description={texts.maximumDelayTheDelayStaysThe}
-          placeholder="none"
+          description={texts.jitterHint}
+          placeholder={texts.none}
         />
         <TextInput
           {...fields.input('pauseAfterFailures')}
           label={texts.pauseAfterFailures}
-          description={texts.numberOfFailedRunsInA}
-          placeholder="never"
+          description={texts.pauseAfterFailuresHint}
+          placeholder={texts.neverWord}
           inputMode="numeric"
         />
         <TextInput {...fields.input('startMs')} type="datetime-local" label={texts.start} description={zone} />
-        <TextInput {...fields.input('endMs')} type="datetime-local" label="End" description={zone} />
+        <TextInput {...fields.input('endMs')} type="datetime-local" label={texts.end} description={zone} />
         <TextInput
           {...fields.input('maxRuns')}
           label={texts.maximumRuns}
-          description={texts.theScheduleEndsAfterThisNumber}
-          placeholder="unlimited"
+          description={texts.maximumRunsHint}
+          placeholder={texts.unlimited}
           inputMode="numeric"
         />
       </div>
       <TagsInput
         label={texts.excludedDates}
-        description={texts.forExampleHolidays20261224}
-        placeholder={excludedDates.length === 0 ? 'yyyy-mm-dd' : undefined}
+        description={texts.excludedDatesHint}
+        placeholder={excludedDates.length === 0 ? texts.dateExample : undefined}
         splitChars={[',', ' ', ';']}
         value={excludedDates}
         error={fields.error('excludedDates')}
@@ -145,7 +141,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
         <Textarea
           {...fields.input('excludedCrons')}
           label={texts.excludedTimes}
-          description={texts.oneCronExpressionPerLineMatching}
+          description={texts.excludedTimesHint}
           placeholder="* * 24-31 12 *"
           autosize
           minRows={1}
@@ -153,7 +149,7 @@ function LimitFields({ fields }: PolicyFieldsProps) {
         />
       ) : (
         <Button variant="subtle" color="gray" className={classes.add} onClick={() => setShowsExclusions(true)}>
-          {texts.excludeTimesByCronExpression}
+          {texts.excludeTimesItem}
         </Button>
       )}
     </>
@@ -164,8 +160,8 @@ function LimitFields({ fields }: PolicyFieldsProps) {
 function limitWords(form: ScheduleTexts): string {
   return joinFacts(
     form.jitterSeconds.trim() !== '' && texts.jitterUpTo(form.jitterSeconds),
-    form.startMs !== '' && texts.from2(form.startMs.replace('T', ' ')),
-    form.endMs !== '' && texts.until2(form.endMs.replace('T', ' ')),
+    form.startMs !== '' && texts.fromTime(form.startMs.replace('T', ' ')),
+    form.endMs !== '' && texts.untilTime(form.endMs.replace('T', ' ')),
     form.maxRuns.trim() !== '' && texts.atMostRuns(form.maxRuns),
     form.pauseAfterFailures.trim() !== '' && texts.pausedAfterFailures(form.pauseAfterFailures),
     (form.excludedDates.length > 0 || form.excludedCrons.trim() !== '') && texts.withExclusions

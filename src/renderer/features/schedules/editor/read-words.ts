@@ -3,8 +3,7 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 /**
  * Reads everyday language as a cron expression: `every weekday at 3:00`, `every 15 minutes between 8 and 18`, `first
- * Monday of the month at noon`. Every word must be understood, so that the expression never says less than the words
- * did. Pure.
+ * Monday of the month at noon`. It must understand every word, so that the expression never ignores one. Pure.
  */
 export function readWords(text: string): { expression: string } | { problem: string } {
   const plain = text.trim()
@@ -17,15 +16,15 @@ export function readWords(text: string): { expression: string } | { problem: str
   const clock = readClock(phrase)
   if (clock === null || !phrase.isUnderstood()) return NOT_UNDERSTOOD
   if ('problem' in clock) return clock
-  if (days.dayOfMonth !== '*' && weekdays !== '*') return { problem: texts.useEitherDaysOfTheMonth }
+  if (days.dayOfMonth !== '*' && weekdays !== '*') return { problem: texts.eitherDaysOrWeekdays }
   const second = clock.second === undefined ? '' : `${clock.second} `
   const expression = `${second}${clock.minute} ${clock.hour} ${days.dayOfMonth} ${months} ${weekdays}`
   return problemOfCron(expression) === null ? { expression } : NOT_UNDERSTOOD
 }
 
-const NOT_UNDERSTOOD = { problem: texts.notUnderstoodTryEveryWeekday }
+const NOT_UNDERSTOOD = { problem: texts.notUnderstood }
 
-/** The text that is not understood yet. */
+/** The text that remains to be understood. */
 class Phrase {
   private rest: string
   constructor(text: string) {
@@ -67,10 +66,13 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const MONTH =
   '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
 const monthOf = (word: string | undefined) => MONTHS.indexOf((word ?? '').slice(0, 3)) + 1
+const NTH_WEEKDAY = new RegExp(
+  String.raw`\b(first|second|third|fourth|fifth|last|1st|2nd|3rd|4th|5th) ${WEEKDAY}\b(?: (?:of|in) (?:the|each|every|a) month)?`
+)
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
 
 function readDays(phrase: Phrase): { dayOfMonth: string; weekday: string | null } {
-  const nth = phrase.consume(new RegExp(texts.bFirstSecondThirdFourthFifth(WEEKDAY)))
+  const nth = phrase.consume(NTH_WEEKDAY)
   if (nth !== null) {
     const word = nth[1] ?? ''
     const count = ORDINALS.indexOf(word) + 1 || Number.parseInt(word, 10)
@@ -136,14 +138,14 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   const seconds = phrase.consume(/\bevery (\d{1,2}) seconds?\b/)
   if (seconds !== null) {
     const every = Number(seconds[1])
-    if (60 % every !== 0) return { problem: texts.everySecondsDoesNotDivideA(every) }
+    if (60 % every !== 0) return { problem: texts.unevenSeconds(every) }
     if (every < 60) return { second: every === 1 ? '*' : `*/${every}`, minute: '*', hour: span }
     return { minute: '*', hour: span }
   }
   const minutes = phrase.consume(/\bevery (?:(\d{1,2}|other|second) )?(?:minutes?|mins?)\b/)
   if (minutes !== null) {
     const every = minutes[1] === undefined ? 1 : Number(minutes[1]) || 2
-    if (60 % every !== 0 || every > 60) return { problem: texts.everyMinutesDoesNotDivideAn(every) }
+    if (60 % every !== 0 || every > 60) return { problem: texts.unevenMinutes(every) }
     return { minute: every === 1 ? '*' : every === 60 ? '0' : `*/${every}`, hour: span }
   }
   const hours = phrase.consume(/\bevery (?:(\d{1,2}|other|second) )?hours?\b|\b(hourly)\b/)
@@ -153,7 +155,7 @@ function readClock(phrase: Phrase): Clock | { problem: string } | null {
   const minute = atMinute === null ? null : Number(atMinute[1] ?? atMinute[2] ?? atMinute[3])
   if (hours !== null || (minute !== null && phrase.consume(/\bof (?:every|each) hour\b/) !== null)) {
     const every = hours?.[1] === undefined ? 1 : Number(hours[1]) || 2
-    if (24 % every !== 0) return { problem: texts.everyHoursDoesNotDivideA(every) }
+    if (24 % every !== 0) return { problem: texts.unevenHours(every) }
     const first = String(minute ?? Number(between?.[2] ?? 0))
     return { minute: first, hour: every === 1 ? span : span === '*' ? `*/${every}` : `${span}/${every}` }
   }
@@ -173,7 +175,7 @@ function readTimes(phrase: Phrase, minuteAlone: number | null): Clock | { proble
   }
   if (times.length === 0) return { minute: String(minuteAlone ?? 0), hour: minuteAlone === null ? '0' : '*' }
   const minutes = new Set(times.map(({ minute }) => minute))
-  if (minutes.size > 1) return { problem: texts.aCronExpressionHasOneMinute }
+  if (minutes.size > 1) return { problem: texts.oneMinuteOnly }
   const hours = [...new Set(times.map(({ hour }) => hour))].sort((one, other) => one - other)
   return { minute: String(times[0]?.minute ?? 0), hour: hours.join(',') }
 }

@@ -12,7 +12,6 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const RULES_MAX = 20
 
-/** When it fires: one rule or several, each a cron expression, an interval, or once. */
 export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
   const { rules, zone } = fields.values
   return (
@@ -21,11 +20,11 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
         const of = rules.length > 1 ? texts.ofRule(index + 1) : ''
         const its = fields.within('rules').within(index)
         return (
-          <section key={rule.key} className={classes.rule} aria-label={texts.rule(index + 1)}>
+          <section key={rule.key} className={classes.rule} aria-label={texts.ruleNumber(index + 1)}>
             <Group gap={8} justify="space-between" wrap="nowrap">
               <SegmentedControl
                 {...its.input('kind')}
-                aria-label={`Kind${of}`}
+                aria-label={texts.kindOf(of)}
                 data={optionsOf({ cron: texts.cron, interval: texts.interval, once: texts.once })}
               />
               {rules.length > 1 && (
@@ -50,15 +49,15 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                 <TextInput
                   {...its.input('everySeconds')}
                   label={texts.every}
-                  aria-label={`Every${of}`}
-                  description={texts.elapsedTimeRegardlessOfClock}
+                  aria-label={texts.everyOf(of)}
+                  description={texts.everyHint}
                 />
                 <TextInput
                   {...its.input('anchorMs')}
                   type="datetime-local"
                   step={1}
                   label={texts.countedFrom}
-                  aria-label={texts.countedFrom2(of)}
+                  aria-label={texts.countedFromOf(of)}
                   description={zone}
                 />
               </div>
@@ -69,7 +68,7 @@ export function RuleList({ fields }: { fields: Fields<ScheduleTexts> }) {
                 type="datetime-local"
                 step={1}
                 label={texts.runAt}
-                aria-label={texts.runAt2(of)}
+                aria-label={texts.runAtOf(of)}
                 description={zone}
                 maw={260}
               />
@@ -130,9 +129,9 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
       />
       <TextInput
         label={texts.inWords}
-        aria-label={texts.inWords2(of)}
+        aria-label={texts.inWordsOf(of)}
         value={draft ?? said}
-        placeholder={texts.everyWeekdayAt300}
+        placeholder={texts.inWordsExample}
         onChange={(event) => {
           const text = event.currentTarget.value
           setDraft(text)
@@ -158,7 +157,7 @@ function CronEditor({ expression, zone, of, onChange }: CronEditorProps) {
         data-wrong={problemOfWords !== null || undefined}
         role="status"
       >
-        {problemOfWords ?? texts.examplesEvery15MinutesBetween}
+        {problemOfWords ?? texts.inWordsHint}
       </p>
       <BuilderFields
         expression={expression}

@@ -12,7 +12,6 @@ import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import { Kbd, modKey } from '../../../ui/kbd.tsx'
 import { notifyDone } from '../../../ui/notify.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../../ui/panel.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { clockChangesOf } from '../clock-changes.ts'
@@ -101,7 +100,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
         saved === null
           ? await client.schedules.create(settings)
           : await client.schedules.update({ ...settings, id: saved.id, revision })
-      notifyDone(saved === null ? texts.wasCreated(schedule.name) : texts.wasSaved(schedule.name))
+      notifyDone(saved === null ? texts.created(schedule.name) : texts.saved(schedule.name))
       leave(schedule)
     }
   })
@@ -124,13 +123,13 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
     <SchemaForm
       form={form}
       className={classes.editor}
-      label={saved === null ? texts.newSchedule : texts.edit5(saved.name)}
+      label={saved === null ? texts.newSchedule : texts.editNamed(saved.name)}
     >
       <LeaveGuard unsaved={isDirty ? unsavedWords(saved) : null} isLeaving={isLeaving} />
       <Stack gap={8} className={classes.head}>
         <ScreenHead
           title={saved === null ? texts.newSchedule : values.name.trim() || saved.name}
-          note={saved?.paused ? 'paused' : undefined}
+          note={saved?.paused ? texts.pausedState : undefined}
         >
           <span className={`${classes.missing} dim`} role="status">
             {form.isRefused ? texts.correctTheMarkedFields : ''}
@@ -151,14 +150,14 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
         <FormFailure error={form.failure} />
         {isChangedMeanwhile && saved !== null && (
           <div className={classes.meanwhile}>
-            <Button onClick={() => form.change(formOf(saved, Date.now()))}>{texts.loadTheCurrentVersion}</Button>
+            <Button onClick={() => form.change(formOf(saved, Date.now()))}>{texts.loadCurrent}</Button>
             <Button
               onClick={() => {
                 setRevision(undefined)
                 form.clearFailure()
               }}
             >
-              {texts.overwriteWithMyVersion}
+              {texts.overwrite}
             </Button>
           </div>
         )}
@@ -170,7 +169,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
               <TextInput
                 {...form.input('name')}
                 label={texts.name}
-                placeholder={texts.nightlyPrices}
+                placeholder={texts.nameExample}
                 maxLength={200}
                 autoFocus={saved === null}
               />
@@ -214,13 +213,13 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
   const templates = form.jobs.flatMap((each) => templateForm('schedule').safeParse(each).data ?? [])
   const jobs = jobsOf(templates)
   return (
-    <Panel title={texts.nextRuns} note={jobs > 0 ? texts.jobPerRun2(jobs) : undefined}>
+    <Panel title={texts.nextRuns} note={jobs > 0 ? texts.jobsPerRun(jobs) : undefined}>
       {timing === null || lists === null ? (
         <p className="tone-bad" role="alert">
           {problemOf(read, form.rules.length)}
         </p>
       ) : lists.occurrences.length === 0 ? (
-        <p className="tone-wait">{texts.thisScheduleNeverRunsAllIts}</p>
+        <p className="tone-wait">{texts.neverRuns}</p>
       ) : (
         <>
           <p className={classes.said}>{timingWords(timing)}</p>
@@ -242,11 +241,12 @@ function Outcome({ form, timing: read, saved, onSpread }: OutcomeProps) {
 function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount: number): string {
   const [first] = error?.issues ?? []
   const [, index] = first?.path ?? []
-  return `${ruleCount > 1 && typeof index === 'number' ? texts.rule2(index + 1) : ''}${first?.message ?? ''}`
+  const problem = first?.message ?? ''
+  return ruleCount > 1 && typeof index === 'number' ? texts.problemOfRule(index + 1, problem) : problem
 }
 
 function unsavedWords(saved: Schedule | null): string {
-  return saved === null ? texts.theNewScheduleIsNotSaved : texts.yourChangesToAreNotSaved(saved.name)
+  return saved === null ? texts.newNotSaved : texts.changesNotSaved(saved.name)
 }
 
 const MINUTE_MS = 60_000
@@ -305,22 +305,19 @@ function LoadHint({ timing, jobs, saved, savedJobs, onSpread }: LoadHintProps) {
       (best, each) => (best === null || each.load < best.load ? each : best),
       null
     )
-  const clock = (atMs: number) => formatMoment(atMs, timing.zone, atMs).split(' ').at(-1)
+  const clock = (atMs: number) => formatMoment(atMs, timing.zone, atMs).split(' ').at(-1)!
   return (
     <div className={`${classes.load} box`} data-crowded={isCrowded || undefined} role="status" aria-label={texts.load}>
       {isCrowded && <IconAlertTriangle size={15} aria-hidden />}
       <span>
-        <strong>
-          {plural(here.firings, texts.otherSchedule)} {here.firings === 1 ? 'fires' : 'fire'} at {clock(fromMs)}
-        </strong>{' '}
+        <strong>{texts.otherSchedulesFire(here.firings, clock(fromMs))}</strong>{' '}
         <span className="dim">
-          – {plural(here.jobs + jobs, 'job')} for {plural(data.slots, 'slot')}
-          {isCrowded && texts.someWillWait}
+          {(isCrowded ? texts.jobsForSlotsSomeWait : texts.jobsForSlots)(here.jobs + jobs, data.slots)}
         </span>
       </span>
       {(isCrowded || here.firings >= MANY) && quieter?.timing && (
         <Button variant="subtle" onClick={() => onSpread(quieter.timing as ScheduleTiming)}>
-          Spread to {clock(fromMs + quieter.minutes * MINUTE_MS)}
+          {texts.spreadTo(clock(fromMs + quieter.minutes * MINUTE_MS))}
         </Button>
       )}
     </div>
@@ -357,7 +354,7 @@ function LeaveGuard({ unsaved, isLeaving }: LeaveGuardProps) {
   if (blocker.status !== 'blocked') return null
   return (
     <ConfirmDialog
-      title={texts.leaveWithoutSaving2}
+      title={texts.askLeave}
       act={texts.discardAndLeave}
       onAct={blocker.proceed}
       keep={texts.keepEditing}

@@ -150,7 +150,7 @@ export function copyOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
 }
 
 const [, IntervalRule] = ScheduleRule.options
-const momentText = z.string().min(1, words.enterADateAndTime)
+const momentText = z.string().min(1, words.enterDateAndTime)
 const cronText = z
   .string()
   .trim()
@@ -162,7 +162,7 @@ const cronText = z
 /** What decides when it fires. */
 export const TimingForm = z
   .object({
-    zone: z.string().refine(isZone, words.chooseATimeZone),
+    zone: z.string().refine(isZone, words.chooseTimeZone),
     rules: z.array(
       z.discriminatedUnion('kind', [
         z.object({ kind: z.literal('cron'), expression: cronText }),
@@ -211,12 +211,12 @@ export const TimingForm = z
 export const argSetsText = (place: 'schedule' | 'chain') =>
   z.string().transform((text, context) => {
     const refuse = (line: number, problem: string) =>
-      context.issues.push({ code: 'custom', message: words.line(line, problem), input: text })
+      context.issues.push({ code: 'custom', message: words.problemOfLine(line, problem), input: text })
     return linesOf(text).map((line, index) => {
       const set: Record<string, string> = {}
       for (const [whole, name, quoted, plain] of line.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))|\S+/g)) {
         if (name === undefined) {
-          refuse(index + 1, words.isNotNameValue(whole))
+          refuse(index + 1, words.notNameValue(whole))
           continue
         }
         set[name] = quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1')
@@ -247,7 +247,7 @@ const MatrixForm = rowsForm('args', problemOfText)
       if (name.trim() !== '' && valuesOfRow(value).length === 0)
         issues.push({
           code: 'custom',
-          message: words.enterValuesSeparatedByCommas,
+          message: words.enterValues,
           path: [index, 'value'],
           input: rows
         })
@@ -268,7 +268,7 @@ const { shape } = ScheduleSettings
 
 export const ScheduleForm = TimingForm.and(
   z.object({
-    name: z.string().trim().min(1, words.enterAName).pipe(shape.name),
+    name: z.string().trim().min(1, words.enterName).pipe(shape.name),
     jobs: z.array(templateForm('schedule')),
     overlap: OverlapPolicy,
     catchUp: shape.catchUp.unwrap(),

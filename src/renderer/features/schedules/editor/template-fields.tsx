@@ -14,7 +14,7 @@ import { InheritedRows } from '../../../ui/fields/inherited-rows.tsx'
 import { inheritedBy } from '../../../ui/fields/inherited.ts'
 import { WhereFields } from '../../../ui/fields/where-fields.tsx'
 import { Fold } from '../../../ui/fold.tsx'
-import { joinFacts, plural } from '../../../ui/numbers.ts'
+import { joinFacts } from '../../../ui/numbers.ts'
 import { jobsOfTemplate } from '../schedule-words.ts'
 import classes from './editor.module.css'
 import { newTemplate, type ScheduleTexts, templateForm, type TemplateTexts } from './schedule-form.ts'
@@ -29,10 +29,10 @@ export function TemplateList({ fields }: { fields: Fields<ScheduleTexts> }) {
   return (
     <Stack gap={12} className={classes.rules}>
       {jobs.map((template, index) => (
-        <section key={template.key} className={classes.rule} aria-label={texts.jobs(index + 1)}>
+        <section key={template.key} className={classes.rule} aria-label={texts.jobsNumber(index + 1)}>
           {jobs.length > 1 && (
             <Group gap={8} justify="space-between" wrap="nowrap">
-              <span className="dim">{template.project ?? texts.jobs(index + 1)}</span>
+              <span className="dim">{template.project ?? texts.jobsNumber(index + 1)}</span>
               <ActionIcon
                 aria-label={texts.removeJobs(index + 1)}
                 onClick={() => fields.change({ jobs: jobs.filter(({ key }) => key !== template.key) })}
@@ -89,29 +89,31 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         names={known.args}
         inherited={<InheritedRows fields={fields} kind="args" inherited={inherited} />}
         hint={
-          values.args.length === 0 ? undefined : place === 'chain' ? (
-            <>
-              From the previous job: <code>{'{stats.item_scraped_count}'}</code> or any other stat,{' '}
-              <code>{'{job}'}</code>, <code>{'{outcome}'}</code>
-            </>
-          ) : (
-            <>
-              Scheduled time of the run: <code>{'{nominal}'}</code>, <code>{'{nominal:yyyy-MM-dd}'}</code>; of the
-              previous run: <code>{'{previous}'}</code>
-            </>
-          )
+          values.args.length === 0
+            ? undefined
+            : place === 'chain'
+              ? texts.chainPlaceholders(
+                  <code>{'{stats.item_scraped_count}'}</code>,
+                  <code>{'{job}'}</code>,
+                  <code>{'{outcome}'}</code>
+                )
+              : texts.schedulePlaceholders(
+                  <code>{'{nominal}'}</code>,
+                  <code>{'{nominal:yyyy-MM-dd}'}</code>,
+                  <code>{'{previous}'}</code>
+                )
         }
       />
       <Fold
         title={texts.severalJobs}
-        summary={jobs > values.spiders.length ? texts.jobPerRun2(jobs) : texts.argumentSetsMatrix}
+        summary={jobs > values.spiders.length ? texts.jobsPerRun(jobs) : texts.severalJobsSummary}
         isWrong={fields.hasError('argSets', 'matrix')}
       >
         <Textarea
           {...fields.input('argSets')}
           label={texts.argumentSets}
-          description={texts.oneJobPerLineAddedTo}
-          placeholder={texts.regionEuPage1RegionUs}
+          description={texts.argumentSetsHint}
+          placeholder={texts.argumentSetsExample}
           autosize
           minRows={2}
           maxRows={12}
@@ -122,7 +124,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
           name="matrix"
           kind="args"
           title={texts.matrix}
-          hint={texts.oneJobForEveryCombinationOf}
+          hint={texts.matrixHint}
           names={known.args}
         />
       </Fold>
@@ -132,7 +134,7 @@ export function TemplateFields({ fields, place = 'schedule' }: TemplateFieldsPro
         isWrong={fields.hasError('settings', 'limits', 'retry')}
         summary={
           joinFacts(
-            values.settings.length > 0 && plural(values.settings.length, 'setting'),
+            values.settings.length > 0 && texts.settingCount(values.settings.length),
             limits.success && describeLimits(limits.data),
             retry.success && describeRetry(retry.data)
           ) || texts.projectSettings

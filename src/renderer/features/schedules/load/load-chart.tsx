@@ -2,7 +2,6 @@ import { useElementSize } from '@mantine/hooks'
 import { type KeyboardEvent, type PointerEvent, useState } from 'react'
 import { nearestIndex, stepTo, valueTicks } from '../../../ui/charts/chart-scale.ts'
 import { ValueGrid } from '../../../ui/charts/value-grid.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import classes from './load.module.css'
 import type { LoadMinute } from './spread.ts'
 import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
@@ -66,14 +65,16 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
       <figcaption>
         {shown === undefined
           ? widest && texts.busiest(words(widest))
-          : `${words(shown)}${barMinutes > 1 ? texts.theBusiestMinuteOf(barMinutes) : ''}`}
+          : barMinutes > 1
+            ? texts.busiestOf(words(shown), barMinutes)
+            : words(shown)}
       </figcaption>
       <svg
         width={width}
         height={HEIGHT}
         role="slider"
         tabIndex={0}
-        aria-label={texts.jobsStartedPerMinutePressEnter}
+        aria-label={texts.loadSlider}
         aria-valuemin={0}
         aria-valuemax={bars.length - 1}
         aria-valuenow={index ?? 0}
@@ -107,7 +108,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
           <g className={classes.slots}>
             <line x1={LEFT} x2={width - RIGHT} y1={y(slots)} y2={y(slots)} />
             <text x={width - RIGHT} y={y(slots) - 4} textAnchor="end">
-              {plural(slots, 'slot')}
+              {texts.slots(slots)}
             </text>
           </g>
         )}
@@ -116,7 +117,7 @@ export function LoadChart({ minutes, slots, fromMs, untilMs, atMs, onOpen }: Loa
   )
 }
 
-const words = ({ peak }: Bar) => texts.jobOfSchedule(minuteWords(peak.atMs), peak.jobs, peak.firings)
+const words = ({ peak }: Bar) => texts.jobsOfSchedules(minuteWords(peak.atMs), peak.jobs, peak.firings)
 
 function HourTick({ atMs, x, width }: { atMs: number; x: number; width: number }) {
   const at = new Date(atMs)

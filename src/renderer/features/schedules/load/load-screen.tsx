@@ -7,7 +7,6 @@ import { useApi } from '../../../api/api.tsx'
 import { LOAD_HOURS, type LoadSearch } from '../../../state/search.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
@@ -22,9 +21,9 @@ import { texts } from '../../../../shared/texts/ui/schedules.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const CROWDED_SHOWN = 8
-const HOURS_WORDS = { 6: '6 h', 24: '24 h', 72: '3 days', 168: '7 days' }
+const HOURS_WORDS = { 6: texts.sixHours, 24: texts.oneDay, 72: texts.threeDays, 168: texts.sevenDays }
 
-/** What schedules will start, minute by minute, compared with the slots: the peaks, and how to spread them. */
+/** The jobs that schedules will start in each minute, compared with the slots. */
 export function LoadScreen() {
   const { query } = useApi()
   const search = getRouteApi('/schedules/load').useSearch()
@@ -54,21 +53,21 @@ export function LoadScreen() {
           views={<SchedulesTabs />}
           note={load.data && <Summary {...load.data} hours={hours} />}
         />
-        <QueryState query={load} what={texts.theLoadOfSchedules} rows={10}>
+        <QueryState query={load} what={texts.loadOfSchedules} rows={10}>
           {({ slots, minutes }) =>
             minutes.length === 0 ? (
               <EmptyState
                 icon={<IconChartBar size={32} stroke={1.3} />}
-                title={total === 0 ? texts.noSchedulesYet : texts.noRunsInTheNext(HOURS_WORDS[hours])}
+                title={total === 0 ? texts.noSchedulesYet : texts.noRunsInNext(HOURS_WORDS[hours])}
                 action={<LinkButton to="/schedules">{texts.schedules}</LinkButton>}
               >
-                {texts.thisChartShowsHowManyJobs}
+                {texts.noLoadHint}
               </EmptyState>
             ) : (
               <>
                 <Panel
                   title={texts.jobsStartedPerMinute}
-                  note={`${slots === 0 ? texts.noSlots : plural(slots, 'slot')} · times of ${localZone()}`}
+                  note={texts.loadNote(slots, localZone())}
                   aside={
                     <SegmentedControl
                       size="xs"
@@ -112,7 +111,7 @@ export function LoadScreen() {
 
 function Summary({ minutes, hours }: { minutes: readonly LoadMinute[]; hours: keyof typeof HOURS_WORDS }) {
   const jobs = minutes.reduce((sum, minute) => sum + minute.jobs, 0)
-  return texts.jobInTheNext(jobs, HOURS_WORDS[hours])
+  return texts.jobsInNext(jobs, HOURS_WORDS[hours])
 }
 
 interface CrowdedProps {
@@ -128,9 +127,9 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
   // A full bar means that every slot is taken.
   const most = Math.max(slots, crowded[0]?.jobs ?? 1)
   return (
-    <Panel title={texts.busiestMinutes} note={texts.minutesWithSeveralSchedules} flush>
+    <Panel title={texts.busiestMinutes} note={texts.busiestMinutesNote} flush>
       {crowded.length === 0 ? (
-        <p className={`${classes.none} dim`}>{texts.noSchedulesRunInTheSame}</p>
+        <p className={`${classes.none} dim`}>{texts.noBusyMinutes}</p>
       ) : (
         <ul className={classes.crowded}>
           {crowded.map((minute) => (
@@ -143,10 +142,10 @@ function Crowded({ minutes, slots, atMs, onOpen }: CrowdedProps) {
                     style={{ width: `${(minute.jobs / most) * 100}%` }}
                   />
                 </span>
-                <span className={classes.many}>{plural(minute.jobs, 'job')}</span>
-                <span className={`dim ${classes.of}`}>{texts.ofSchedule(minute.firings)}</span>
+                <span className={classes.many}>{texts.jobCount(minute.jobs)}</span>
+                <span className={`dim ${classes.of}`}>{texts.ofSchedules(minute.firings)}</span>
                 <span className={`${minute.jobs > slots ? 'tone-wait' : 'faint'} ${classes.fits}`}>
-                  {minute.jobs > slots ? texts.waitForASlot(minute.jobs - slots) : 'fits'}
+                  {minute.jobs > slots ? texts.waitForSlot(minute.jobs - slots) : texts.fits}
                 </span>
               </button>
             </li>

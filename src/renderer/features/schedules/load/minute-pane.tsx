@@ -6,7 +6,6 @@ import { useMemo, useState } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeRule } from '../../../../shared/calendar/index.ts'
 import { useApi } from '../../../api/api.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { DetailPane, PaneHead } from '../../../ui/panel.tsx'
 import { QueryState } from '../../../ui/states.tsx'
 import { minuteWords } from './load-chart.tsx'
@@ -56,24 +55,20 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
   const waits = jobs - load.slots
   return (
     <DetailPane label={texts.minute}>
-      <PaneHead what="minute" onClose={onClose}>
+      <PaneHead what={texts.minuteNoun} onClose={onClose}>
         <h2>{minuteWords(atMs)}</h2>
       </PaneHead>
-      <QueryState query={moments} what={texts.whatRunsInThatMinute} rows={4}>
+      <QueryState query={moments} what={texts.runsOfMinute} rows={4}>
         {() => (
           <>
             <p>
-              {crowd.length === 0 ? texts.noMoreRunsInThisMinute : null}
-              {crowd.length > 0 && (
-                <>
-                  {plural(crowd.length, 'schedule')} {crowd.length === 1 ? 'starts' : 'start'} {plural(jobs, 'job')};{' '}
-                  {waits > 0 ? (
-                    <span className="tone-wait">{texts.jobOfThemWaitForA(waits)}</span>
-                  ) : (
-                    texts.theFleetHasSlot(load.slots)
-                  )}
-                </>
-              )}
+              {crowd.length === 0 ? texts.noMoreRunsInMinute : null}
+              {crowd.length > 0 &&
+                texts.schedulesStart(
+                  crowd.length,
+                  jobs,
+                  waits > 0 ? <span className="tone-wait">{texts.jobsWait(waits)}</span> : texts.fleetSlots(load.slots)
+                )}
             </p>
             {crowd.length > 1 && (
               <Button
@@ -82,7 +77,7 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                 leftSection={<IconArrowsSplit2 size={14} />}
                 onClick={() => setSpreading(true)}
               >
-                {texts.spread}
+                {texts.spreadItem}
               </Button>
             )}
             <Flex component="ul" direction="column" gap={10} className={classes.paneRows}>
@@ -92,13 +87,13 @@ export function MinutePane({ atMs, load, schedules, version, onClose }: MinutePa
                     <Link to="/schedules" search={{ schedule: schedule.id }}>
                       {schedule.name}
                     </Link>
-                    <span className="fixed push dim">{plural(jobsOf(schedule.jobs), 'job')}</span>
+                    <span className="fixed push dim">{texts.jobCount(jobsOf(schedule.jobs))}</span>
                   </p>
                   <p className="dim">{schedule.rules.map((rule) => describeRule(rule, schedule.zone)).join('; ')}</p>
                 </li>
               ))}
             </Flex>
-            {unnamed > 0 && <p className="dim">{texts.andScheduleMore(unnamed)}</p>}
+            {unnamed > 0 && <p className="dim">{texts.andMoreSchedules(unnamed)}</p>}
           </>
         )}
       </QueryState>

@@ -6,7 +6,6 @@ import { useApi } from '../../../api/api.tsx'
 import { Dialog, DialogFoot } from '../../../ui/dialog.tsx'
 import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { notifyUndo } from '../../../ui/notify.tsx'
-import { plural } from '../../../ui/numbers.ts'
 import { minuteWords } from './load-chart.tsx'
 import classes from './load.module.css'
 import { jobsOf } from '../schedule-words.ts'
@@ -47,7 +46,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
     }
     setBusy(false)
     if (moved.length > 0)
-      notifyUndo(texts.scheduleMovedAwayFrom(moved.length, minuteWords(atMs)), async () => {
+      notifyUndo(texts.schedulesMoved(moved.length, minuteWords(atMs)), async () => {
         for (const schedule of moved)
           await client.schedules.update({ ...ScheduleSettings.parse(schedule), id: schedule.id })
       })
@@ -56,7 +55,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
   }
 
   return (
-    <Dialog opened onClose={onClose} title={texts.spread2(minuteWords(atMs))} size={620}>
+    <Dialog opened onClose={onClose} title={texts.spreadTitle(minuteWords(atMs))} size={620}>
       <Stack gap={12}>
         <Group align="flex-end" gap="12px 18px">
           <NumberInput
@@ -71,20 +70,18 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             label={texts.maximumShift}
             value={String(windowMinutes)}
             onChange={(value) => setWindowMinutes(Number(value))}
-            data={WINDOWS.map((each) => ({ value: String(each), label: texts.min(each) }))}
+            data={WINDOWS.map((each) => ({ value: String(each), label: texts.minutesCount(each) }))}
           />
         </Group>
         <BeforeAfter plan={plan} slots={load.slots} />
         <p role="status">
-          {plan.moves.length === 0
-            ? texts.noSchedulesNeedToMove
-            : `${plural(plan.moves.length, 'schedule')} of ${crowd.length} ${plan.moves.length === 1 ? 'is' : 'are'} moved; then at most ${plural(peak, 'job')} start in one minute.`}
-          {peak > mostJobs && texts.aBetterSpreadIsNotPossible}
+          {plan.moves.length === 0 ? texts.nothingToMove : texts.spreadPlan(plan.moves.length, crowd.length, peak)}
+          {peak > mostJobs && texts.noBetterSpread}
         </p>
         <PlanRows plan={plan} atMs={atMs} />
         {failed.length > 0 && (
           <div className={`${classes.failed} notice-bad`} role="alert">
-            <strong>{texts.scheduleCouldNotBeMoved(failed.length)}</strong>
+            <strong>{texts.schedulesNotMoved(failed.length)}</strong>
             {failed.map(({ name, text }) => (
               <p key={name}>
                 {name}: {text}
@@ -92,11 +89,11 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
             ))}
           </div>
         )}
-        <p className="dim">{texts.allRunsOfTheseSchedulesMove}</p>
+        <p className="dim">{texts.spreadHint}</p>
         <DialogFoot>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button variant="filled" loading={isBusy} disabled={plan.moves.length === 0} onClick={() => void spread()}>
-            {plan.moves.length === 0 ? texts.move : texts.moveSchedule(plan.moves.length)}
+            {plan.moves.length === 0 ? texts.move : texts.moveSchedules(plan.moves.length)}
           </Button>
         </DialogFoot>
       </Stack>
@@ -108,13 +105,13 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
 function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
   const most = Math.max(1, ...plan.before, ...plan.after)
   const rows = [
-    { word: 'now', jobs: plan.before },
-    { word: 'then', jobs: plan.after }
+    { word: texts.now, jobs: plan.before },
+    { word: texts.then, jobs: plan.after }
   ]
   return (
     <Stack gap={8} className={`${classes.beforeAfter} box`}>
       {rows.map(({ word, jobs }) => (
-        <div key={word} role="img" aria-label={texts.atMostJobInOneMinute(word, Math.max(...jobs))}>
+        <div key={word} role="img" aria-label={texts.atMostJobs(word, Math.max(...jobs))}>
           <span className="dim">{word}</span>
           <Flex component="span" align="flex-end" gap={2} h={44} className={classes.minis}>
             {jobs.map((count, minute) => (
@@ -123,7 +120,7 @@ function BeforeAfter({ plan, slots }: { plan: SpreadPlan; slots: number }) {
                 className={count > slots ? 'tone-wait' : 'tone-run'}
                 style={{ height: count === 0 ? 1 : `${(count / most) * 100}%` }}
                 data-none={count === 0 || undefined}
-                title={texts.minJob(minute, count)}
+                title={texts.minuteJobs(minute, count)}
               />
             ))}
           </Flex>
@@ -155,7 +152,7 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
           <span className="ellipsis">{schedule.name}</span>
           <span>{texts.stays}</span>
           <span className="ellipsis" title={why ?? undefined}>
-            {why === null ? plural(jobsOf(schedule.jobs), 'job') : why}
+            {why ?? texts.jobCount(jobsOf(schedule.jobs))}
           </span>
         </li>
       ))}
@@ -167,6 +164,6 @@ function PlanRows({ plan, atMs }: { plan: SpreadPlan; atMs: number }) {
 function changedRules(schedule: Schedule, settings: ScheduleSettings): string {
   return settings.rules
     .filter((rule, index) => JSON.stringify(rule) !== JSON.stringify(schedule.rules[index]))
-    .map((rule) => (rule.kind === 'cron' ? rule.expression : rule.kind === 'interval' ? texts.itsAnchor : 'once'))
+    .map((rule) => (rule.kind === 'cron' ? rule.expression : rule.kind === 'interval' ? texts.anchor : texts.onceWord))
     .join('; ')
 }

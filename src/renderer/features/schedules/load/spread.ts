@@ -53,7 +53,7 @@ export function shiftSchedule(
   minutes: number
 ): { settings: ScheduleSettings } | { why: string } {
   // Exclusions name times too: a moved rule would no longer match them, and excluded runs would happen.
-  if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusionsByExpressionWhich }
+  if (schedule.excludedCrons.length > 0) return { why: texts.hasExclusions }
   const rules: ScheduleRule[] = []
   for (const rule of schedule.rules) {
     const moved = firesIn({ ...schedule, rules: [rule] }, atMs) ? shiftRule(rule, minutes) : { rule }

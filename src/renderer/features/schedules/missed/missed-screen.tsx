@@ -18,23 +18,24 @@ import { SchedulesTabs } from '../schedules-tabs.tsx'
 import classes from '../schedules-screen.module.css'
 import { localZone } from '../../../ui/moment.ts'
 import { formatMoment } from '../zoned-time.ts'
+import { optionsOf } from '../../../ui/fields/choice-field.tsx'
 import { texts } from '../../../../shared/texts/ui/schedules.ts'
 
 const STATES = {
-  'Missed or failed': ['missed', 'failed'],
-  Skipped: ['skipped'],
-  All: ['missed', 'failed', 'skipped']
+  failed: ['missed', 'failed'],
+  skipped: ['skipped'],
+  all: ['missed', 'failed', 'skipped']
 } as const
+const STATE_WORDS: Record<Shown, string> = { failed: texts.missedOrFailed, skipped: texts.skipped, all: texts.all }
 type Shown = keyof typeof STATES
 const PAGE_ROWS = 200
-/** One line for what and when, two for why. */
 const NARROW_ROW_PX = 66
 
-/** What should have run but did not, of all schedules, newest first, always with the reason. */
+/** The runs of all schedules that did not happen, newest first, with the reason. */
 export function MissedScreen() {
   const { query } = useApi()
   const navigate = useNavigate()
-  const [shown, setShown] = useState<Shown>('Missed or failed')
+  const [shown, setShown] = useState<Shown>('failed')
   const firings = useInfiniteQuery(
     query.schedules.firings.infiniteOptions({
       input: (before: number | undefined) => ({ state: [...STATES[shown]], before, limit: PAGE_ROWS }),
@@ -63,18 +64,18 @@ export function MissedScreen() {
       title={texts.schedules}
       keysTitle={texts.missedRuns}
       views={<SchedulesTabs />}
-      note={firings.data && (count === 0 ? texts.noMissedRuns : texts.runMissedSkippedOrFailed(count))}
+      note={firings.data && (count === 0 ? texts.noMissedRunsNote : texts.missedCount(count))}
       actions={
         <SegmentedControl
           className={classes.filter}
           aria-label={texts.runFilter}
           value={shown}
           onChange={setShown}
-          data={Object.keys(STATES) as Shown[]}
+          data={optionsOf(STATE_WORDS)}
         />
       }
       query={firings}
-      what={texts.whatWasMissed}
+      what={texts.missedList}
       table={{
         label: texts.missedRuns,
         rows,
@@ -84,8 +85,8 @@ export function MissedScreen() {
         onOpen: ({ scheduleId }) => void navigate({ to: '/schedules', search: { schedule: scheduleId } }),
         onEndReached: loadMore,
         empty: (
-          <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title={texts.noMissedRuns2}>
-            {texts.runsThatDidNotTakePlace}
+          <EmptyState icon={<IconChecks size={32} stroke={1.3} />} title={texts.noMissedRuns}>
+            {texts.noMissedRunsHint}
           </EmptyState>
         )
       }}
@@ -139,7 +140,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
     },
     {
       id: 'schedule',
-      header: texts.schedule3,
+      header: texts.schedule,
       width: 'minmax(110px, 1fr)',
       sortBy: ({ scheduleId }) => nameOf(scheduleId),
       cell: ({ scheduleId }) => (
@@ -159,7 +160,7 @@ function missedColumns(nameOf: (id: string) => string, zoneOf: (id: string) => s
       width: '140px',
       sortBy: ({ nominalMs }) => nominalMs,
       cell: ({ nominalMs, scheduleId }) => (
-        <span title={texts.here(zoneOf(scheduleId), formatInstant(nominalMs))}>
+        <span title={texts.hereAt(zoneOf(scheduleId), formatInstant(nominalMs))}>
           {formatMoment(nominalMs, zoneOf(scheduleId), Date.now())}
         </span>
       )
