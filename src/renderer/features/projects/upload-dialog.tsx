@@ -193,9 +193,7 @@ function Uploaded({ version, onClose }: { version: Version; onClose: () => void 
       {version.orderWarning !== null && <OrderWarning text={version.orderWarning} />}
       {deploy.hasStarted && <DeployProgress deploy={deploy} expected={nodeCount} />}
       <Flex component="footer" align="center" gap={8} justify="flex-end" className={classes.dialogFoot}>
-        <Button onClick={onClose} className={classes.first}>
-          {texts.close}
-        </Button>
+        <Button onClick={onClose}>{texts.close}</Button>
         {!deploy.hasStarted && (
           <Button onClick={() => deploy.start()}>
             {nodeCount === 1 ? texts.deployToTheNode : texts.deployToAllNodes(nodeCount)}
