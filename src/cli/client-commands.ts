@@ -8,7 +8,8 @@ import {
   toCommandError
 } from './client/connect.ts'
 import type { ClientCommands, Session } from './client/session.ts'
-import type { Terminal } from './client/terminal.ts'
+import { printLine } from './client/output.ts'
+import { safeJson, type Terminal } from './client/terminal.ts'
 
 /** Which file adds which commands, in the order of the help. Each command loads only its own file. */
 const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCommands) => void> }[] = [
@@ -49,6 +50,10 @@ function openSession(flags: ConnectionFlags, terminal: Terminal): Session {
     get client() {
       client ??= connect(() => findAddress(flags, terminal), terminal)
       return client
+    },
+    print(answer, describe) {
+      if (flags.json === true) terminal.out(`${safeJson(answer, 2)}\n`)
+      else printLine(terminal, describe(answer))
     }
   }
 }

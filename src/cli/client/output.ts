@@ -1,16 +1,5 @@
 import { stretchAt } from '../../shared/calendar/zones.ts'
-import { safeJson, type Terminal, withoutControls } from './terminal.ts'
-
-/** Prints the response as JSON, or as text made by `describe`. */
-export function print<Answer>(
-  terminal: Terminal,
-  flags: { json?: boolean },
-  answer: Answer,
-  describe: (answer: Answer) => string
-): void {
-  if (flags.json === true) terminal.out(`${safeJson(answer, 2)}\n`)
-  else printLine(terminal, describe(answer))
-}
+import { type Terminal, withoutControls } from './terminal.ts'
 
 export function printLine(terminal: Terminal, text: string): void {
   if (text !== '') terminal.out(`${withoutControls(text)}\n`)

@@ -6,6 +6,8 @@ export interface Session {
   client: Client
   terminal: Terminal
   flags: ConnectionFlags
+  /** Prints the response as JSON, or as text made by `describe`. */
+  print<Answer>(answer: Answer, describe: (answer: Answer) => string): void
 }
 
 type Act<Options> = (session: Session, words: string[], options: Options) => Promise<void>

@@ -8,7 +8,7 @@ import { formatAge } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, plural, print, table } from '../client/output.ts'
+import { localTime, plural, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { findGroup } from './groups.ts'
@@ -42,29 +42,29 @@ export function addAccessCommands({ group, terminal }: ClientCommands): void {
 }
 
 function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
-  add('list', 'List the users.', undefined, { isDefault: true })(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.users.list(), ({ users }) => listed(users, nowMs()))
+  add('list', 'List the users.', undefined, { isDefault: true })(async ({ client, print }) => {
+    print(await client.users.list(), ({ users }) => listed(users, nowMs()))
   })
 
   add(
     'me',
     'Show as whom this command line is known, and the role.'
-  )(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.users.me(), (me) => `${me.name}, ${describeMe(me)}`)
+  )(async ({ client, print }) => {
+    print(await client.users.me(), (me) => `${me.name}, ${describeMe(me)}`)
   })
 
   add('add <name>', 'Add a person, or a service account for programs, which has tokens and no password.', (command) =>
     withRights(withPassword(command), { whose: 'the user' })
       .option('--group <group>', 'a group that the user joins; may be given several times', several)
       .addOption(new Option('--kind <kind>', 'whose account it is').choices(['person', 'service']).default('person'))
-  )(async ({ client, flags, terminal }, [name = ''], { group = [], kind, newPasswordFile, ...given }: UserFlags) => {
+  )(async ({ client, terminal, print }, [name = ''], { group = [], kind, newPasswordFile, ...given }: UserFlags) => {
     if (given.role === undefined) throw new CommandEnd(EXIT_CODES.usage, 'Give the --role in all projects, or none.')
     const password = readNewPassword(newPasswordFile, terminal)
     const groups = await Promise.all(group.map(async (one) => (await findGroup(client, one)).id))
     const rights = { role: null, ...rightsIn(given), groups }
     const { user } = await client.users.create({ name, ...rights, kind, ...(password !== null && { password }) })
     const next = user.kind === 'service' ? `. Create a token: scrapdeck tokens add NAME --user ${user.name}` : ''
-    print(terminal, flags, { user }, () => `Added ${user.name}, ${describeRights(user)}${next}`)
+    print({ user }, () => `Added ${user.name}, ${describeRights(user)}${next}`)
   })
 
   add('set <user>', "Change a user's role or password, or disable the user.", (command) =>
@@ -75,7 +75,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       .option('--revoke-tokens', 'revoke all tokens of the user, which a new password does not')
   )(
     async (
-      { client, flags, terminal },
+      { client, terminal, print },
       [name = ''],
       { newPasswordFile, enable, disable, secondFactor = true, revokeTokens = false, ...given }: UserFlags
     ) => {
@@ -97,7 +97,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       // Last, because an open session could have created another token meanwhile.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
-      print(terminal, flags, answer, ({ user }) => {
+      print(answer, ({ user }) => {
         const done = [
           ...[describeRights(user), user.enabled ? 'enabled' : 'disabled'],
           ...(reset === null ? [] : ['no second factor']),
@@ -113,18 +113,18 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
   add(
     'remove <user>',
     'Remove a user with all tokens and sessions.'
-  )(async ({ client, flags, terminal }, [name = '']) => {
+  )(async ({ client, print }, [name = '']) => {
     const { id } = await findUser(client, name)
-    print(terminal, flags, await client.users.remove({ id }), () => `Removed ${name}`)
+    print(await client.users.remove({ id }), () => `Removed ${name}`)
   })
 }
 
 function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   add('list', 'List your tokens; as an owner, those of everybody.', undefined, { isDefault: true })(
-    async ({ client, flags, terminal }) => {
+    async ({ client, print }) => {
       const { tokens } = await client.tokens.list()
       const names = await namesOf(client, tokens)
-      print(terminal, flags, { tokens }, () => listedTokens(tokens, names, nowMs()))
+      print({ tokens }, () => listedTokens(tokens, names, nowMs()))
     }
   )
 
@@ -135,12 +135,12 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
       .option('--project <project>', 'only for this one; may be given several times', several)
       .option('--node-group <tag>', 'only for the nodes with this tag; may be given several times', several)
       .option('--days <number>', `days until it expires, or "never" (default ${DAYS})`, daysOf)
-  )(async ({ client, flags, terminal }, [name = ''], { user, role, project, nodeGroup, days = DAYS }: TokenFlags) => {
+  )(async ({ client, print }, [name = ''], { user, role, project, nodeGroup, days = DAYS }: TokenFlags) => {
     const userId = user === undefined ? undefined : (await findUser(client, user)).id
     const expiresInDays = days === 'never' ? null : days
     const only = { projects: project ?? null, nodeGroups: nodeGroup ?? null }
     const answer = await client.tokens.create({ name, userId, role, ...only, expiresInDays })
-    print(terminal, flags, answer, ({ secret, token }) => {
+    print(answer, ({ secret, token }) => {
       const until = token.expiresAtMs === null ? 'It does not expire' : `It expires ${localTime(token.expiresAtMs)}`
       return `${secret}\n\n${until}. Scrapdeck does not show it again.`
     })
@@ -149,9 +149,9 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   add(
     'revoke <id>',
     'Refuse a token from now on. Its id or its last characters.'
-  )(async ({ client, flags, terminal }, [text = '']) => {
+  )(async ({ client, print }, [text = '']) => {
     const { id, name } = pickToken((await client.tokens.list()).tokens, text)
-    print(terminal, flags, await client.tokens.revoke({ id }), () => `Revoked ${name}`)
+    print(await client.tokens.revoke({ id }), () => `Revoked ${name}`)
   })
 }
 
@@ -179,14 +179,14 @@ function factorsOf({ hasAuthenticator, passkeyCount }: User): string {
 function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   add('list', 'List the browsers that are logged in as you; as an owner, those of everybody.', undefined, {
     isDefault: true
-  })(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.sessions.list(), ({ sessions }) => listedSessions(sessions, nowMs()))
+  })(async ({ client, print }) => {
+    print(await client.sessions.list(), ({ sessions }) => listedSessions(sessions, nowMs()))
   })
 
   add(
     'revoke <id>',
     'Log a browser out at once. Its id, or its first characters.'
-  )(async ({ client, flags, terminal }, [text = '']) => {
+  )(async ({ client, print }, [text = '']) => {
     const { sessions } = await client.sessions.list()
     const found = sessions.filter(({ id }) => text !== '' && id.startsWith(text))
     if (found.length !== 1) {
@@ -194,7 +194,7 @@ function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
       throw new CommandEnd(EXIT_CODES.notFound, `${why} with ${text}. To list them: scrapdeck sessions`)
     }
     const [{ id, userName }] = found as [Session]
-    print(terminal, flags, await client.sessions.revoke({ id }), () => `Logged out ${userName}`)
+    print(await client.sessions.revoke({ id }), () => `Logged out ${userName}`)
   })
 }
 

@@ -17,7 +17,7 @@ import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findNodeId, pickById } from '../client/find.ts'
-import { localTime, plural, print, table, printLine } from '../client/output.ts'
+import { localTime, plural, table, printLine } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { duration, momentIn } from '../client/times.ts'
 import { findIn } from './rights-flags.ts'
@@ -122,22 +122,22 @@ export function addAlertCommands({ group }: ClientCommands): void {
         .option('--follow', 'then print alerts as they fire and end, until you interrupt it'),
     { isDefault: true }
   )(async (session, _words, { all, rule, limit: most, follow }: ListFlags) => {
-    const { client, terminal, flags } = session
+    const { client, terminal, print } = session
     const ruleId = rule === undefined ? undefined : (await findRule(client, rule)).id
     const filter = { limit: most, ruleId }
     if (follow === true) return followAlerts(session, { ruleId })
     const answer = await client.alerts.list({ ...filter, ...(all === true ? {} : { state: 'firing' as const }) })
-    print(terminal, flags, answer, ({ alerts }) => listed(alerts, terminal.nowMs()))
+    print(answer, ({ alerts }) => listed(alerts, terminal.nowMs()))
   })
 
   add(
     'ack <id...>',
     'Acknowledge alerts: they are not repeated and not escalated. Their end is still sent.',
     (command) => command.option('--undo', 'take that back: they are repeated and escalated again')
-  )(async ({ client, flags, terminal }, names, { undo = false }: { undo?: boolean }) => {
+  )(async ({ client, print }, names, { undo = false }: { undo?: boolean }) => {
     const ids = await findAlerts(client, names)
     if (undo) {
-      print(terminal, flags, await client.alerts.unacknowledge({ ids }), ({ unacknowledged }) => {
+      print(await client.alerts.unacknowledge({ ids }), ({ unacknowledged }) => {
         const others = ids.length - unacknowledged
         const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or not been acknowledged.`
         return `${plural(unacknowledged, 'alert')} no longer acknowledged.${rest}`
@@ -145,7 +145,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
       return
     }
     const answer = await client.alerts.acknowledge({ ids })
-    print(terminal, flags, answer, ({ acknowledged }) => {
+    print(answer, ({ acknowledged }) => {
       const others = ids.length - acknowledged
       const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or been acknowledged before.`
       return `${plural(acknowledged, 'alert')} acknowledged.${rest}`
@@ -156,14 +156,14 @@ export function addAlertCommands({ group }: ClientCommands): void {
     'silence',
     'Send no messages about some alerts for a time, or in a maintenance window of each day or week (--every). Without a scope: about any.',
     (command) => silenceOptions(command)
-  )(async ({ client, flags, terminal }, _words, given: SilenceFlags) => {
+  )(async ({ client, terminal, print }, _words, given: SilenceFlags) => {
     const { node, tag, rule, project, spider, comment } = given
     const answer = await client.alertSilences.create({
       ...{ project, spider, comment, nodeTag: tag, ...timesOf(given, terminal.nowMs()) },
       nodeId: node === undefined ? undefined : await findNodeId(client, node),
       ruleId: rule === undefined ? undefined : (await findRule(client, rule)).id
     })
-    print(terminal, flags, answer, ({ silence }) => {
+    print(answer, ({ silence }) => {
       const end = `"scrapdeck alerts unsilence ${silence.id}" ends it`
       return `Silent ${whenSilent(silence, terminal.nowMs())}; ${end}.`
     })
@@ -172,7 +172,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
   add(
     'silences',
     'List the silences that have not ended, with the time that lasts now or is next.'
-  )(async ({ client, flags, terminal }) => {
+  )(async ({ client, terminal, print }) => {
     const [answer, { nodes }, { rules }] = await Promise.all([
       client.alertSilences.list(),
       client.nodes.list(),
@@ -180,7 +180,7 @@ export function addAlertCommands({ group }: ClientCommands): void {
     ])
     const nameOf = (things: readonly { id: string; name: string }[], id: string | null) =>
       id === null ? null : (things.find((one) => one.id === id)?.name ?? id)
-    print(terminal, flags, answer, ({ silences }) =>
+    print(answer, ({ silences }) =>
       table(
         ['id', 'from', 'until', 'repeats', 'rule', 'project', 'spider', 'node', 'by', 'comment'],
         silences.map((silence) => {
@@ -200,16 +200,15 @@ export function addAlertCommands({ group }: ClientCommands): void {
   add(
     'unsilence <id...>',
     'End silences now.'
-  )(async ({ client, flags, terminal }, texts) => {
+  )(async ({ client, print }, texts) => {
     const isWhole = texts.every((text) => text.length === ID_LENGTH)
     const silences = isWhole ? [] : (await client.alertSilences.list()).silences
     // An unknown silence may have ended before; the engine reports that.
     const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
-    if (ids.length === 1)
-      print(terminal, flags, await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
+    if (ids.length === 1) print(await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
     else
-      print(terminal, flags, await client.alertSilences.removeMany({ ids: ids as never }), ({ removed }) => {
+      print(await client.alertSilences.removeMany({ ids: ids as never }), ({ removed }) => {
         const others = ids.length - removed.length
         return `${plural(removed.length, 'silence')} ended.${others === 0 ? '' : ` ${others} had ended before.`}`
       })
@@ -218,8 +217,8 @@ export function addAlertCommands({ group }: ClientCommands): void {
   add(
     'rules',
     'List the rules, with how often each has fired in the last 30 days.'
-  )(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.alertRules.list(), ({ rules }) => listedRules(rules, terminal.nowMs()))
+  )(async ({ client, terminal, print }) => {
+    print(await client.alertRules.list(), ({ rules }) => listedRules(rules, terminal.nowMs()))
   })
 
   add(
@@ -227,8 +226,8 @@ export function addAlertCommands({ group }: ClientCommands): void {
     'Sum up the last day or week: runs, failures, new errors, unusual runs, the slowest, storage.',
     (command) =>
       command.addOption(new Option('--days <number>', 'of the last day or week').choices(['1', '7']).default('1'))
-  )(async ({ client, flags, terminal }, _words, { days }: { days: '1' | '7' }) => {
-    print(terminal, flags, await client.alerts.report({ days: Number(days) }), describeReport)
+  )(async ({ client, print }, _words, { days }: { days: '1' | '7' }) => {
+    print(await client.alerts.report({ days: Number(days) }), describeReport)
   })
 }
 

@@ -8,7 +8,7 @@ import { ChainCheck, inOrder } from '../../engine/storage/audit/chain.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, plural, print, printLine, table } from '../client/output.ts'
+import { localTime, plural, printLine, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import { since } from '../client/times.ts'
 
@@ -54,7 +54,7 @@ export function addAuditCommands({ group }: ClientCommands): void {
         .option('--until <when>', 'before a time', since)
         .option('--limit <number>', `at most (default ${LISTED})`, wholeNumber),
     { isDefault: true }
-  )(async ({ client, flags, terminal }, _words, given: ListFlags) => {
+  )(async ({ client, terminal, print }, _words, given: ListFlags) => {
     const { limit = LISTED, since: from, until, who, operation, project, result, text } = given
     const nowMs = terminal.nowMs()
     const filter = {
@@ -72,7 +72,7 @@ export function addAuditCommands({ group }: ClientCommands): void {
       entries.push(...page.entries)
       before = page.nextBefore
     }
-    print(terminal, flags, { entries }, () => listed(entries))
+    print({ entries }, () => listed(entries))
   })
 
   add('export', 'Write all entries as JSON lines, the oldest first.', (command) =>
@@ -100,12 +100,12 @@ export function addAuditCommands({ group }: ClientCommands): void {
       .option('--expect <hash>', 'a hash that was kept elsewhere: the log must still have it')
       .option('--file <file>', 'an exported file, without any server')
   )(async (session, _words, { expect, file }: VerifyFlags) => {
-    const { terminal, flags } = session
+    const { terminal, print } = session
     const check =
       file === undefined
         ? await session.client.audit.verify(expect === undefined ? {} : { expect })
         : await verifyFile(resolve(terminal.directory, file), expect ?? null)
-    print(terminal, flags, check, describeCheck)
+    print(check, describeCheck)
     const problem = problemOf(check)
     if (problem !== null) throw new CommandEnd(EXIT_CODES.badOutcome, problem)
   })

@@ -17,7 +17,7 @@ import {
   toCommandError
 } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { plural, print, printLine, table } from '../client/output.ts'
+import { plural, printLine, table } from '../client/output.ts'
 import { safeJson, type Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type DeployTarget, readScrapyConfiguration } from '../scrapy-cfg.ts'
@@ -65,7 +65,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   if (flags.listTargets) {
     const shown = targets.map(asWritten)
     const rows = shown.map(({ name, url, project }) => [name, url, project])
-    print(terminal, flags, { targets: shown }, () =>
+    session.print({ targets: shown }, () =>
       table(['target', 'url', 'project'], rows, 'scrapy.cfg has no [deploy] section.')
     )
     return
@@ -90,7 +90,7 @@ async function deploy(session: Session, path: string | undefined, flags: DeployF
   const answer = await client.projects.upload({ file, project, version }).catch((error: unknown) => {
     throw withNextStep(toCommandError(error))
   })
-  print(terminal, flags, answer, describeUpload)
+  session.print(answer, describeUpload)
   if (flags.json !== true) await tellUnusable(client, answer, terminal)
   if (flags.send) await sendToNodes(client, answer, session)
 }
@@ -99,7 +99,7 @@ function clientOf(target: DeployTarget | null, { client, terminal }: Session, fl
   return target?.url == null ? client : connectToTarget(target, flags, terminal)
 }
 
-async function listDeployed(client: Client, { terminal, flags }: Session, name: string | undefined): Promise<void> {
+async function listDeployed(client: Client, { flags, print }: Session, name: string | undefined): Promise<void> {
   const projects =
     name === undefined
       ? (await client.projects.list()).projects
@@ -108,7 +108,7 @@ async function listDeployed(client: Client, { terminal, flags }: Session, name: 
   const rows = projects.flatMap(({ versions }) =>
     versions.map((version) => [version.project, version.version, describeDeployments(version, nodes)])
   )
-  print(terminal, flags, { projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
+  print({ projects }, () => table(['project', 'version', 'nodes'], rows, 'Nothing is deployed.'))
 }
 
 /** Like scrapyd-deploy: `[deploy]` without a name, unless another address was given. */

@@ -1,7 +1,7 @@
 import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, print, table } from '../client/output.ts'
+import { localTime, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
 /** The JSON and the UI show more changes of the leader. */
@@ -11,17 +11,17 @@ export function addEngineCommands({ group, terminal }: ClientCommands): void {
   const add = group('engines', 'Engines on one database: list, hand over the leadership, drain, undrain.')
 
   add('list', 'List the engines on this database, and who leads since when.', undefined, { isDefault: true })(
-    async ({ client, flags }) => {
-      print(terminal, flags, await client.engines.list(), (list) => describe(list, terminal.nowMs()))
+    async ({ client, print }) => {
+      print(await client.engines.list(), (list) => describe(list, terminal.nowMs()))
     }
   )
 
   add(
     'hand-over [engine]',
     'Let another engine lead: this one, or whichever is first.'
-  )(async ({ client, flags }, [name]) => {
+  )(async ({ client, print }, [name]) => {
     const to = name === undefined ? undefined : pickEngine(await client.engines.list(), name)
-    print(terminal, flags, await client.engines.handOver({ to: to?.id }), () =>
+    print(await client.engines.handOver({ to: to?.id }), () =>
       to === undefined ? 'The leader hands over.' : `The leader hands over to ${to.name}.`
     )
   })
@@ -37,10 +37,10 @@ export function addEngineCommands({ group, terminal }: ClientCommands): void {
     add(
       `${verb} <engine>`,
       what
-    )(async ({ client, flags }, [name = '']) => {
+    )(async ({ client, print }, [name = '']) => {
       const engine = pickEngine(await client.engines.list(), name)
       const answer = await client.engines.drain({ id: engine.id, drained: verb === 'drain' })
-      print(terminal, flags, answer, () => `${engine.name} ${done}`)
+      print(answer, () => `${engine.name} ${done}`)
     })
   }
 }

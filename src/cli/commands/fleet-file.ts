@@ -6,7 +6,7 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import { withConsent } from '../client/arguments.ts'
 import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { plural, print, printLine } from '../client/output.ts'
+import { plural, printLine } from '../client/output.ts'
 import type { Terminal } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 
@@ -34,12 +34,12 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
     'export',
     'Export nodes, sources, projects, limits, schedules, chains, webhooks and retention as one YAML file, without secrets.',
     (command) => command.option('-o, --output <file>', 'write it into this file')
-  )(async ({ client, flags }, _words, { output }: { output?: string }) => {
+  )(async ({ client, print }, _words, { output }: { output?: string }) => {
     const answer = await client.fleetFile.export()
-    if (output === undefined) print(terminal, flags, answer, ({ yaml }) => yaml.trimEnd())
+    if (output === undefined) print(answer, ({ yaml }) => yaml.trimEnd())
     else {
       write(terminal, output, answer.yaml)
-      print(terminal, flags, { file: output }, () => '')
+      print({ file: output }, () => '')
     }
   })
 
@@ -54,7 +54,7 @@ export function addFleetFileCommands({ add, terminal }: ClientCommands): void {
   )(async (session, [file = ''], { prune = false, yes, check }: ApplyFlags) => {
     const yaml = await withVariables(read(terminal, file), terminal.environment)
     const changes = await applyOrPlan(session, { yaml, prune }, yes === true)
-    print(terminal, session.flags, { changes, applied: yes === true }, () => describeChanges(changes, yes === true))
+    session.print({ changes, applied: yes === true }, () => describeChanges(changes, yes === true))
     if (check === true && yes !== true && changes.length > 0) throw new CommandEnd(EXIT_CODES.failed)
   })
 
@@ -113,17 +113,17 @@ async function runImport(
   if (session.flags.json !== true) printLine(terminal, report)
   if (flags.output !== undefined) {
     write(terminal, flags.output, yaml)
-    print(terminal, session.flags, { imported, file: flags.output }, () => '')
+    session.print({ imported, file: flags.output }, () => '')
     return
   }
   if (taken === 0) {
-    print(terminal, session.flags, { imported, changes: [], applied: false }, () => '')
+    session.print({ imported, changes: [], applied: false }, () => '')
     if (imported.length === 0) return
     throw new CommandEnd(EXIT_CODES.failed, 'Nothing can be imported; each entry says why.')
   }
   const isWanted = flags.yes === true
   const show = (changes: FleetFileChange[], applied: boolean) =>
-    print(terminal, session.flags, { imported, changes, applied }, () => describeChanges(changes, applied))
+    session.print({ imported, changes, applied }, () => describeChanges(changes, applied))
   const changes = await applyOrPlan(session, { yaml, prune: false }, isWanted).catch(async (caught: unknown) => {
     const error = toCommandError(caught)
     const isNode =

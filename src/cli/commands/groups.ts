@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Group, NewGroup, User } from '../../shared/contract/index.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { print, table } from '../client/output.ts'
+import { table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import { describeRights, findIn, type RightsFlags, rightsIn, several, withRights } from './rights-flags.ts'
 
@@ -17,21 +17,19 @@ interface GroupFlags extends RightsFlags {
 export function addGroupCommands({ group }: ClientCommands): void {
   const add = group('groups', 'Groups of users, who have the roles of their groups too: list, add, set, remove.')
 
-  add('list', 'List the groups and their members.', undefined, { isDefault: true })(
-    async ({ client, flags, terminal }) => {
-      const [{ groups }, { users }] = await Promise.all([client.groups.list(), client.users.list()])
-      print(terminal, flags, { groups }, () => listed(groups, users))
-    }
-  )
+  add('list', 'List the groups and their members.', undefined, { isDefault: true })(async ({ client, print }) => {
+    const [{ groups }, { users }] = await Promise.all([client.groups.list(), client.users.list()])
+    print({ groups }, () => listed(groups, users))
+  })
 
   add('add <name>', 'Add a group of users.', (command) =>
     withRights(command, { whose: 'each member' })
       .option('--description <text>', 'what the group is for')
       .option('--member <user>', 'a member; may be given several times', several)
-  )(async ({ client, flags, terminal }, [name = ''], { description, member = [], ...given }: GroupFlags) => {
+  )(async ({ client, print }, [name = ''], { description, member = [], ...given }: GroupFlags) => {
     const members = await idsOf(client, member)
     const answer = await client.groups.create({ name, description, members, ...rightsIn(given) })
-    print(terminal, flags, answer, ({ group: made }) => `Added ${made.name}: ${summaryOf(made)}`)
+    print(answer, ({ group: made }) => `Added ${made.name}: ${summaryOf(made)}`)
   })
 
   add('set <group>', 'Change a group. What is not given stays as it is.', (command) =>
@@ -43,7 +41,7 @@ export function addGroupCommands({ group }: ClientCommands): void {
       .addOption(new Option('--remove-member <user>', 'one less; may be given several times').argParser(several))
   )(
     async (
-      { client, flags, terminal },
+      { client, print },
       [text = ''],
       { name, description, member, addMember, removeMember, ...given }: GroupFlags
     ) => {
@@ -61,17 +59,17 @@ export function addGroupCommands({ group }: ClientCommands): void {
         people.map((names) => (names === undefined ? undefined : idsOf(client, names)))
       )
       const answer = await client.groups.update({ id, ...texts, ...rights, members, addMembers, removeMembers })
-      print(terminal, flags, answer, ({ group: changed }) => `${changed.name}: ${summaryOf(changed)}`)
+      print(answer, ({ group: changed }) => `${changed.name}: ${summaryOf(changed)}`)
     }
   )
 
   add(
     'remove <group>',
     'Remove a group. Its members stay, without what they may do through it.'
-  )(async ({ client, flags, terminal }, [text = '']) => {
+  )(async ({ client, print }, [text = '']) => {
     const { id, name, members } = await findGroup(client, text)
     const answer = await client.groups.remove({ id })
-    print(terminal, flags, answer, () => `Removed ${name}, which had ${countOf(members)}`)
+    print(answer, () => `Removed ${name}, which had ${countOf(members)}`)
   })
 }
 

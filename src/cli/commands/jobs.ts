@@ -7,7 +7,7 @@ import type { Client } from '../client/connect.ts'
 import { since } from '../client/times.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findNodeId, findSchedule, nodeNames, requireProject, scheduleNames, withJobs } from '../client/find.ts'
-import { localTime, plural, print, printLine, table } from '../client/output.ts'
+import { localTime, plural, printLine, table } from '../client/output.ts'
 import { safeJson } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { whyOf } from '../client/why.ts'
@@ -46,11 +46,11 @@ export function addJobCommands({ add }: ClientCommands): void {
       .option('--force', 'stop now: go to the next step at once, at least to the second INT')
       .option('--wait <seconds>', 'how long a spider may take to finish (default: as its project says)', wholeNumber)
   )(async (session, [...names], { force, wait }: { force?: boolean; wait?: number }) => {
-    const { client, terminal, flags } = session
+    const { client, flags, print } = session
     const options = { force: force ?? false, waitSeconds: wait }
     const answer = await withJobs(client, names, (ids) => client.jobs.cancel({ ids, ...options }))
     const stops = flags.json === true ? [] : await readStops(session, answer.asked)
-    print(terminal, flags, answer, ({ alreadyEnded }) =>
+    print(answer, ({ alreadyEnded }) =>
       [
         ...stops,
         ...(alreadyEnded.length === 0 ? [] : [`${plural(alreadyEnded.length, 'job')} had already ended.`])
@@ -106,7 +106,7 @@ const SENT_WORDS: Record<StopStep, string> = {
 }
 
 async function listJobs(session: Session, options: ListFlags): Promise<void> {
-  const { client, terminal, flags } = session
+  const { client, terminal, print } = session
   const wrong = options.status?.find((status) => !SHOWN_STATUSES.includes(status))
   if (wrong !== undefined) {
     throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${SHOWN_STATUSES.join(', ')}.`)
@@ -124,7 +124,7 @@ async function listJobs(session: Session, options: ListFlags): Promise<void> {
   if (options.watch) return watchJobs(session, filter, options.limit)
   const list = await readList(session, filter, options.limit)
   if (list.jobs.length === 0) await requireProject(client, options.project)
-  print(terminal, flags, { jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
+  print({ jobs: list.jobs, nextBefore: list.nextBefore }, () => describeList(list, terminal.nowMs()))
 }
 
 /**
@@ -220,13 +220,13 @@ const scheduleIn = (names: Map<string, string>, id: string | null): string | nul
   id === null ? null : (names.get(id) ?? '(deleted schedule)')
 
 async function showJob(session: Session, name: string): Promise<void> {
-  const { client, terminal, flags } = session
+  const { client, terminal, flags, print } = session
   const detail = await withJobs(client, [name], ([id]) => client.jobs.get({ id: id! }))
-  if (flags.json === true) return print(terminal, flags, detail, () => '')
+  if (flags.json === true) return print(detail, () => '')
   const { scheduleId } = detail.job
   const nodes = await nodeNames(client)
   const schedules = await scheduleNames(client, new Set(scheduleId === null ? [] : [scheduleId]))
-  print(terminal, flags, detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
+  print(detail, (answer) => describeJob(answer, { nodes, schedules }, terminal.nowMs()))
 }
 
 /** Limits of a node with variables and secret values (dispatch/placing/sender.ts). */

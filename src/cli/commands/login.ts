@@ -15,7 +15,7 @@ import {
   sendTo
 } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, print, table } from '../client/output.ts'
+import { localTime, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { findLogin, forgetLogin, listLogins, type Login, saveLogin } from '../logins/logins.ts'
@@ -36,7 +36,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
         .option('--no-browser', 'show a code to type in any browser (default without a screen, and over SSH)')
         .option('--token-file <file>', 'keep the token in the first line of this file; - for standard input'),
     { isDefault: true }
-  )(async ({ terminal, flags }, [given], { browser, tokenFile }: LoginFlags) => {
+  )(async ({ terminal, flags, print }, [given], { browser, tokenFile }: LoginFlags) => {
     const url = addressOf(given ?? flags.url, terminal)
     const before = await findLogin(url, terminal).catch(() => null)
     const token =
@@ -50,7 +50,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
     const store = await saveLogin(login, terminal)
     if (before !== null && before.token !== login.token) await revoke(before, terminal).catch(() => null)
     const shown = { url, userName: me.name, role: me.role, expiresAtMs: login.expiresAtMs, store }
-    print(terminal, flags, shown, () => {
+    print(shown, () => {
       const kept =
         store === 'keychain'
           ? 'The token is in the keychain of this system.'
@@ -62,7 +62,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
   addLogin(
     'status',
     'List where this command line is logged in, as whom, and until when.'
-  )(async ({ terminal, flags }) => {
+  )(async ({ terminal, print }) => {
     const logins = await Promise.all(
       listLogins(terminal).map(async ({ token, ...login }) => ({
         ...login,
@@ -70,7 +70,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
         state: await stateOf(login.url, terminal)
       }))
     )
-    print(terminal, flags, { logins }, () =>
+    print({ logins }, () =>
       table(
         ['address', 'user', 'state', 'expires', 'token in'],
         logins.map((login) => [login.url, login.userName, login.state, untilOf(login), login.store]),
@@ -82,7 +82,7 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
   add(
     'logout [url]',
     'Revoke the token of "login", and forget it.'
-  )(async ({ terminal, flags }, [given]) => {
+  )(async ({ terminal, flags, print }, [given]) => {
     const [newest, ...others] = listLogins(terminal)
     const wanted = given ?? flags.url
     if (wanted === undefined && others.length > 0) {
@@ -104,18 +104,18 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
         `The login to ${login.url} was forgotten here, but its token may still be valid: ${problem} Revoke it there under Users & access.`
       )
     }
-    print(terminal, flags, { url: login.url, revoked: true }, () => `Logged out of ${login.url}. The token is revoked.`)
+    print({ url: login.url, revoked: true }, () => `Logged out of ${login.url}. The token is revoked.`)
   })
 
   add(
     'whoami',
     'Show as whom this command line is known, where, and until when.'
-  )(async ({ client, terminal, flags }) => {
+  )(async ({ client, terminal, flags, print }) => {
     const there = await findAddress(flags, terminal)
     const me = await client.users.me()
     const login = listLogins(terminal).find(({ url }) => there.passwordFrom === LOGIN && url === there.url)
     const shown = { url: there.url, userName: me.name, role: me.role, expiresAtMs: login?.expiresAtMs ?? null }
-    print(terminal, flags, shown, () => {
+    print(shown, () => {
       const until = login === undefined ? '' : `, ${untilOf(login)}`
       return `${me.name} (${me.role}) at ${there.url}, by the password from ${there.passwordFrom}${until}`
     })
@@ -224,7 +224,7 @@ export function addLinkCommand({ add }: ClientCommands): void {
   add(
     'link',
     'Create a one-time login link for a browser.'
-  )(async ({ flags, terminal }) => {
+  )(async ({ flags, terminal, print }) => {
     const there = await findAddress(flags, terminal)
     if (there.url.startsWith('unix:')) {
       const what = 'Start the service with http_port, or use --url with the address of a proxy in front of it.'
@@ -236,6 +236,6 @@ export function addLinkCommand({ add }: ClientCommands): void {
       const what = 'That Scrapdeck may be a different version than this command line.'
       throw new CommandEnd(EXIT_CODES.failed, `${there.url} did not create a login link (${status}). ${what}`)
     }
-    print(terminal, flags, { url: `${there.url}${text}` }, ({ url }) => url)
+    print({ url: `${there.url}${text}` }, ({ url }) => url)
   })
 }

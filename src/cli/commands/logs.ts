@@ -18,7 +18,7 @@ import { whyOf } from '../client/why.ts'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Option, InvalidArgumentError } from 'commander'
-import { print, localTime, table } from '../client/output.ts'
+import { localTime, table } from '../client/output.ts'
 import { RECORD_LEVELS, type RecordLevel } from '../../shared/log-record.ts'
 import { since } from '../client/times.ts'
 
@@ -36,7 +36,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
       .addOption(new Option('--format <format>', 'output format').choices(FORMATS).default('jsonl'))
       .option('-o, --output <file>', 'write the items to this file')
       .option('--attempt <number>', 'the items of this attempt (default: the newest)', wholeNumber)
-  )(async ({ client, flags }, [id = ''], { format, output, attempt }: ItemsFlags) => {
+  )(async ({ client, print }, [id = ''], { format, output, attempt }: ItemsFlags) => {
     if (format === 'parquet' && output === undefined)
       throw new CommandEnd(EXIT_CODES.usage, 'Parquet is not text: name a file with --output.')
     await withJobs(client, [id], async ([jobId]) => {
@@ -57,7 +57,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
       } finally {
         closeSync(target)
       }
-      print(terminal, flags, { file: output, items: file.items }, () => '')
+      print({ file: output, items: file.items }, () => '')
     })
   })
 }
@@ -247,7 +247,7 @@ interface ListFlags {
   limit: number
 }
 
-export function addErrorsCommand({ add, terminal }: ClientCommands): void {
+export function addErrorsCommand({ add }: ClientCommands): void {
   add('errors', 'List the errors that spiders logged, grouped, most recently seen first.', (command) =>
     command
       .option('--state <state>', 'open, resolved, ignored or all', 'open')
@@ -256,11 +256,11 @@ export function addErrorsCommand({ add, terminal }: ClientCommands): void {
       .option('--new-in <version>', 'only errors that this version logged first')
       .option('--text <words>', 'only errors whose title or location contains this')
       .option('--limit <number>', 'maximum number of errors', wholeNumber, 50)
-  )(async ({ client, flags }, _words, { state, newIn, project, spider, text, limit }: ListFlags) => {
+  )(async ({ client, print }, _words, { state, newIn, project, spider, text, limit }: ListFlags) => {
     const wanted = state === 'all' ? {} : { state: state as ErrorState }
     const answer = await client.errors.list({ project, spider, text, limit, ...wanted, firstVersion: newIn })
     if (answer.groups.length === 0) await requireProject(client, project)
-    print(terminal, flags, answer, ({ groups }) =>
+    print(answer, ({ groups }) =>
       table(
         ['id', 'state', 'count', 'jobs', 'project', 'spiders', 'new in', 'last seen', 'error', 'location'],
         groups.map((one) => [

@@ -10,7 +10,7 @@ import type { Client } from '../client/connect.ts'
 import { duration } from '../client/times.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findNode } from '../client/find.ts'
-import { localTime, plural, print, table } from '../client/output.ts'
+import { localTime, plural, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { type Terminal, withoutSteering } from '../client/terminal.ts'
 
@@ -47,8 +47,8 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
   add(
     'list',
     'List the nodes and their status.'
-  )(async ({ client, flags }) => {
-    print(terminal, flags, await client.nodes.list(), (answer) =>
+  )(async ({ client, print }) => {
+    print(await client.nodes.list(), (answer) =>
       table(
         ['name', 'mode', 'health', 'running', 'slots', 'tags', 'address', 'problem'],
         answer.nodes.map((node) => [
@@ -86,20 +86,19 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     'add-pulling <name>',
     'Add a node that pulls its jobs, for a Scrapyd that cannot be reached. Shows its token, once.',
     (command) => withSettings(command, { isNamed: true })
-  )(async ({ client, flags }, [name = ''], options: SettingFlags) => {
+  )(async ({ client, flags, print }, [name = ''], options: SettingFlags) => {
     const answer = await client.nodes.addPulling({ ...settingsOf(options), name })
-    print(terminal, flags, answer, (added) => `Added ${added.node.name} (${added.node.id}).\n\n${setUp(added, flags)}`)
+    print(answer, (added) => `Added ${added.node.name} (${added.node.id}).\n\n${setUp(added, flags)}`)
   })
 
   add(
     'token <node>',
     'Give a node that pulls a new token, and show it once. The former one is refused from then on.',
     (command) => command.option('--revoke', 'only refuse the former one')
-  )(async ({ client, flags }, [name = ''], { revoke = false }: { revoke?: boolean }) => {
+  )(async ({ client, flags, print }, [name = ''], { revoke = false }: { revoke?: boolean }) => {
     const { id } = await findNode(client, name)
-    if (revoke)
-      print(terminal, flags, await client.nodes.revokeToken({ id }), (node) => `${node.name} has no token now.`)
-    else print(terminal, flags, await client.nodes.renewToken({ id }), (answer) => setUp(answer, flags))
+    if (revoke) print(await client.nodes.revokeToken({ id }), (node) => `${node.name} has no token now.`)
+    else print(await client.nodes.renewToken({ id }), (answer) => setUp(answer, flags))
   })
 
   add(
@@ -136,7 +135,7 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
         'run its jobs elsewhere after this long without a response, such as 15m, or never',
         (text) => (text === 'never' ? text : duration(text))
       )
-  )(async ({ client, flags }, [name = ''], options: EditFlags) => {
+  )(async ({ client, print }, [name = ''], options: EditFlags) => {
     const { giveUpAfter, address, proxy } = options
     const changes = {
       ...settingsOf(options),
@@ -153,28 +152,28 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
     const node = await findNode(client, name)
     const isReachedAnew = node.kind === 'scrapyd' && (address !== undefined || proxy !== undefined)
     if (isReachedAnew) await tryNewAddress({ client, terminal }, node, options)
-    print(terminal, flags, await client.nodes.update({ id: node.id, ...changes }), describeNode)
+    print(await client.nodes.update({ id: node.id, ...changes }), describeNode)
   })
 
   for (const [verb, [mode, what]] of Object.entries(MODES)) {
     add(
       `${verb} <node>`,
       what
-    )(async ({ client, flags }, [name = '']) => {
+    )(async ({ client, print }, [name = '']) => {
       const node = await client.nodes.setMode({ id: (await findNode(client, name)).id, mode })
-      print(terminal, flags, node, (changed) => `${changed.name} is ${changed.mode}.`)
+      print(node, (changed) => `${changed.name} is ${changed.mode}.`)
     })
   }
 
   add('remove <node>', 'Remove a node from the fleet. Asks first, or needs --yes.', (command) =>
     command.option('--yes', 'do not ask').option('--force', 'even if jobs are live there: they are marked lost')
-  )(async ({ client, flags }, [name = ''], { force = false, yes }: { force?: boolean; yes?: boolean }) => {
+  )(async ({ client, flags, print }, [name = ''], { force = false, yes }: { force?: boolean; yes?: boolean }) => {
     const node = await findNode(client, name)
     const bound = flags.json === true && yes ? null : await describeBound(client, node)
     if (!yes) await confirmRemoval(terminal, node, { force, bound })
     else if (bound !== null) terminal.error(withoutSteering(`${bound}\n`))
     const answer = await client.nodes.remove({ id: node.id, force })
-    print(terminal, flags, answer, () => `${node.name} is no longer a node.`)
+    print(answer, () => `${node.name} is no longer a node.`)
   })
 }
 
@@ -192,7 +191,7 @@ interface ClusterFlags extends SettingFlags {
   force?: boolean
 }
 
-async function addCluster({ client, terminal, flags }: Session, url: string, options: ClusterFlags): Promise<void> {
+async function addCluster({ client, terminal, print }: Session, url: string, options: ClusterFlags): Promise<void> {
   const { kubeconfig, context, tokenFile, caCertificate, image, engineUrl, memory, cpu, serviceAccount, quota } =
     options
   const address = {
@@ -220,7 +219,7 @@ async function addCluster({ client, terminal, flags }: Session, url: string, opt
   }
   const node = await client.nodes.add({ ...address, ...settingsOf(options) })
   for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
-  print(terminal, flags, node, describeNode)
+  print(node, describeNode)
 }
 
 function withAddress(command: Command): Command {
@@ -330,7 +329,7 @@ function readPem(file: string, terminal: Terminal): string {
 }
 
 async function addNode(
-  { client, terminal, flags }: Session,
+  { client, terminal, print }: Session,
   url: string,
   options: AddressFlags & SettingFlags & { force?: boolean }
 ): Promise<void> {
@@ -344,19 +343,19 @@ async function addNode(
   for (const warning of found.warnings) terminal.error(withoutSteering(`Warning: ${warning}\n`))
   if (options.name !== undefined && node.name !== options.name)
     terminal.error(withoutSteering(`There is a node ${options.name} already: this one is ${node.name}.\n`))
-  print(terminal, flags, node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found, options)}`)
+  print(node, ({ name, id }) => `Added ${name} (${id}): ${describeProbe(found, options)}`)
 }
 
-async function probe({ client, terminal, flags }: Session, target: string, options: AddressFlags): Promise<void> {
+async function probe({ client, terminal, print }: Session, target: string, options: AddressFlags): Promise<void> {
   const known = (await client.nodes.list()).nodes.find(({ id, name }) => id === target || name === target)
   if (known !== undefined) {
-    print(terminal, flags, known, (node) => `${describeNode(node)}\n${describeSeen(node, terminal.nowMs())}`)
+    print(known, (node) => `${describeNode(node)}\n${describeSeen(node, terminal.nowMs())}`)
     if (known.health !== 'up') throw new CommandEnd(EXIT_CODES.failed)
     return
   }
   const found = await client.nodes.probe({ url: target, ...connectionOf(options, terminal) })
   const name = found.duplicateOf === null ? null : await nameOf(client, found.duplicateOf)
-  print(terminal, flags, found, () =>
+  print(found, () =>
     [
       `${found.url}: ${describeProbe(found, options)}`,
       ...found.warnings.map((warning) => `Warning: ${warning}`),

@@ -1,15 +1,15 @@
 import type { Project, Version } from '../../shared/contract/index.ts'
 import { versionOf } from '../../shared/version-of.ts'
 import { nodeNames } from '../client/find.ts'
-import { localTime, plural, print, table } from '../client/output.ts'
+import { localTime, plural, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
-export function addProjectCommands({ add, terminal }: ClientCommands): void {
+export function addProjectCommands({ add }: ClientCommands): void {
   add(
     'projects',
     'List the projects with the version that jobs get (pinned, else the latest) and its spiders.'
-  )(async ({ client, flags }) => {
-    print(terminal, flags, await client.projects.list(), ({ projects }) =>
+  )(async ({ client, print }) => {
+    print(await client.projects.list(), ({ projects }) =>
       table(
         ['project', 'version', 'latest', 'versions', 'state', 'spiders'],
         projects.map((project) => [
@@ -28,10 +28,10 @@ export function addProjectCommands({ add, terminal }: ClientCommands): void {
   add(
     'versions <project>',
     'List the versions of a project, newest first, with the nodes that have them.'
-  )(async ({ client, flags }, [name = '']) => {
+  )(async ({ client, flags, print }, [name = '']) => {
     const project = await client.projects.get({ project: name })
     const nodes = flags.json === true ? new Map<string, string>() : await nodeNames(client)
-    print(terminal, flags, project, ({ versions, latestVersion, activeVersion }) =>
+    print(project, ({ versions, latestVersion, activeVersion }) =>
       table(
         ['version', 'uploaded', 'size', 'spiders', 'nodes', 'note'],
         versions.map((version) => [

@@ -1,7 +1,7 @@
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { collect, collectPair } from '../client/arguments.ts'
 import { EXIT_CODES, CommandEnd } from '../client/exit-codes.ts'
-import { plural, print } from '../client/output.ts'
+import { plural } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import { duration, moment, requireFuture } from '../client/times.ts'
 import { findNodeId, tellUnmetTags, withJobs } from '../client/find.ts'
@@ -49,7 +49,7 @@ export function addRunCommand({ add }: ClientCommands): void {
       .option('--timeout <duration>', 'wait at most this long, such as 90s, 15m or 2h; the jobs continue', duration)
       .option('-f, --follow', 'show the log as it grows, and wait for the end (one spider)')
   )(async (session, [project = '', ...spiders], options: RunFlags) => {
-    const { client, terminal, flags } = session
+    const { client, terminal, flags, print } = session
     if (options.follow && spiders.length > 1)
       throw new CommandEnd(EXIT_CODES.usage, '--follow shows one log: name one spider.')
     const priority = options.priority === undefined ? undefined : Number(options.priority)
@@ -86,7 +86,7 @@ export function addRunCommand({ add }: ClientCommands): void {
     const isWaiting = options.wait || options.follow
     // With --json, a command that waits prints only the outcomes.
     if (!(isWaiting && flags.json)) {
-      print(terminal, flags, answer, ({ jobs }) =>
+      print(answer, ({ jobs }) =>
         jobs.map((job) => `${job.id}  ${job.status}${job.waiting === null ? '' : `: ${job.waiting.text}`}`).join('\n')
       )
     }

@@ -14,7 +14,7 @@ import { collect, collectPair, wholeNumber, withConsent } from '../client/argume
 import { type Client, toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findSchedule, listSchedules, requireProject, scheduleNames } from '../client/find.ts'
-import { localTime, plural, print, table } from '../client/output.ts'
+import { localTime, plural, table } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withoutSteering } from '../client/terminal.ts'
 import { moment, requireFuture } from '../client/times.ts'
@@ -44,10 +44,10 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .option('--project <name>', 'only those with jobs of this project')
       .option('--text <words>', 'only those whose name contains this')
   )(async (session, _words, { project, text }: { project?: ProjectName; text?: string }) => {
-    const { client, flags } = session
+    const { client, print } = session
     const all = await listSchedules(client, { project, text, recent: 1 })
     if (all.length === 0) await requireProject(client, project)
-    print(terminal, flags, { schedules: all }, (answer) =>
+    print({ schedules: all }, (answer) =>
       table(
         ['name', 'state', 'runs', 'next', 'last', 'when', 'id'],
         answer.schedules.map((one) => [
@@ -71,7 +71,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     const { id } = await findSchedule(session.client, name)
     const schedule = await session.client.schedules.get({ id })
     const { occurrences } = await session.client.schedules.preview({ timing: timingOf(schedule), count: 10 })
-    print(terminal, session.flags, { schedule, next: occurrences }, () =>
+    session.print({ schedule, next: occurrences }, () =>
       [
         `${schedule.name}: ${describeTiming(schedule)}`,
         ...schedule.jobs.map((job) => `Runs ${describeTemplate(job)}`),
@@ -104,7 +104,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .option('-s, --setting <NAME=value>', 'a setting of Scrapy (can be repeated)', collectPair)
       .option('--replace', 'if there is a schedule with this name, give it these settings')
       .option('--overlap <policy>', `while a run is live: ${OVERLAP_POLICIES.join(', ')} (default skip)`)
-  )(async ({ client, flags }, [name = ''], options: CreateFlags) => {
+  )(async ({ client, flags, print }, [name = ''], options: CreateFlags) => {
     const overlap = OVERLAP_POLICIES.find((policy) => policy === (options.overlap ?? 'skip'))
     if (overlap === undefined) {
       throw new CommandEnd(EXIT_CODES.usage, `--overlap takes one of ${OVERLAP_POLICIES.join(', ')}.`)
@@ -127,8 +127,6 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       ]
     })
     print(
-      terminal,
-      flags,
       answer,
       ({ schedule }) =>
         `${replace && schedule.revision > 1 ? 'Replaced' : 'Created'} ${schedule.name} (${schedule.id}). ${describeNext(schedule)}`
@@ -143,9 +141,9 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     'preview',
     'Show when a schedule would fire, without creating it.',
     withTiming
-  )(async ({ client, flags }, _words, options: TimingFlags) => {
+  )(async ({ client, print }, _words, options: TimingFlags) => {
     const answer = await client.schedules.preview({ timing: readTiming(options, terminal.nowMs()) })
-    print(terminal, flags, answer, ({ words, occurrences }) =>
+    print(answer, ({ words, occurrences }) =>
       [words, ...occurrences.map(({ local, kind }) => `  ${local}${KINDS[kind]}`)].join('\n')
     )
   })
@@ -158,16 +156,16 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
   add(
     'run <name>',
     'Run a schedule now, in addition to its times.'
-  )(async ({ client, flags }, [name = '']) => {
+  )(async ({ client, print }, [name = '']) => {
     const answer = await client.schedules.runNow({ id: (await findSchedule(client, name)).id })
-    print(terminal, flags, answer, ({ firing }) => `${firing.state}: ${firing.jobIds.join(' ') || firing.text}`)
+    print(answer, ({ firing }) => `${firing.state}: ${firing.jobIds.join(' ') || firing.text}`)
   })
 
   add('history [name]', 'List firings, newest first: which ran, and which were missed or skipped and why.', (command) =>
     command
       .option('--missed', 'only what did not run')
       .option('--limit <number>', 'maximum number of firings', wholeNumber, 50)
-  )(async ({ client, flags }, [name], { missed, limit }: { missed?: boolean; limit: number }) => {
+  )(async ({ client, flags, print }, [name], { missed, limit }: { missed?: boolean; limit: number }) => {
     const answer = await client.schedules.firings({
       limit: Math.min(500, Math.max(1, limit)),
       scheduleId: name === undefined ? undefined : (await findSchedule(client, name)).id,
@@ -175,7 +173,7 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     })
     const ids = new Set(flags.json === true ? [] : answer.firings.map(({ scheduleId }) => scheduleId))
     const names = await scheduleNames(client, ids)
-    print(terminal, flags, answer, ({ firings }) =>
+    print(answer, ({ firings }) =>
       table(
         ['schedule', 'for', 'state', 'outcome', 'count', 'why', 'jobs'],
         firings.map((one) => [
@@ -198,11 +196,11 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
       .requiredOption('--until <time>', 'up to this time', moment)
       .option('--newest-first', 'start with the newest')
       .option('--concurrency <number>', 'maximum number of runs at once', wholeNumber, 1)
-  )(async ({ client, flags }, [name = ''], options: BackfillFlags) => {
+  )(async ({ client, print }, [name = ''], options: BackfillFlags) => {
     const { id } = await findSchedule(client, name)
     const span = { id, fromMs: options.from, untilMs: options.until }
     if (!options.yes) {
-      print(terminal, flags, await client.schedules.planBackfill(span), ({ count, jobs, alreadyRun, forgotten }) =>
+      print(await client.schedules.planBackfill(span), ({ count, jobs, alreadyRun, forgotten }) =>
         [
           `${plural(count, 'firing')} with ${plural(jobs, 'job')}; ${alreadyRun} ran already and are left out.`,
           ...(forgotten === 0
@@ -215,20 +213,15 @@ export function addScheduleCommands({ group, terminal }: ClientCommands): void {
     }
     const order = options.newestFirst ? ('newest_first' as const) : ('oldest_first' as const)
     const answer = await client.schedules.backfill({ ...span, order, concurrency: options.concurrency })
-    print(terminal, flags, answer, ({ backfill }) => `Backfill of ${plural(backfill.total, 'firing')} started.`)
+    print(answer, ({ backfill }) => `Backfill of ${plural(backfill.total, 'firing')} started.`)
   })
 
   add(
     'remove <name...>',
     'Remove schedules and their history; their jobs stay.'
-  )(async ({ client, flags }, names) => {
+  )(async ({ client, print }, names) => {
     const ids = await idsOf(client, names)
-    print(
-      terminal,
-      flags,
-      await client.schedules.remove({ ids }),
-      ({ removed }) => `${plural(removed.length, 'schedule')} removed.`
-    )
+    print(await client.schedules.remove({ ids }), ({ removed }) => `${plural(removed.length, 'schedule')} removed.`)
   })
 }
 
@@ -310,15 +303,13 @@ async function whatIsNotDeployed(
 }
 
 async function setPaused(
-  { client, terminal, flags }: Session,
+  { client, print }: Session,
   names: string[],
   paused: boolean,
   note: string | null
 ): Promise<void> {
   const answer = await client.schedules.setPaused({ ids: await idsOf(client, names), paused, note })
-  print(terminal, flags, answer, ({ schedules }) =>
-    schedules.map((one) => `${one.name}: ${describeNext(one)}`).join('\n')
-  )
+  print(answer, ({ schedules }) => schedules.map((one) => `${one.name}: ${describeNext(one)}`).join('\n'))
 }
 
 async function idsOf(client: Client, names: string[]): Promise<string[]> {

@@ -1,19 +1,19 @@
 import { formatBytes } from '../../shared/format-bytes.ts'
 import type { PreviewRow, ProjectUsage, StoragePreview, StorageUsage } from '../../shared/contract/index.ts'
 import { withConsent } from '../client/arguments.ts'
-import { localTime, print, table } from '../client/output.ts'
+import { localTime, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 
 const KINDS = ['logs', 'items', 'jobs', 'eggs'] as const
 
-export function addStorageCommands({ group, terminal }: ClientCommands): void {
+export function addStorageCommands({ group }: ClientCommands): void {
   const add = group('storage', 'Disk usage and retention.')
 
   add(
     'usage',
     'Show disk usage by project, and the state of retention.'
-  )(async ({ client, flags }) => {
-    print(terminal, flags, await client.storage.usage(), (usage) => {
+  )(async ({ client, print }) => {
+    print(await client.storage.usage(), (usage) => {
       const { projects, database, searchIndexBytes, cacheBytes, totalBytes, disk, encryption, retention } = usage
       const sizeOf = (one: ProjectUsage) => KINDS.map((kind) => formatBytes(one[kind].bytes))
       const free =
@@ -36,11 +36,11 @@ export function addStorageCommands({ group, terminal }: ClientCommands): void {
     'prune',
     'Show what the retention policy would delete and how much space that frees; --yes deletes it now, in the background.',
     withConsent
-  )(async ({ client, flags }, _words, { yes = false }: { yes?: boolean }) => {
+  )(async ({ client, print }, _words, { yes = false }: { yes?: boolean }) => {
     const { revision } = await client.storage.policy()
     const preview = await client.storage.preview({})
     const started = yes && (await client.storage.run()).started
-    print(terminal, flags, { preview, isPolicySet: revision > 0, started }, () =>
+    print({ preview, isPolicySet: revision > 0, started }, () =>
       [describePreview(preview), nextStep({ isPolicySet: revision > 0, yes, started })].join('\n')
     )
   })
