@@ -44,7 +44,10 @@ export default {
       rules: { 'react/rules-of-hooks': 'error', 'react/exhaustive-deps': 'error' }
     },
     {
-      files: ['src/renderer/features/{access,alerts,audit,errors,projects,schedules}/**/*.{ts,tsx}'],
+      files: [
+        'src/renderer/features/{access,alerts,audit,errors,projects,schedules}/**/*.{ts,tsx}',
+        'src/renderer/features/{engines,items,jobs,nodes,queue,storage,webhooks}/**/*.{ts,tsx}'
+      ],
       excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
       rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
     },

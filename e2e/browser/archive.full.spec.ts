@@ -123,8 +123,8 @@ test('retention shows in advance what it deletes, what stays and why; then the l
 
   await page.goto(`${service.address}/ui/#/settings`)
   await expect(page.getByText('not set: nothing is deleted')).toBeVisible()
-  const apply = async (days: Record<'jobs' | 'logs', string>, button: RegExp) => {
-    for (const kind of ['jobs', 'logs'] as const) await page.getByLabel(`All projects, ${kind}: days`).fill(days[kind])
+  const apply = async (days: Record<'Jobs' | 'Logs', string>, button: RegExp) => {
+    for (const kind of ['Jobs', 'Logs'] as const) await page.getByLabel(`All projects, ${kind}: days`).fill(days[kind])
     await page.getByRole('button', { name: button }).click()
   }
   const dialog = page.getByRole('dialog', { name: 'Retention preview' })
@@ -132,7 +132,7 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   const protectedRows = dialog.getByRole('table', { name: 'Over a limit, but kept' })
 
   // Logs alone: their jobs stay, and say why the log cannot be read: their node does not respond.
-  await apply({ jobs: '', logs: '30' }, /^Preview and turn on|^Preview and save/)
+  await apply({ Jobs: '', Logs: '30' }, /^Preview and turn on|^Preview and save/)
   await expect(dialog.getByText(/^Frees \d+ B/)).toBeVisible()
   await expect(deletedRows.getByRole('row').filter({ hasText: 'shop' })).toContainText(/shop\s*Logs\s*4/)
   await expect(protectedRows.getByRole('row').filter({ hasText: 'shop' })).toHaveText([
@@ -149,7 +149,7 @@ test('retention shows in advance what it deletes, what stays and why; then the l
   await expect(pane.getByRole('log')).toContainText('shelf 0 is empty')
 
   await page.goto(`${service.address}/ui/#/settings`)
-  await apply({ jobs: '30', logs: '30' }, /^Preview and save/)
+  await apply({ Jobs: '30', Logs: '30' }, /^Preview and save/)
   await expect(deletedRows.getByRole('row').filter({ hasText: 'shop' })).toContainText(/shop\s*Jobs\s*4/)
   await dialog.getByRole('button', { name: 'Save policy and delete' }).click()
   await expect(page.getByText(/^last run .*: 4 jobs/)).toBeVisible()

@@ -62,7 +62,7 @@ test('the items of a real run open in a tab and can be listed, filtered, sorted,
   expect(lines[0]).toBe('text,author,url')
   expect(lines.slice(1).every((line) => line.includes(author))).toBe(true)
 
-  await statistics.getByRole('button', { name: 'Close statistics' }).click()
+  await statistics.getByRole('button', { name: 'Close the statistics' }).click()
   await page.getByRole('button', { name: 'Compare' }).click()
   const comparison = page.getByRole('complementary', { name: 'Comparison' })
   await expect(comparison.getByText(`items before, ${scraped} now`)).toBeVisible()

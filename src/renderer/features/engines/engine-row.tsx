@@ -10,7 +10,6 @@ import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { whyNotDrain, whyNotLead } from './engine-rules.ts'
 import classes from './engines.module.css'
-import { WHAT_A_HANDOVER_DOES } from './hand-over-dialog.tsx'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
 const LOOKS = {
@@ -30,7 +29,7 @@ interface EngineRowProps {
   onHandOver: () => void
 }
 
-/** One engine: its state, where it is, when it was last heard, and who is to lead. */
+/** One engine: its state, address and version, when it was last seen, and its actions. */
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
   const { name, address, version, startedAtMs, state, silentMs, drained, hasLocalNode } = engine
   const { Icon, tone, word } = LOOKS[state]
@@ -38,18 +37,18 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
   const [isAsking, setAsking] = useState(false)
   const drain = useDrain(engine, { isErrorShown: isAsking })
   return (
-    <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={texts.engine(name)}>
+    <li className={classes.row} data-silent={state === 'silent' || undefined} aria-label={texts.engineLabel(name)}>
       <Icon size={17} stroke={1.7} className={tone} aria-hidden />
       <Flex component="span" align="center" gap="2px 8px" wrap="wrap" miw={0} className="break">
         <strong>{name}</strong>
         <span className={tone}>{word}</span>
         {drained && (
-          <Badge size="xs" variant="default" title={texts.itAnswersButDoesNotLead}>
+          <Badge size="xs" variant="default" title={texts.drainedHint}>
             {texts.drained}
           </Badge>
         )}
         {isOwn && (
-          <Badge size="xs" variant="default" title={texts.thisPageTalksToThisEngine}>
+          <Badge size="xs" variant="default" title={texts.thisPageHint}>
             {texts.thisPage}
           </Badge>
         )}
@@ -62,28 +61,26 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       <Flex component="span" gap="1px 16px" wrap="wrap" className={`${classes.facts} dim small break`}>
         <span className="mono">{address}</span>
         <span>{texts.version(version)}</span>
-        {hasLocalNode && <span title={texts.itRunsSpidersItselfAsA}>{texts.localNode}</span>}
-        <span>
-          started <RelativeTime atMs={startedAtMs} suffix=" ago" />
-        </span>
+        {hasLocalNode && <span title={texts.localNodeHint}>{texts.localNode}</span>}
+        <span>{texts.startedAgo(<RelativeTime atMs={startedAtMs} />)}</span>
         <span className={state === 'silent' ? 'tone-wait' : undefined}>
-          last heard <RelativeTime atMs={readAtMs - silentMs} suffix=" ago" />
+          {texts.lastSeenAgo(<RelativeTime atMs={readAtMs - silentMs} />)}
         </span>
       </Flex>
       {state !== 'silent' && (
         <span className={classes.acts}>
           {state === 'following' && (
             <Act
-              label={texts.handOver}
+              label={texts.handOverMenu}
               why={notAllowed ?? whyNotLead(engine)}
-              about={texts.handOverTo(name)}
+              about={texts.handOverLabel(name)}
               onAct={onHandOver}
             />
           )}
           <Act
-            label={drained ? texts.undrain : state === 'leading' ? texts.drain : texts.drain2}
+            label={drained ? texts.undrain : state === 'leading' ? texts.drainMenu : texts.drain}
             why={notAllowed ?? whyNotDrain(engine, all)}
-            about={`${drained ? texts.undrain : texts.drain2} ${name}`}
+            about={drained ? texts.undrainLabel(name) : texts.drainLabel(name)}
             isActing={drain.isPending}
             onAct={() => (state === 'leading' && !drained ? setAsking(true) : drain.mutate(!drained))}
           />
@@ -91,8 +88,8 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       )}
       {isAsking && (
         <ConfirmDialog
-          title={texts.drain3(name)}
-          act={texts.drain2}
+          title={texts.drainTitle(name)}
+          act={texts.drain}
           onAct={() => drain.mutate(true, { onSuccess: () => setAsking(false) })}
           isActing={drain.isPending}
           error={drain.error}
@@ -100,7 +97,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
           focusesAct
           onClose={() => setAsking(false)}
         >
-          {texts.itLeadsNowSoItHands(WHAT_A_HANDOVER_DOES)}
+          {texts.drainLeaderHint(texts.handOverEffect)}
         </ConfirmDialog>
       )}
     </li>
@@ -134,7 +131,7 @@ function Act({ label, why, about, isActing = false, onAct }: ActProps) {
   )
 }
 
-/** `isErrorShown`: in a dialog. */
+/** `isErrorShown`: a dialog already shows the error. */
 function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: boolean }) {
   const { client, query } = useApi()
   const queries = useQueryClient()
@@ -149,10 +146,10 @@ function useDrain({ id, name }: EngineInfo, { isErrorShown }: { isErrorShown: bo
       notifyUndo(
         drained ? texts.isDrained(name) : texts.canLeadAgain(name),
         () => drainEngine(!drained),
-        texts.drain4(id)
+        `drain:${id}`
       ),
     onError: (error, drained) => {
-      if (!isErrorShown) notifyError(`Could not ${drained ? 'drain' : 'undrain'} ${name}`, error)
+      if (!isErrorShown) notifyError(drained ? texts.couldNotDrain(name) : texts.couldNotUndrain(name), error)
     }
   })
 }

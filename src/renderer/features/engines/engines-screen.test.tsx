@@ -31,7 +31,7 @@ it('shows since when and why an engine leads, which one is silent, and which one
   expect(await (await row('south:6800')).findByText('this page')).toBeTruthy()
   const silent = await row('west:6800')
   expect(silent.getByText('Silent')).toBeTruthy()
-  expect(screen.getByRole('listitem', { name: 'Engine west:6800' }).textContent).toContain('last heard 1 min ago')
+  expect(screen.getByRole('listitem', { name: 'Engine west:6800' }).textContent).toContain('last seen 1 min ago')
   expect(silent.queryByRole('button')).toBeNull()
   const terms = within(screen.getByRole('list', { name: 'Leaders' })).getAllByRole('listitem')
   expect(terms.map(({ textContent }) => textContent)).toEqual([

@@ -6,7 +6,6 @@ import type { EngineInfo, EngineList } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { hasBrowserSession } from '../../api/browser-session.ts'
 import { explainError } from '../../api/explain-error.ts'
-import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead, PanelsScreen } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -17,10 +16,10 @@ import { HandOverDialog } from './hand-over-dialog.tsx'
 import { inOrder, livingVersions } from './engine-rules.ts'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-/** Engines are not in the stream of changes: each says once a second that it lives. */
+/** The change feed has no engines: their heartbeats come once a second. */
 const EVERY_MS = 2_000
 
-/** The engines on one database: who lives, who leads and why, and what to do before maintenance. */
+/** The engines on one database: which are alive, which one leads and why; and handover and drain before maintenance. */
 export function EnginesScreen() {
   const { query } = useApi()
   const engines = useQuery(query.engines.list.queryOptions({ refetchInterval: EVERY_MS, staleTime: 0 }))
@@ -28,10 +27,10 @@ export function EnginesScreen() {
   const { data, dataUpdatedAt, error } = engines
   return (
     <PanelsScreen>
-      <ScreenHead title={texts.engines} note={data?.shared && plural(data.engines.length, 'engine')} />
+      <ScreenHead title={texts.engines} note={data?.shared && texts.engineCount(data.engines.length)} />
       {data !== undefined && error !== null && (
         <p className={`${classes.outdated} notice-wait`} role="status">
-          This list is <RelativeTime atMs={dataUpdatedAt} /> old. {explainError(error).text}
+          {texts.outdatedList(<RelativeTime atMs={dataUpdatedAt} />, explainError(error).text)}
         </p>
       )}
       <QueryState query={engines} what={texts.theEngines} rows={3}>
@@ -40,8 +39,7 @@ export function EnginesScreen() {
             <SharedEngines list={list} readAtMs={dataUpdatedAt} own={inUse?.own ?? null} />
           ) : (
             <EmptyState icon={<IconServerBolt size={32} stroke={1.3} />} title={texts.oneEngine}>
-              This Scrapdeck keeps its data in SQLite, so no other engine can share it. To run several that take over
-              from each other, move to PostgreSQL: <ScalingPage />.
+              {texts.oneEngineHint(<ScalingPage />)}
             </EmptyState>
           )
         }
@@ -78,15 +76,8 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
             />
           ))}
         </ul>
-        {living.length < 2 && (
-          <p className={`${classes.hint} dim`}>
-            If this engine fails, nothing is dispatched until it is back. Start a second one on the same database to
-            have it take over: <ScalingPage />.
-          </p>
-        )}
-        {versions.length > 1 && (
-          <p className={`${classes.hint} dim`}>{texts.theEnginesRunDifferentVersions(versions.join(', '))}</p>
-        )}
+        {living.length < 2 && <p className={`${classes.hint} dim`}>{texts.noStandbyHint(<ScalingPage />)}</p>}
+        {versions.length > 1 && <p className={`${classes.hint} dim`}>{texts.mixedVersions(versions.join(', '))}</p>}
       </Panel>
       <Panel title={texts.leaders} note={texts.newestFirst} flush>
         <ol className={classes.list} aria-label={texts.leaders}>
@@ -119,14 +110,14 @@ function SharedEngines({ list: { engines, terms }, readAtMs, own }: SharedEngine
   )
 }
 
-/** After a handover, the named engine has 3 s to take the lease; a new leader opens its rooms before it answers. */
+/** The chosen engine has 3 s to take the lease; a new leader then opens its wings before it serves requests. */
 const TAKEOVER_LIMIT_MS = 15_000
 
 function ScalingPage() {
-  if (!hasBrowserSession()) return <span className="mono">{texts.docsScalingMd}</span>
+  if (!hasBrowserSession()) return <span className="mono">{texts.scalingDoc}</span>
   return (
     <a href={new URL('../docs/scaling#several-engines', document.baseURI).href} target="_blank" rel="noreferrer">
-      {texts.severalEngines}
+      {texts.scalingPage}
     </a>
   )
 }

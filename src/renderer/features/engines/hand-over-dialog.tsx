@@ -4,15 +4,13 @@ import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { texts } from '../../../shared/texts/ui/engines.ts'
 
-export const WHAT_A_HANDOVER_DOES = texts.forASecondOrTwoRequests
-
 interface HandOverDialogProps {
   engine: EngineInfo
   onAsked: () => void
   onClose: () => void
 }
 
-/** Asks first, because it interrupts everybody for a moment. */
+/** Confirms a handover, because it interrupts all users for a moment. */
 export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandOverDialogProps) {
   const { query } = useApi()
   const queries = useQueryClient()
@@ -27,8 +25,8 @@ export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandO
   )
   return (
     <ConfirmDialog
-      title={texts.handOverTo2(name)}
-      act={texts.handOver2}
+      title={texts.handOverTitle(name)}
+      act={texts.handOver}
       onAct={() => mutate({ to: id })}
       isActing={isPending}
       error={error}
@@ -36,7 +34,7 @@ export function HandOverDialog({ engine: { id, name }, onAsked, onClose }: HandO
       focusesAct
       onClose={onClose}
     >
-      {WHAT_A_HANDOVER_DOES}
+      {texts.handOverEffect}
     </ConfirmDialog>
   )
 }

@@ -10,9 +10,10 @@ import { EmptyState, QueryState, RowsSkeleton } from '../../ui/states.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
-import { texts as words } from '../../../shared/texts/ui/items.ts'
+import { texts } from '../../../shared/texts/ui/items.ts'
 
-const WHOLE = words.wholeItems
+/** No field has this name. */
+const WHOLE = '\0'
 /** Names that usually are keys. */
 const LIKELY_KEYS = ['url', 'id', 'sku', 'isbn', 'link', 'name', 'title']
 
@@ -40,30 +41,30 @@ export function ComparePane({ job, of, columns, onClose }: ComparePaneProps) {
   // Newest first: the first older one is the previous run.
   const before = (chosen ?? (others.find(({ id }) => id < job.id) ?? others[0])?.id ?? null) as JobId | null
   return (
-    <DetailPane label={words.comparison}>
-      <PaneHead what="comparison" onClose={onClose}>
-        <h2>{words.compareRuns}</h2>
+    <DetailPane label={texts.comparison}>
+      <PaneHead what={texts.theComparison} onClose={onClose}>
+        <h2>{texts.compareRuns}</h2>
       </PaneHead>
       {runs.data === undefined ? (
         <RowsSkeleton rows={4} />
       ) : before === null ? (
-        <EmptyState title={words.noRunToCompareWith}>{words.thisSpiderHasNoOtherRuns}</EmptyState>
+        <EmptyState title={texts.noRunToCompare}>{texts.noOtherRuns}</EmptyState>
       ) : (
         <>
           <div className={classes.form}>
             <Select
-              label={words.compareWith}
+              label={texts.compareWith}
               allowDeselect={false}
               data={others.map(({ id, startedAtMs }) => ({ value: id, label: formatInstant(startedAtMs!) }))}
               value={before}
               onChange={setChosen}
             />
             <Select
-              label={words.matchItemsBy}
+              label={texts.matchItemsBy}
               allowDeselect={false}
               searchable
               data={[
-                { value: WHOLE, label: words.wholeContent },
+                { value: WHOLE, label: texts.wholeContent },
                 ...columns.map(({ name }) => name).filter((name) => name !== '' && name !== WHOLE)
               ]}
               value={key}
@@ -82,7 +83,7 @@ function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemK
   const input = { ...of, before, ...(itemKey !== undefined && { key: itemKey }) }
   const diff = useQuery(query.items.diff.queryOptions({ input, retry: false }))
   return (
-    <QueryState query={diff} what={words.theComparison}>
+    <QueryState query={diff} what={texts.theComparison}>
       {(data) => <Result diff={data} />}
     </QueryState>
   )
@@ -91,10 +92,10 @@ function Comparison({ of, before, itemKey }: { of: ItemsOf; before: JobId; itemK
 function Result({ diff }: { diff: ItemsDiff }) {
   const { added, removed, changed, same, repeatedKeys, examples } = diff
   const counts: [string, number | null, string[]][] = [
-    [words.added, added, examples.added],
-    [words.removed, removed, examples.removed],
-    [words.changed, changed, examples.changed],
-    [words.same, same, []]
+    [texts.added, added, examples.added],
+    [texts.removed, removed, examples.removed],
+    [texts.changed, changed, examples.changed],
+    [texts.same, same, []]
   ]
   return (
     <>
@@ -110,15 +111,15 @@ function Result({ diff }: { diff: ItemsDiff }) {
         )}
       </dl>
       <p className="dim small">
-        {formatCount(diff.before.items)} items before, {formatCount(diff.after.items)} now.
-        {repeatedKeys !== null && repeatedKeys > 0 && words.itemsWithoutAKeyOrWith(repeatedKeys)}
+        {texts.itemsBeforeAndNow(diff.before.items, diff.after.items)}
+        {repeatedKeys !== null && repeatedKeys > 0 && ` ${texts.notCompared(repeatedKeys)}`}
       </p>
       <table className={classes.fields}>
         <thead>
           <tr>
-            <th scope="col">{words.itemsWithAValue}</th>
-            <th scope="col">{words.before}</th>
-            <th scope="col">{words.now}</th>
+            <th scope="col">{texts.itemsWithAValue}</th>
+            <th scope="col">{texts.before}</th>
+            <th scope="col">{texts.now}</th>
           </tr>
         </thead>
         <tbody>
@@ -126,22 +127,22 @@ function Result({ diff }: { diff: ItemsDiff }) {
             const shares = [shareOf(before, diff.before.items), shareOf(after, diff.after.items)] as const
             return (
               <tr key={name} data-changed={shares[0] !== shares[1] || undefined}>
-                <th scope="row">{name === '' ? words.noName : name}</th>
-                <td>{before === null ? 'missing' : shares[0]}</td>
-                <td>{after === null ? 'missing' : before === null ? words.newIt(shares[1]) : shares[1]}</td>
+                <th scope="row">{name === '' ? texts.noName : name}</th>
+                <td>{before === null ? texts.missingField : shares[0]}</td>
+                <td>{after === null ? texts.missingField : before === null ? texts.newField(shares[1]) : shares[1]}</td>
               </tr>
             )
           })}
         </tbody>
       </table>
       {counts.map(
-        ([label, , texts]) =>
-          texts.length > 0 && (
+        ([label, , items]) =>
+          items.length > 0 && (
             <div key={label}>
-              <h3 className={`${classes.subtitle} dim small`}>{words.examples(label)}</h3>
+              <h3 className={`${classes.subtitle} dim small`}>{texts.examples(label)}</h3>
               <Flex component="ul" direction="column" gap={3} className={`${classes.examples} small`}>
-                {texts.map((text) => (
-                  <li key={text}>{text}</li>
+                {items.map((item) => (
+                  <li key={item}>{item}</li>
                 ))}
               </Flex>
             </div>

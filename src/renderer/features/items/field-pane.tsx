@@ -31,7 +31,7 @@ export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
   const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { ...of, field }, retry: false }))
   return (
     <DetailPane label={texts.fieldStatistics}>
-      <PaneHead what="statistics" onClose={onClose}>
+      <PaneHead what={texts.theStatistics} onClose={onClose}>
         <h2 className="ellipsis">{field === '' ? texts.noName : field}</h2>
       </PaneHead>
       <QueryState query={statistics} what={texts.theStatistics}>
@@ -53,15 +53,15 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
     <>
       <div>
         <FieldRow label={texts.filled}>
-          {percent(filled, items)} <span className="faint">{texts.ofItems(filled, items)}</span>
+          {percent(filled, items)} <span className="faint">{texts.filledOfItems(filled, items)}</span>
         </FieldRow>
         <FieldRow label={texts.distinctValues}>
-          {distinct > 100 ? texts.about(distinct) : formatCount(distinct)}
+          {distinct > 100 ? texts.aboutCount(distinct) : formatCount(distinct)}
         </FieldRow>
         {numbers !== null && (
           <>
             {numbers.count < filled && (
-              <FieldRow label={texts.numbers}>{texts.ofTheValues(percent(numbers.count, filled))}</FieldRow>
+              <FieldRow label={texts.numbers}>{texts.shareOfValues(percent(numbers.count, filled))}</FieldRow>
             )}
             <FieldRow label={texts.minimum}>{formatNumber(numbers.min)}</FieldRow>
             <FieldRow label={texts.maximum}>{formatNumber(numbers.max)}</FieldRow>
@@ -70,10 +70,10 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
         )}
         {length !== null && numbers === null && (
           <FieldRow label={texts.length}>
-            {texts.toCharactersOnAverage(length.min, length.max, formatNumber(Math.round(length.mean)))}
+            {texts.lengthRange(length.min, length.max, formatNumber(Math.round(length.mean)))}
           </FieldRow>
         )}
-        {unreadable > 0 && <FieldRow label={texts.unreadable}>{texts.lines(unreadable)}</FieldRow>}
+        {unreadable > 0 && <FieldRow label={texts.unreadable}>{texts.unreadableLines(unreadable)}</FieldRow>}
       </div>
       {top.length > 0 ? (
         <div>
@@ -81,7 +81,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
           <Flex component="ol" direction="column" gap={1} className={classes.top}>
             {top.map(({ value, count }) => (
               <li key={value}>
-                <button type="button" title={texts.showOnlyTheseItems} onClick={() => onValue(value)}>
+                <button type="button" title={texts.topValueHint} onClick={() => onValue(value)}>
                   <span className="ellipsis">{value}</span>
                   <span>{formatCount(count)}</span>
                   <i style={{ width: `${(100 * count) / most}%` }} aria-hidden />
@@ -91,7 +91,7 @@ function Figures({ data, onValue }: { data: FieldStatistics; onValue: (value: st
           </Flex>
         </div>
       ) : (
-        filled > 0 && <p className="dim small">{texts.nearlyAllValuesAreDistinct}</p>
+        filled > 0 && <p className="dim small">{texts.noFrequentValues}</p>
       )}
     </>
   )
@@ -115,7 +115,7 @@ export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderPr
   return (
     <Menu position="bottom-start">
       <Menu.Target>
-        <button type="button" className={classes.fieldHeader} aria-label={texts.field(name)}>
+        <button type="button" className={classes.fieldHeader} aria-label={texts.fieldMenuLabel(name)}>
           <span className="ellipsis">{name === '' ? texts.noName : name}</span>
           {isSorted && <i aria-hidden>{sort.descending ? '↓' : '↑'}</i>}
         </button>

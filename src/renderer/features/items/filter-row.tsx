@@ -1,10 +1,11 @@
+import { optionsOf } from '../../ui/fields/choice-field.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { ActionIcon, Button, Flex, Group, Popover, TextInput } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'
 import { useKeys } from '../../state/keys.ts'
-import { describeCondition, MOST_CONDITIONS, OPERATORS, takesValue } from './items-filter.ts'
+import { describeCondition, MOST_CONDITIONS, OPERATOR_LABELS, takesValue } from './items-filter.ts'
 import classes from './items-screen.module.css'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
@@ -57,13 +58,6 @@ export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
   )
 }
 
-const OPERATOR_LABELS: Partial<Record<ItemCondition['operator'], string>> = {
-  empty: texts.isEmpty,
-  'not empty': texts.isNotEmpty,
-  greater: texts.isGreaterThan,
-  less: texts.isLessThan
-}
-
 function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onAdd: (made: ItemCondition) => void }) {
   const [field, setField] = useState<string | null>(columns[0]?.name ?? null)
   const [operator, setOperator] = useState<ItemCondition['operator']>('contains')
@@ -78,7 +72,7 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
       }}
     >
       <Select
-        label={texts.field2}
+        label={texts.field}
         searchable
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
@@ -90,7 +84,7 @@ function ConditionForm({ columns, onAdd }: { columns: readonly ItemColumn[]; onA
         label={texts.condition}
         allowDeselect={false}
         comboboxProps={{ withinPortal: false }}
-        data={OPERATORS.map((each) => ({ value: each, label: OPERATOR_LABELS[each] ?? each }))}
+        data={optionsOf(OPERATOR_LABELS)}
         value={operator}
         onChange={(next) => next !== null && setOperator(next)}
       />

@@ -1,10 +1,20 @@
 import { ItemCondition } from '../../../shared/contract/index.ts'
 import { texts } from '../../../shared/texts/ui/items.ts'
 
-export const OPERATORS = ItemCondition.shape.operator.options
+export const OPERATOR = ItemCondition.shape.operator.enum
+export const OPERATOR_LABELS: Record<ItemCondition['operator'], string> = {
+  is: texts.is,
+  'is not': texts.isNot,
+  contains: texts.contains,
+  'starts with': texts.startsWith,
+  empty: texts.isEmpty,
+  'not empty': texts.isNotEmpty,
+  greater: texts.isGreaterThan,
+  less: texts.isLessThan
+}
 export const MOST_CONDITIONS = 10
 
-/** Reads conditions from the address; drops anything invalid. */
+/** Reads conditions from the URL; drops all of them if they are invalid. */
 export function parseWhere(where: string | undefined): ItemCondition[] {
   if (where === undefined) return []
   try {
@@ -22,10 +32,10 @@ export const formatWhere = (conditions: readonly ItemCondition[]): string | unde
 export const takesValue = ({ operator }: Pick<ItemCondition, 'operator'>): boolean =>
   operator !== 'empty' && operator !== 'not empty'
 
-/** `price greater 10`, `isbn is empty`. */
+/** `price is greater than 10`, `isbn is empty`. */
 export function describeCondition({ field, operator, value }: ItemCondition): string {
-  if (operator === 'empty' || operator === 'not empty') return texts.is(field, operator)
-  return `${field} ${operator === 'greater' || operator === 'less' ? texts.than(operator) : operator} ${value}`
+  const label = OPERATOR_LABELS[operator]
+  return takesValue({ operator }) ? texts.conditionOf(field, label, value) : texts.conditionWithoutValue(field, label)
 }
 
 export interface ItemsSort {

@@ -80,7 +80,7 @@ it('shows a whole item, and the statistics of a field, whose values can filter',
   fireEvent.click(within(await table()).getAllByRole('row')[2]!)
   const pane = within(await screen.findByRole('complementary', { name: 'Item' }))
   expect((await pane.findByText(/"in_stock": true/)).textContent).toContain('"currency": "USD"')
-  fireEvent.click(pane.getByRole('button', { name: 'Close item' }))
+  fireEvent.click(pane.getByRole('button', { name: 'Close the item' }))
   await choose('Field currency', 'Statistics')
   const statistics = within(await screen.findByRole('complementary', { name: 'Field statistics' }))
   expect((await statistics.findByText('Filled')).parentElement?.textContent).toContain('100 % 1,204 of 1,204 items')

@@ -26,7 +26,15 @@ import { formatInstant } from '../../ui/time.tsx'
 import { ComparePane } from './compare-pane.tsx'
 import { FieldHeader, FieldPane } from './field-pane.tsx'
 import { FilterRow } from './filter-row.tsx'
-import { formatSort, formatWhere, type ItemsSort, MOST_CONDITIONS, parseSort, parseWhere } from './items-filter.ts'
+import {
+  formatSort,
+  formatWhere,
+  type ItemsSort,
+  MOST_CONDITIONS,
+  OPERATOR,
+  parseSort,
+  parseWhere
+} from './items-filter.ts'
 import classes from './items-screen.module.css'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { useStable } from '../../ui/use-stable.ts'
@@ -38,7 +46,7 @@ const PAGE_ROWS = 200
 /** More columns render slowly; the menu has the others. */
 const COLUMNS_SHOWN = 50
 
-/** All items of one run, as a table; filter, sort and the open pane are in the address. */
+/** All items of one run, as a table; filter, sort and the open pane are in the URL. */
 export function ItemsScreen() {
   const { query } = useApi()
   const { job: jobId, attempt } = route.useSearch()
@@ -58,7 +66,7 @@ export function ItemsScreen() {
         title={texts.noJobSelected}
         action={<LinkButton to="/jobs">{texts.jobs}</LinkButton>}
       >
-        {texts.openAJobAndChooseOpen}
+        {texts.noJobHint}
       </EmptyState>
     )
   }
@@ -87,16 +95,13 @@ export function ItemsScreen() {
 }
 
 function JobLink({ job, attempt }: { job: Job; attempt?: number | undefined }) {
-  return (
-    <>
-      <Link to="/jobs" search={{ job: job.id, tab: 'items' }}>
-        {job.project}/{job.spider}
-      </Link>
-      {attempt !== undefined
-        ? texts.attempt(attempt)
-        : job.startedAtMs !== null && `, ${formatInstant(job.startedAtMs)}`}
-    </>
+  const link = (
+    <Link to="/jobs" search={{ job: job.id, tab: 'items' }}>
+      {job.project}/{job.spider}
+    </Link>
   )
+  if (attempt !== undefined) return texts.jobWithAttempt(link, attempt)
+  return job.startedAtMs === null ? link : texts.jobWithTime(link, formatInstant(job.startedAtMs))
 }
 
 function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
@@ -110,7 +115,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const sort = parseSort(search.sort)
   const [chosen, setChosen] = useState<string[] | null>(null)
   const shown = chosen ?? facts.columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
-  // Stable, so that a describe that found nothing new reloads no page.
+  // Stable, so that a refetch of `describe` without new columns reloads no page.
   const names = useStable(shown)
   const counted = useQuery(
     query.items.describe.queryOptions({
@@ -155,7 +160,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
         engineProblem={facts.engineProblem}
         onSort={setSort}
         onStatistics={() => change({ field: name, item: undefined, compare: undefined })}
-        onOnlyFilled={() => addCondition({ field: name, operator: 'not empty', value: '' })}
+        onOnlyFilled={() => addCondition({ field: name, operator: OPERATOR['not empty'], value: '' })}
         onHide={() => setChosen(names.filter((each) => each !== name))}
       />
     )
@@ -169,7 +174,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           <Button
             leftSection={<IconArrowsDiff size={14} />}
             disabled={facts.engineProblem !== null}
-            title={facts.engineProblem ?? texts.compareWithAnotherRunOfThis}
+            title={facts.engineProblem ?? texts.compareHint}
             onClick={() => change({ compare: true, item: undefined, field: undefined })}
           >
             {texts.compare}
@@ -205,16 +210,16 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
               primary
               empty={
                 conditions.length > 0 ? (
-                  <NoMatch title={texts.noItemsMatchTheFilter} onClear={() => setConditions([])} />
+                  <NoMatch title={texts.noMatchingItems} onClear={() => setConditions([])} />
                 ) : (
-                  <EmptyState title={texts.theFileHasNoItems} />
+                  <EmptyState title={texts.noItems} />
                 )
               }
             />
           )}
           {facts.mayGrow && !pages.hasNextPage && pages.data !== undefined && (
             <Group gap={10} wrap="nowrap" className={`${classes.grows} dim`}>
-              The job is still running.
+              {texts.stillRunning}
               <Button size="compact-sm" loading={pages.isRefetching} onClick={() => void pages.refetch()}>
                 {texts.loadNewItems}
               </Button>
@@ -229,7 +234,11 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
             field={search.field}
             onValue={(value) =>
               // The engine truncates longer values.
-              addCondition({ field: search.field!, operator: value.length < 200 ? 'is' : 'starts with', value })
+              addCondition({
+                field: search.field!,
+                operator: value.length < 200 ? OPERATOR.is : OPERATOR['starts with'],
+                value
+              })
             }
             onClose={closePane}
           />
@@ -251,7 +260,7 @@ function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose:
   return (
     <DetailPane label={texts.item}>
       <PaneHead
-        what="item"
+        what={texts.theItem}
         onClose={onClose}
         menu={
           item.data && (
@@ -261,14 +270,14 @@ function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose:
           )
         }
       >
-        <h2>{texts.item2(index + 1)}</h2>
+        <h2>{texts.itemNumber(index + 1)}</h2>
       </PaneHead>
       <QueryState query={item} what={texts.theItem}>
         {({ text, isCut, isReadable }) => (
           <>
-            {!isReadable && <p className="tone-bad">{texts.thisLineIsNotAnItem}</p>}
+            {!isReadable && <p className="tone-bad">{texts.unreadableHint}</p>}
             <pre className={`${classes.whole} box small break`}>{text}</pre>
-            {isCut && <p className="dim small">{texts.theItemIsTruncatedExportThe}</p>}
+            {isCut && <p className="dim small">{texts.truncatedHint}</p>}
           </>
         )}
       </QueryState>
@@ -297,7 +306,8 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
     <Popover position="bottom-end" shadow="md" width={260} trapFocus>
       <Popover.Target>
         <Button leftSection={<IconColumns size={14} />}>
-          Columns <span className="faint">{texts.text(shown.length, columns.length)}</span>
+          {texts.columns}
+          <span className="faint">{` ${shown.length}/${columns.length}`}</span>
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
@@ -324,7 +334,7 @@ function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuPro
             />
           ))}
         </Stack>
-        {hasMoreFields && <p className="dim small">{texts.thereAreMoreFieldsOpenAn}</p>}
+        {hasMoreFields && <p className="dim small">{texts.moreFieldsHint}</p>}
       </Popover.Dropdown>
     </Popover>
   )

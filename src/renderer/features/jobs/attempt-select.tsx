@@ -18,7 +18,7 @@ export function AttemptSelect({ attempts, number, onAttempt, nodeName }: Attempt
       allowDeselect={false}
       data={attempts.map((each) => ({
         value: String(each.number),
-        label: `Attempt ${each.number} on ${nodeName(each.nodeId)}`
+        label: texts.attemptOnNode(each.number, nodeName(each.nodeId))
       }))}
       onChange={(value) => value !== null && onAttempt(Number(value) as AttemptNumber)}
     />

@@ -9,24 +9,24 @@ import { create } from 'zustand'
  */
 export interface BulkAct {
   id: string
-  /** `Cancelling`, `Moving`: while it is in progress. */
-  doing: string
-  /** `Cancelled`, `Moved`: for the jobs counted. */
-  done: string
+  /** `Cancelling 12 jobs`. */
+  doing: (total: number) => string
+  /** `Cancelled 3 of 12 jobs`. */
+  done: (count: number, total: number) => string
   ids: readonly string[]
   /** Shown in the rows of these jobs until the engine has responded. */
   rowWord: string
   state: 'asked' | 'confirmed' | 'over'
   /** How many jobs have reached the intended state. */
   count: number
-  /** Shown after the count: `12 are still stopping`. */
+  /** Shown below: `12 still stopping`. */
   note: string | null
   undo: (() => Promise<unknown>) | null
 }
 
 interface BulkActs {
   acts: ReadonlyMap<string, BulkAct>
-  /** The word shown for each job of an unanswered action. */
+  /** The word in the row of each job, until the engine has responded. */
   asked: ReadonlyMap<string, string>
 }
 
@@ -52,7 +52,7 @@ export function dropBulkAct(id: string): void {
 
 let last: { key: string; asked: ReadonlyMap<string, string> } = { key: '', asked: new Map() }
 
-/** Rows are notified only when an action begins or is answered, not for each count. */
+/** Renders the rows only when an action begins or the engine has responded, not for each count. */
 function withAsked(acts: ReadonlyMap<string, BulkAct>): BulkActs {
   const unanswered = [...acts.values()].filter(({ state }) => state === 'asked')
   const key = unanswered.map(({ id }) => id).join()

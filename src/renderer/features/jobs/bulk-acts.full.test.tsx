@@ -221,7 +221,7 @@ it('keeps one notice, which undoes the last step, while a row is moved step by s
     fireEvent.keyDown(table, { key: 'ArrowDown', altKey: true })
     await waitFor(() => expect(engine.calls.filter((call) => call === 'jobs.reorder')).toHaveLength(calls + 1))
   }
-  expect(await screen.findByText('Moved in the queue: 1 job')).toBeTruthy()
+  expect(await screen.findByText('Moved 1 job in the queue')).toBeTruthy()
   expect(screen.getAllByRole('button', { name: 'Undo' })).toHaveLength(1)
 })
 

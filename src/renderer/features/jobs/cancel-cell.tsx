@@ -6,9 +6,9 @@ import { StatusText } from '../../ui/status.tsx'
 import classes from './jobs-screen.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What a cancel needs to know of a job: rows of live ones have no more. */
+/** What a cancel needs to know of a job: the rows of the running screen have no more. */
 export interface CancelTarget extends Pick<Job, 'project' | 'spider' | 'state' | 'status' | 'cancelAskedAtMs'> {
-  /** Of a job of ours, or of the row of another. */
+  /** The id of our job, or of the row of an external one. */
   id: string
 }
 
@@ -30,8 +30,8 @@ export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One
       variant="subtle"
       color="gray"
       tabIndex={-1}
-      aria-label={isPending ? texts.undoTheCancelOf(name) : texts.cancel(name)}
-      title={isPending ? texts.undo : texts.cancel2}
+      aria-label={isPending ? texts.undoCancelOf(name) : texts.cancelLabel(name)}
+      title={isPending ? texts.undo : texts.cancel}
       onClick={() => (isPending ? undoCancel(job.id) : cancel(job))}
     >
       {isPending ? <IconArrowBackUp size={15} /> : <IconPlayerStopFilled size={13} />}
@@ -39,7 +39,7 @@ export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One
   )
 }
 
-/** Until the cancel is sent, the row says when that will be. */
+/** Counts down until the cancel is sent. */
 export function PendingCancel({ job }: { job: CancelTarget }) {
   return <StatusText status={job.status} word={useCancelCountdown(job.id) ?? undefined} />
 }

@@ -5,7 +5,7 @@ import { formatRuntime } from '../../../shared/time.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './cancel-steps.module.css'
-import { STOP_WORDS, timeOfDay } from './evidence-words.ts'
+import { timeOfDay } from './evidence-words.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 export interface CancelStep {
@@ -21,12 +21,12 @@ export function listCancelSteps(timeline: readonly Transition[]): CancelStep[] {
   const steps = sent.map(({ text, atMs }): CancelStep => ({ text, state: 'sent', atMs }))
   if (next === null) return steps
   const wasKilled = sent.some(({ step }) => step === 'kill')
-  steps.push({ text: asTitle(STOP_WORDS[wasKilled ? 'kill_again' : next.step]), state: 'next', atMs: next.atMs })
-  if (kill !== null) steps.push({ text: asTitle(STOP_WORDS.kill), state: 'later', atMs: kill.atMs })
+  steps.push({ text: STEP_TITLES[wasKilled ? 'kill_again' : next.step], state: 'next', atMs: next.atMs })
+  if (kill !== null) steps.push({ text: STEP_TITLES.kill, state: 'later', atMs: kill.atMs })
   return steps
 }
 
-const asTitle = (words: string) => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+const STEP_TITLES = { stop_now: texts.stopNowTitle, kill: texts.killTitle, kill_again: texts.killAgainTitle }
 const MARKS = { sent: IconCheck, next: IconClock, later: IconCircle }
 
 /** How the run is being stopped: each step with its time of day, and a countdown to the next one. */
@@ -35,16 +35,16 @@ export function CancelSteps({ timeline }: { timeline: readonly Transition[] }) {
   if (steps.length === 0) {
     return (
       <p className="dim" role="status">
-        {texts.cancelRequestedWaitingForThe}
+        {texts.cancelRequestedHint}
       </p>
     )
   }
   return (
-    <ol className={`${classes.steps} box`} aria-label={texts.stepsOfTheCancel}>
+    <ol className={`${classes.steps} box`} aria-label={texts.cancelSteps}>
       {steps.map(({ text, state, atMs }, index) => {
         const Mark = MARKS[state]
         return (
-          // Steps are only ever added at the end.
+          // Steps are only added at the end, so the index identifies one.
           <li key={index} data-state={state}>
             <Mark size={14} aria-label={state === 'sent' ? texts.done : state === 'next' ? texts.next : texts.later} />
             <span className="grow">{text}</span>
@@ -68,7 +68,7 @@ function Countdown({ atMs }: { atMs: number }) {
   const leftMs = atMs - useNow()
   return (
     <strong role="timer" className={classes.left}>
-      {leftMs <= 0 ? 'now' : texts.inIt(formatRuntime(leftMs))}
+      {leftMs <= 0 ? texts.now : texts.inTime(formatRuntime(leftMs))}
     </strong>
   )
 }

@@ -34,7 +34,7 @@ it('describes what a remote node cannot do for a run in whole sentences', () => 
 
 it('says that the feeds of the project could not be used', () => {
   expect(lineOf({ kind: 'ended', evidence: { logBytes: 5, feeds: 'x' } })).toMatch(
-    /\. The feeds of the project or the job could not be opened: Scrapdeck alone stored the items, see the log\.$/
+    /\. The feeds of the project or the job could not be opened: only Scrapdeck stored the items, see the log\.$/
   )
 })
 

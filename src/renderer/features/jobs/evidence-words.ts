@@ -7,7 +7,7 @@ type NodeName = (id: string) => string
 
 const SHORT = 60
 
-/** The evidence of a step on one line: facts as words; what an operator must understand as sentences. */
+/** The evidence of a step on one line: facts in brief, and what an operator must understand as sentences. */
 export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   const { kind, text, evidence } = entry
   const sentences = kind === 'cancel_sent' ? stopSentences(entry) : []
@@ -26,30 +26,37 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
 
 /** Notes that the engine records about a run (dispatch/placing/sender.ts, dispatch/ending/finisher.ts). */
 const RUN_NOTES: Record<string, string> = {
-  env: texts.theEnvironmentVariablesOfThe,
-  secrets: texts.itsSecretValuesAreVisibleIn,
-  limits: texts.limitsOfMemoryCpuSilenceLog,
-  feeds: texts.theFeedsOfTheProjectOr
+  env: texts.noteEnv,
+  secrets: texts.noteSecrets,
+  limits: texts.noteLimits,
+  feeds: texts.noteFeeds
 }
 
 const STOP_KEYS: ReadonlySet<string> = new Set(['signal', 'nodeSaid', 'next', 'nextAtMs', 'killAtMs'])
 const NODE_SAID: Record<string, string> = {
-  running: texts.theNodeSaidThatTheRun,
-  pending: texts.theRunWasStillInThe
+  running: texts.nodeSaidRunning,
+  pending: texts.nodeSaidPending
 }
 
 function stopSentences(entry: Transition): string[] {
   const { nodeSaid } = entry.evidence
   const { next, kill } = stopsOf([entry])
-  const then = kill?.atMs == null ? '' : texts.thenAt(STOP_WORDS.kill, timeOfDay.format(kill.atMs))
   return [
-    typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : texts.theNodeSaidThatItHad,
-    next && texts.nextAt(STOP_WORDS[next.step], timeOfDay.format(next.atMs), then)
+    typeof nodeSaid === 'string' ? NODE_SAID[nodeSaid] : texts.nodeSaidNothing,
+    next &&
+      (kill?.atMs == null
+        ? texts.nextStopStep(STOP_WORDS[next.step], timeOfDay.format(next.atMs))
+        : texts.nextStopSteps(
+            STOP_WORDS[next.step],
+            timeOfDay.format(next.atMs),
+            STOP_WORDS.kill,
+            timeOfDay.format(kill.atMs)
+          ))
   ].filter((sentence): sentence is string => typeof sentence === 'string')
 }
 
-/** The remaining steps of a stop. */
-export const STOP_WORDS = { stop_now: texts.stopImmediatelyInt, kill: 'kill (KILL)', kill_again: texts.killAgainKill }
+/** The remaining steps of a stop, within a sentence. */
+const STOP_WORDS = { stop_now: texts.stepStopNow, kill: texts.stepKill, kill_again: texts.stepKillAgain }
 
 /** `19:41:43`, in the machine's time zone. */
 export const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
@@ -74,20 +81,20 @@ export function keyWords(key: string): string {
 /** Exact, with milliseconds. */
 export function valueWords(key: string, value: unknown, nodeName: NodeName): string {
   if (typeof value === 'number' && /(At|Before|Since|Until)Ms$/.test(key)) return timeOfDayMs.format(value)
-  if (typeof value === 'number' && key.endsWith(texts.ms)) return texts.ms2(value)
+  if (typeof value === 'number' && /Ms$/.test(key)) return texts.milliseconds(value)
   if (key === 'exit') return exitWords(value)
-  if (typeof value === 'number' && key.endsWith(texts.bytes)) return formatBytes(value)
+  if (typeof value === 'number' && /Bytes$/.test(key)) return formatBytes(value)
   if (typeof value === 'string') return key === 'nodeId' ? nodeName(value) : value
-  if (value === true || value === false) return value ? 'yes' : 'no'
+  if (value === true || value === false) return value ? texts.yes : texts.no
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ')
-  return value === null ? 'none' : JSON.stringify(value)
+  return value === null ? texts.none : JSON.stringify(value)
 }
 
 /** In the local node's format: `{ code: 1, signal: null }`. */
 function exitWords(value: unknown): string {
   const { code, signal } = (value ?? {}) as { code?: unknown; signal?: unknown }
-  if (typeof signal === 'string') return texts.signal(signal)
-  return typeof code === 'number' ? texts.code(code) : JSON.stringify(value)
+  if (typeof signal === 'string') return texts.exitSignal(signal)
+  return typeof code === 'number' ? texts.exitCode(code) : JSON.stringify(value)
 }
 
 /** `19:41:43.601` and `19:41:43.601000` to the second. */

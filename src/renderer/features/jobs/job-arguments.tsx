@@ -1,6 +1,7 @@
 import { IconLock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../shared/contract/index.ts'
 import { shortId } from '../../../shared/ids.ts'
 import { useApi } from '../../api/api.tsx'
@@ -15,15 +16,15 @@ import { JobSchedule } from './job-schedule.tsx'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
-  ui: texts.fromTheApp,
-  api: texts.viaApi,
-  scrapyd: texts.byAScrapydClient,
-  demo: texts.byTheDemo,
-  retry: texts.asARetryOfAnotherJob,
-  adopted: texts.onTheNodeThenAdopted,
-  schedule: texts.bySchedule,
-  chain: 'by a chain',
-  crawl: texts.viaCrawlApi
+  ui: texts.sourceUi,
+  api: texts.sourceApi,
+  scrapyd: texts.sourceScrapyd,
+  demo: texts.sourceDemo,
+  retry: texts.sourceRetry,
+  adopted: texts.sourceAdopted,
+  schedule: texts.sourceSchedule,
+  chain: texts.sourceChain,
+  crawl: texts.sourceCrawl
 }
 
 interface JobArgumentsProps {
@@ -39,19 +40,14 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
     nodeId !== null
       ? nodeName(nodeId)
       : tags.length > 0
-        ? texts.nodesWith(tags.map((tag) => `#${tag}`).join(' '))
+        ? texts.nodesWithTags(tags.map((tag) => `#${tag}`).join(' '))
         : texts.anyNode
   return (
     <>
       <Values title={texts.arguments} values={job.args} secretNames={job.secretNames} none={texts.noArguments} />
-      <Values
-        title={texts.settings}
-        values={job.settings}
-        secretNames={job.secretNames}
-        none={texts.noSettingsExceptThoseOfThe}
-      />
+      <Values title={texts.settings} values={job.settings} secretNames={job.secretNames} none={texts.noSettings} />
       {Object.keys(job.env).length > 0 && (
-        <Values title={texts.environmentVariablesLocalNodes} values={job.env} secretNames={job.secretNames} none="" />
+        <Values title={texts.environmentVariables} values={job.env} secretNames={job.secretNames} none="" />
       )}
       <section>
         <h2 className={classes.sectionTitle}>{texts.request}</h2>
@@ -65,20 +61,20 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
         )}
         {job.userId !== null && (
           <FieldRow label={texts.user}>
-            <Link to="/jobs" search={{ user: job.userId }} title={texts.jobsOf(job.userId)}>
+            <Link to="/jobs" search={{ user: job.userId }} title={texts.jobsOfUser(job.userId)}>
               {job.userId}
             </Link>
           </FieldRow>
         )}
-        <FieldRow label={texts.version}>{job.version ?? texts.activeVersionWhenTheJobIs}</FieldRow>
+        <FieldRow label={texts.version}>{job.version ?? texts.versionWhenSent}</FieldRow>
         <FieldRow label={texts.nodes}>{where}</FieldRow>
         <FieldRow label={texts.priority}>{job.priority}</FieldRow>
-        <FieldRow label={texts.retry}>{describeRetry(job.retry) ?? 'none'}</FieldRow>
+        <FieldRow label={texts.retry}>{describeRetry(job.retry) ?? texts.none}</FieldRow>
         {job.notBeforeMs !== null && <FieldRow label={texts.startTime}>{formatInstant(job.notBeforeMs)}</FieldRow>}
         {job.expiresAtMs !== null && (
-          <FieldRow label={texts.expires}>{texts.ifNotSentByThen(formatInstant(job.expiresAtMs))}</FieldRow>
+          <FieldRow label={texts.expires}>{texts.expiresAt(formatInstant(job.expiresAtMs))}</FieldRow>
         )}
-        {job.noOverlap && <FieldRow label={texts.overlap}>{texts.waitsWhileAnotherJobOfThis}</FieldRow>}
+        {job.noOverlap && <FieldRow label={texts.overlap}>{texts.overlapHint}</FieldRow>}
         {job.after.length > 0 && (
           <FieldRow label={texts.after}>
             <Dependencies after={job.after} onOpen={onOpen} />
@@ -103,13 +99,13 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
   )
 }
 
-const ON_WORDS: Record<Dependency['on'], string> = {
-  succeeded: 'succeeds',
-  failed: 'fails',
-  ended: texts.endsWithAnyOutcome
+const ON_WORDS: Record<Dependency['on'], (job: ReactNode) => ReactNode> = {
+  succeeded: texts.dependencySucceeds,
+  failed: texts.dependencyFails,
+  ended: texts.dependencyEnds
 }
 
-/** The jobs that must end first, by spider name: the required outcome, and the current status. */
+/** The jobs that must end first: their names, required outcomes and current states. */
 export function Dependencies({ after, onOpen }: { after: readonly Dependency[]; onOpen: (id: JobId) => void }) {
   return after.map((dependency) => <DependencyLink key={dependency.jobId} dependency={dependency} onOpen={onOpen} />)
 }
@@ -124,10 +120,11 @@ function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkPro
   const { data } = useQuery(query.jobs.get.queryOptions({ input: { id: jobId }, retry: false }))
   return (
     <span className={classes.dependency}>
-      <button type="button" className={classes.link} onClick={() => onOpen(jobId)}>
-        {data === undefined ? shortId(jobId) : `${data.job.project}/${data.job.spider}`}
-      </button>{' '}
-      {ON_WORDS[on]}
+      {ON_WORDS[on](
+        <button type="button" className={classes.link} onClick={() => onOpen(jobId)}>
+          {data === undefined ? shortId(jobId) : `${data.job.project}/${data.job.spider}`}
+        </button>
+      )}
       {data !== undefined && (
         <>
           {' · '}
@@ -160,7 +157,7 @@ function Values({ title, values, secretNames, none }: ValuesProps) {
                 <th scope="row">{key}</th>
                 <td className="mono">
                   {secretNames.includes(key) ? (
-                    <span className="dim inline" title={texts.secretValueNotShown}>
+                    <span className="dim inline" title={texts.secretHint}>
                       <IconLock size={13} role="img" aria-label={texts.secret} /> {SECRET_MASK}
                     </span>
                   ) : (

@@ -1,5 +1,12 @@
 import { Button, Flex } from '@mantine/core'
-import { type Attempt, ATTEMPT_REASONS, type AttemptNumber, type JobDetail } from '../../../shared/contract/index.ts'
+import {
+  type Attempt,
+  ATTEMPT_REASONS,
+  type AttemptNumber,
+  type AttemptResult,
+  type AttemptState,
+  type JobDetail
+} from '../../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { formatRuntime, utcDay } from '../../../shared/time.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -18,9 +25,9 @@ interface JobAttemptsProps {
 
 /** Every attempt to run the job, newest first. */
 export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }: JobAttemptsProps) {
-  if (attempts.length === 0) return <EmptyState title={texts.noAttemptsYet}>{texts.theJobHasNotBeenSent}</EmptyState>
+  if (attempts.length === 0) return <EmptyState title={texts.noAttemptsYet}>{texts.noAttemptsHint}</EmptyState>
   return attempts.toReversed().map((attempt) => (
-    <section key={attempt.number} className={`${classes.attempt} box`} aria-label={`Attempt ${attempt.number}`}>
+    <section key={attempt.number} className={`${classes.attempt} box`} aria-label={texts.attemptLabel(attempt.number)}>
       <header>
         <strong>
           {attempt.number} · {nodeName(attempt.nodeId)}
@@ -35,20 +42,20 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
       {meaningOf(attempt) !== null && <p className={`${classes.meaning} dim`}>{meaningOf(attempt)}</p>}
       <FieldRow label={texts.sent}>{formatInstant(attempt.sentAtMs)}</FieldRow>
       {attempt.acceptedAtMs !== null && (
-        <FieldRow label={texts.accepted}>{texts.later2(formatGap(attempt.acceptedAtMs - attempt.sentAtMs))}</FieldRow>
+        <FieldRow label={texts.accepted}>{texts.gapLater(formatGap(attempt.acceptedAtMs - attempt.sentAtMs))}</FieldRow>
       )}
       {attempt.startedAtMs !== null && (
         <FieldRow label={texts.ran}>
           {attempt.endedAtMs === null
-            ? texts.since(formatInstant(attempt.startedAtMs))
+            ? texts.ranSince(formatInstant(attempt.startedAtMs))
             : formatRuntime(attempt.endedAtMs - attempt.startedAtMs)}
         </FieldRow>
       )}
       {(attempt.exitCode !== null || attempt.signal !== null) && (
-        <FieldRow label={texts.exit}>{attempt.signal ?? `code ${attempt.exitCode}`}</FieldRow>
+        <FieldRow label={texts.exit}>{attempt.signal ?? texts.exitCode(attempt.exitCode!)}</FieldRow>
       )}
       {attempt.limitHit !== null && (
-        <FieldRow label={texts.limit}>
+        <FieldRow label={texts.limitHit}>
           <span className="tone-bad">{attempt.limitHit}</span>
         </FieldRow>
       )}
@@ -71,23 +78,39 @@ export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }:
 }
 
 function logPlace({ logArchived, logDeletedAtMs }: Attempt, keptBytes: number | null): string {
-  if (logDeletedAtMs !== null) return texts.deletedByRetentionOn(utcDay(logDeletedAtMs))
-  if (logArchived && keptBytes !== null) return texts.archivedIncompleteCopiedBefore(formatBytes(keptBytes))
-  return logArchived ? 'archived' : texts.onTheNode
+  if (logDeletedAtMs !== null) return texts.logDeletedOn(utcDay(logDeletedAtMs))
+  if (logArchived && keptBytes !== null) return texts.logIncomplete(formatBytes(keptBytes))
+  return logArchived ? texts.logArchived : texts.logOnNode
 }
 
-/** `lost` and `absent` have several causes: the reason tells which. */
+const STATE_WORDS: Record<AttemptState, string> = {
+  sending: texts.stateSending,
+  uncertain: texts.stateUncertain,
+  accepted: texts.stateAccepted,
+  running: texts.stateRunning,
+  finishing: texts.stateFinishing,
+  ended: texts.stateEnded
+}
+const RESULT_WORDS: Record<AttemptResult, string> = {
+  succeeded: texts.resultSucceeded,
+  failed: texts.resultFailed,
+  cancelled: texts.resultCancelled,
+  lost: texts.resultLost,
+  unclear: texts.resultUnclear,
+  refused: texts.resultRefused,
+  absent: texts.resultAbsent
+}
+
+/** `lost` and `absent` have several causes, which the reason distinguishes. */
 function resultWord({ result, reason, state }: Attempt): string {
-  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return texts.givenUp
-  if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return 'withdrawn'
-  return result ?? state
+  if (result === 'lost' && reason === ATTEMPT_REASONS.givenUp) return texts.resultGivenUp
+  if (result === 'absent' && reason === ATTEMPT_REASONS.takenBack) return texts.resultWithdrawn
+  return result === null ? STATE_WORDS[state] : RESULT_WORDS[result]
 }
 
 function meaningOf({ result, reason }: Attempt): string | null {
-  if (result === 'lost')
-    return reason === ATTEMPT_REASONS.givenUp ? texts.theNodeStoppedRespondingSo : texts.theNodeAcceptedTheJobAnd
-  if (result === 'absent')
-    return reason === ATTEMPT_REASONS.takenBack ? texts.theNodeDidNotStartThe : texts.theJobNeverReachedTheNode
+  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? texts.givenUpHint : texts.lostHint
+  if (result === 'absent') return reason === ATTEMPT_REASONS.takenBack ? texts.withdrawnHint : texts.absentHint
   return null
 }
 
@@ -100,5 +123,5 @@ function toneOf({ result, state }: Attempt): string {
 }
 
 function formatGap(gapMs: number): string {
-  return gapMs < 1000 ? texts.ms3(gapMs) : `${(gapMs / 1000).toFixed(1)} s`
+  return gapMs < 1000 ? texts.milliseconds(gapMs) : `${(gapMs / 1000).toFixed(1)} s`
 }

@@ -2,7 +2,6 @@ import { IconCopy } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
 import { usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { Count } from '../../ui/count.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { SpiderName } from '../../ui/spider-name.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
@@ -14,16 +13,16 @@ import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
+/** What is wrong with the node of a live job; null: nothing. `word`: `down`. */
 export type AwayOf = (job: Pick<Job, 'nodeId' | 'state' | 'unknownSinceMs'>) => Away | null
 export interface Away {
   word: string
   lastSeenAtMs: number | null
-  /** It has not responded since then, so the state of its jobs is unknown; null: it responds, if only to refuse. */
+  /** It has not responded since then, so the state of its jobs is unknown; null: it responds, perhaps with an error. */
   unknownSinceMs: number | null
 }
 
-/** The columns of the jobs table; the less important ones are hidden first when the table is narrow. */
+/** The columns of the jobs table. A narrow table hides the less important ones first. */
 export function jobColumns(
   nodeName: (id: string) => string,
   awayOf: AwayOf,
@@ -36,7 +35,7 @@ export function jobColumns(
       id: 'status',
       header: texts.status,
       width: '114px',
-      // In the queue every row says queued: in a narrow table the waiting reason gets the space.
+      // All rows of the queue are queued: in a narrow table, the waiting reason gets the space.
       hideBelowPx: isQueue ? 440 : undefined,
       cell: (job) => <JobStatusCell job={job} away={awayOf(job)} />
     },
@@ -116,7 +115,7 @@ export function jobColumns(
     },
     {
       id: 'cancel',
-      header: <span className="visually-hidden">{texts.cancel2}</span>,
+      header: <span className="visually-hidden">{texts.cancel}</span>,
       width: '40px',
       align: 'end',
       cell: (job) => actions && <CancelCell job={job} cancel={actions.cancelOne} />
@@ -141,23 +140,23 @@ export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | n
       ) : isPending ? (
         <PendingCancel job={job} />
       ) : (
-        <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
+        <StatusText status={job.status} word={isCancelling(job) ? texts.rowCancelling : undefined} />
       )}
     </span>
   )
 }
 
-/** Warnings about a run: several attempts, or it may have run twice. */
+/** Marks of a job: several attempts, or it may have run twice. */
 function Flags({ job }: { job: Job }) {
   return (
     <>
       {job.attemptCount > 1 && (
-        <span className={`faint ${classes.flag}`} title={plural(job.attemptCount, 'attempt')}>
+        <span className={`faint ${classes.flag}`} title={texts.attemptCount(job.attemptCount)}>
           ×{job.attemptCount}
         </span>
       )}
       {job.mayHaveRunTwice && (
-        <span className={`tone-lost ${classes.flag}`} title={texts.thisJobMayHaveRunMore}>
+        <span className={`tone-lost ${classes.flag}`} title={texts.mayHaveRunTwiceHint}>
           <IconCopy size={13} role="img" aria-label={texts.mayHaveRunTwice} />
         </span>
       )}
@@ -177,13 +176,13 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   const away = awayOf(job)
   if (away === null) return <span className="dim">{nodeName(job.nodeId)}</span>
   return (
-    <span title={texts.theNodeIsUnreachableThisIs}>
+    <span title={texts.lastKnownStateHint}>
       {nodeName(job.nodeId)} <span className="tone-bad">{away.word}</span>
     </span>
   )
 }
 
-/** A job that never ran has none; the log of a running job may not have been read yet. */
+/** A job that never ran has no counts; the log of a running one may not have been read yet. */
 const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
   (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 

@@ -71,7 +71,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
   useKeys(texts.job, [
-    { key: 'z', label: isWide ? texts.makeTheJobPaneNarrower : texts.makeTheJobPaneWider, run: () => setWide(!isWide) }
+    { key: 'z', label: isWide ? texts.makePaneNarrower : texts.makePaneWider, run: () => setWide(!isWide) }
   ])
 
   return (
@@ -185,7 +185,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   const version = job.version ?? attempt?.version ?? null
   // The node reports no version of an adopted run.
   const versionWords =
-    version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.version2(version)
+    version === null ? texts.activeVersion : version === '' ? texts.unknownVersion : texts.versionFact(version)
   const limitHit = job.outcome === 'failed' ? (attempt?.limitHit ?? null) : null
   return (
     <Flex component="header" direction="column" gap={6}>
@@ -200,14 +200,8 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         {job.nodeId !== null && (
           <span>
             {/* A job that is back in the queue is on no node. */}
-            {job.state === 'queued' && texts.lastOn}
-            {nodeName(job.nodeId)}
-            {away !== null && (
-              <>
-                {' '}
-                <span className="tone-bad">{away.word}</span> (last known state)
-              </>
-            )}
+            {job.state === 'queued' ? texts.lastOnNode(nodeName(job.nodeId)) : nodeName(job.nodeId)}
+            {away !== null && <> {texts.lastKnownState(<span className="tone-bad">{away.word}</span>)}</>}
           </span>
         )}
         {job.startedAtMs !== null && (
@@ -220,13 +214,13 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         <Group align="stretch" gap={8} wrap="nowrap" className={`${classes.limitHit} notice-bad`}>
           <IconHandStop size={16} aria-hidden />
           <div>
-            <strong>{texts.stoppedByThe(limitHit)}</strong>
+            <strong>{texts.stoppedByLimit(limitHit)}</strong>
             <p>
-              Run the job again with a higher limit, or change the limits of{' '}
-              <Link to="/projects" search={{ project: job.project }}>
-                {job.project}
-              </Link>
-              .
+              {texts.stoppedByLimitHint(
+                <Link to="/projects" search={{ project: job.project }}>
+                  {job.project}
+                </Link>
+              )}
             </p>
           </div>
         </Group>
@@ -234,8 +228,10 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {unknownSinceMs !== null && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            {job.nodeId === null ? texts.theNode : nodeName(job.nodeId)} has been unreachable for{' '}
-            <RelativeTime atMs={unknownSinceMs} />. The state of this run is unknown until the node responds.
+            {texts.unreachableHint(
+              job.nodeId === null ? texts.theNode : nodeName(job.nodeId),
+              <RelativeTime atMs={unknownSinceMs} />
+            )}
           </p>
           {onElsewhere !== null && (
             <Group gap="4px 10px" className="dim">
@@ -248,16 +244,14 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {job.mayHaveRunTwice && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            <strong>{texts.thisJobMayHaveRunMore2}</strong> A node lost the job or was given up, so the job was run
-            again. Its first items may be duplicated. See the attempts for details.
+            <strong>{texts.mayHaveRunTwiceTitle}</strong> {texts.mayHaveRunTwiceText}
           </p>
         </Stack>
       )}
       {job.outcome === 'unclear' && (
         <Stack gap={8} className={classes.unknown}>
           <p>
-            <strong>{texts.theRunEndedHowIsNot}</strong> The log level hides Scrapy’s closing messages, and the node
-            does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.
+            <strong>{texts.unclearTitle}</strong> {texts.unclearText}
           </p>
         </Stack>
       )}
@@ -265,16 +259,14 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
       {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
       {job.state === 'queued' && job.waiting !== null && (
         <div className={classes.waits}>
-          <span className="visually-hidden">{texts.waiting}</span>
+          <span className="visually-hidden">{texts.waitingPrefix}</span>
           {job.waiting.code === 'dependency' && job.after.length > 0 ? (
-            <>
-              waiting until <Dependencies after={job.after} onOpen={onOpen} />
-            </>
+            texts.waitingUntil(<Dependencies after={job.after} onOpen={onOpen} />)
           ) : (
             <WaitingText waiting={job.waiting} />
           )}
           {job.hold === 'retry' && job.retry !== null && (
-            <span>{texts.attemptOf(job.attemptCount + 1, job.retry.attempts)}</span>
+            <span> · {texts.attemptOf(job.attemptCount + 1, job.retry.attempts)}</span>
           )}
           <WaitingLink job={job} code={job.waiting.code} />
           {job.expiresAtMs !== null && <Expiry atMs={job.expiresAtMs} />}
@@ -309,7 +301,7 @@ function WaitingLink({ job, code }: { job: Job; code: WaitingCode }) {
 }
 
 function Expiry({ atMs }: { atMs: number }) {
-  return <p title={formatInstant(atMs)}>{texts.cancelledIfNotSentBy(formatMoment(atMs, useNow()))}</p>
+  return <p title={formatInstant(atMs)}>{texts.cancelledIfNotSent(formatMoment(atMs, useNow()))}</p>
 }
 
 interface JobButtonsProps {
@@ -318,7 +310,7 @@ interface JobButtonsProps {
   onOpen: (id: JobId) => void
 }
 
-/** The actions that make sense now; a requested cancel looks different from a confirmed one. */
+/** The actions that are possible now. A requested cancel looks different from a confirmed one. */
 function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const { job } = detail
   const { next } = stopsOf(detail.timeline)
@@ -346,7 +338,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
     <Group gap={8}>
       {mayCancel && job.state !== 'ended' && !isCancelling(job) && (
         <Button disabled={isBusy} onClick={() => (isPending ? undoCancel(job.id) : act(actions.cancelOne(job)))}>
-          {isPending ? texts.undoCancel : texts.cancel2}
+          {isPending ? texts.undoCancel : texts.cancel}
         </Button>
       )}
       {mayCancel && isCancelling(job) && (
@@ -354,7 +346,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           color="red"
           variant="filled"
           disabled={isBusy}
-          title={`Send ${next?.signal ?? texts.theSecondInt} without waiting`}
+          title={next === null ? texts.stopNowSecondIntHint : texts.stopNowHint(next.signal)}
           onClick={() => act(actions.cancelOne(job, true))}
         >
           {texts.stopNow}
@@ -364,7 +356,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
         <Button
           disabled={isBusy}
           aria-pressed={job.kept}
-          title={job.kept ? texts.letRetentionDeleteThisJobAnd : texts.retentionNeverDeletesThisJob}
+          title={job.kept ? texts.keptHint : texts.keepHint}
           onClick={() => act(actions.keepOne(job, !job.kept))}
         >
           {job.kept ? texts.kept : texts.keep}
@@ -373,7 +365,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
       {mayRun && job.state === 'ended' && (
         <Button
           disabled={isBusy}
-          title={texts.queueTheSameJobAgain}
+          title={texts.retryJobHint}
           onClick={() =>
             act(
               actions.retryOne(job).then((made) => {
@@ -396,10 +388,10 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
       )}
       {mayOrder && job.state === 'queued' && (
         <>
-          <Button title={texts.moveBeforeAllJobsOfThe} onClick={() => void actions.reorder([job], 'front')}>
+          <Button title={texts.toFrontHint} onClick={() => void actions.reorder([job], 'front')}>
             {texts.toFront}
           </Button>
-          <Button title={texts.moveBehindAllJobsOfThe} onClick={() => void actions.reorder([job], 'back')}>
+          <Button title={texts.toBackHint} onClick={() => void actions.reorder([job], 'back')}>
             {texts.toBack}
           </Button>
         </>
@@ -417,7 +409,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
 
 const WIDE_KEY = 'scrapdeck.job-detail.wide'
 
-/** Kept on this machine: a preferred width does not belong in the address. */
+/** Stored on this machine: a preferred width does not belong in the URL. */
 function useWide(): [boolean, (isWide: boolean) => void] {
   const [isWide, setWide] = useState(() => localStorage.getItem(WIDE_KEY) === 'yes')
   return [

@@ -9,13 +9,13 @@ import {
 import type { JobsSearch } from '../../state/search.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The part of the address that narrows the list. */
+/** The part of the URL that filters the list. */
 export type FilterSearch = Pick<
   JobsSearch,
   'status' | 'project' | 'spider' | 'node' | 'schedule' | 'user' | 'text' | 'sinceHours'
 >
 
-/** The word before the colon. Aliases are accepted, but written back as these. */
+/** The word before the colon. Aliases are accepted and replaced by these. */
 export const FILTER_KEYS = ['status', 'project', 'spider', 'node', 'schedule', 'user', 'since'] as const
 export type FilterKey = (typeof FILTER_KEYS)[number]
 
@@ -35,7 +35,7 @@ export interface FilterContext {
 
 export interface ParsedFilter {
   readonly search: FilterSearch
-  /** Messages for the line below the box; the terms they are about are left out of `search`. */
+  /** Messages for the line below the box; their terms are not in `search`. */
   readonly problems: readonly string[]
 }
 
@@ -53,7 +53,7 @@ export function parseFilterText(text: string, context: FilterContext): ParsedFil
   for (const { key: written, value } of tokensOf(text)) {
     const key = written === null ? null : ALIASES[written.toLowerCase()]
     if (key === null) words.push(value)
-    else if (key === undefined) problems.push(`Unknown filter “${written}”. Filters: ${FILTER_KEYS.join(', ')}.`)
+    else if (key === undefined) problems.push(texts.unknownFilter(written!, FILTER_KEYS.join(', ')))
     else if (key === 'status') addStatuses(search, value, problems)
     else if (key === 'node') addNode(search, value, context, problems)
     else if (key === 'schedule') addSchedule(search, value, context, problems)
@@ -156,7 +156,7 @@ function tokensOf(text: string): Array<{ key: string | null; value: string }> {
 function addStatuses(search: FilterSearch, value: string, problems: string[]): void {
   for (const word of value.split(',').filter((part) => part !== '')) {
     const status = ShownStatus.safeParse(word.toLowerCase())
-    if (!status.success) problems.push(texts.unknownStatusStatuses(word, ShownStatus.options.join(', ')))
+    if (!status.success) problems.push(texts.unknownStatus(word, ShownStatus.options.join(', ')))
     else if (!search.status?.includes(status.data)) search.status = [...(search.status ?? []), status.data]
   }
 }
@@ -184,7 +184,7 @@ function addSince(search: FilterSearch, value: string, nowMs: number, problems: 
     return
   }
   const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? new Date(`${value}T00:00`).getTime() : Number.NaN
-  if (Number.isNaN(atMs) || atMs >= nowMs) problems.push(texts.isNotATimeInThe(value))
+  if (Number.isNaN(atMs) || atMs >= nowMs) problems.push(texts.sinceWrong(value))
   else search.sinceHours = Math.ceil((nowMs - atMs) / HOUR_MS)
 }
 

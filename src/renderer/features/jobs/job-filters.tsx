@@ -40,7 +40,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
   const later = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(later.current), [])
 
-  // The address was changed elsewhere (back, a link, Clear): the box now shows what it says.
+  // The URL was changed elsewhere (back, a link, Clear): show its text.
   useEffect(() => {
     if (search.text === asked.current) return
     asked.current = search.text
@@ -88,7 +88,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
               </span>
               <button
                 type="button"
-                aria-label={texts.remove(formatTerm(term))}
+                aria-label={texts.removeFilter(formatTerm(term))}
                 onClick={() => onChange(withoutTerm(search, term.key))}
               >
                 <IconX size={11} />
@@ -101,7 +101,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
           value={draft}
           onChange={(event) => commit(event.target.value, search, false)}
           onKeyDown={onKeyDown}
-          placeholder={terms.length === 0 ? texts.searchOrStatusFailedSpider : texts.addFilter}
+          placeholder={terms.length === 0 ? texts.filterPlaceholder : texts.addFilter}
           aria-label={texts.filterJobs}
           aria-invalid={problems.length > 0}
           spellCheck={false}
@@ -131,7 +131,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
     value: status,
     icon: <StatusIcon status={status} size={13} />,
     count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
-    // A status for trouble is listed only while some job has it, or while it is selected.
+    // The status for trouble is listed only while a job has it or while it is selected.
   })).filter(({ value, count }) => value !== UNKNOWN_STATUS || count || search.status?.includes(value))
   return (
     <>
@@ -159,7 +159,7 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
   )
 }
 
-/** Values beyond these are found by typing. */
+/** Other values must be typed. */
 const MOST = 20
 
 interface FacetOption {

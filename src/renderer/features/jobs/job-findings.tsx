@@ -4,7 +4,7 @@ import { useApi } from '../../api/api.tsx'
 import type { JobExpectations as Expectations, JobId, RunMetric } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatCount } from '../../ui/numbers.ts'
 import classes from './job-detail-pane.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
@@ -13,14 +13,14 @@ const useExpectations = (jobId: JobId) => {
   return useQuery(api.query.findings.ofJob.queryOptions({ input: { id: jobId } })).data
 }
 
-/** What is unusual about a run that succeeded; renders nothing if nothing is unusual. */
+/** What is unusual about a run that succeeded; empty if nothing is. */
 export function JobFindings({ jobId }: { jobId: JobId }) {
   const findings = useExpectations(jobId)?.findings ?? []
   if (findings.length === 0) return null
   return (
     <Stack gap={8} className={classes.unknown}>
       <p>
-        <strong>{texts.thisRunWasUnusual}</strong> {findings.map(({ words }) => words).join('; ')}.
+        <strong>{texts.unusualRun}</strong> {findings.map(({ words }) => words).join('; ')}.
       </p>
     </Stack>
   )
@@ -28,7 +28,7 @@ export function JobFindings({ jobId }: { jobId: JobId }) {
 
 const LABELS: Record<RunMetric, string> = {
   items: texts.items,
-  pages: 'Pages',
+  pages: texts.pages,
   runtime: texts.runtime,
   errors: texts.errorsPer100Pages,
   field: texts.field
@@ -51,7 +51,7 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
     <section>
       <h2 className={classes.sectionTitle}>{texts.comparedWithEarlierRuns}</h2>
       {data.state === 'learning' ? (
-        <p className="dim">{texts.toLearnWhatIsUsualFor(data.neededRuns)}</p>
+        <p className="dim">{texts.learningHint(data.neededRuns)}</p>
       ) : (
         <Metrics data={data} />
       )}
@@ -61,12 +61,12 @@ export function JobExpectations({ jobId }: { jobId: JobId }) {
 
 function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }: { data: Expectations }) {
   const isUnusual = (metric: RunMetric) => findings.some((finding) => finding.metric === metric)
-  const runs = texts.theLastSuccessfulRun(comparedRuns)
   return (
     <>
       <p className="dim">
-        Half of {runs}
-        {weekday !== null && ` on ${WEEKDAYS[weekday]}`} were within the usual range.
+        {weekday === null
+          ? texts.usualRangeHint(comparedRuns)
+          : texts.usualWeekdayRangeHint(comparedRuns, WEEKDAYS[weekday]!)}
       </p>
       <table className={classes.table}>
         <tbody>
@@ -83,7 +83,7 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
             .filter(({ metric }) => metric === 'field')
             .map(({ field, value, usual }) => (
               <tr key={`field ${field}`}>
-                <th scope="row">{texts.itemsWith(showUnseen(field ?? ''))}</th>
+                <th scope="row">{texts.itemsWithField(showUnseen(field ?? ''))}</th>
                 <td className="tone-wait">{percentage(value)}</td>
                 <td className={`dim ${classes.usual}`}>{rangeOf(percentage, usual)}</td>
               </tr>
@@ -97,20 +97,16 @@ function Metrics({ data: { metrics, fields, findings, comparedRuns, weekday } }:
 
 function wordsOfFields(fields: NonNullable<Expectations['fields']>, findings: Expectations['findings']): string {
   const { neededRuns, comparedRuns, shown } = fields
-  if (neededRuns > 0) {
-    const runs = plural(neededRuns, texts.moreRun)
-    return texts.fieldsAreComparedWithEarlier(runs)
-  }
+  if (neededRuns > 0) return texts.fieldsNotCompared(neededRuns)
   const count = shown.length - findings.filter(({ metric }) => metric === 'field').length
-  const verb = count === 1 ? 'is' : 'are'
-  return texts.fieldFilledAsOftenAsUsual(count, verb, comparedRuns)
+  return texts.fieldsAsUsual(count, comparedRuns)
 }
 
 const percentage = (value: number): string => `${Math.round(value)} %`
 
 function rangeOf(show: (value: number) => string, { low, high }: { low: number; high: number }): string {
   const [from, to] = [show(low), show(high)]
-  return from === to ? texts.usually(from) : texts.usuallyTo(from, to)
+  return from === to ? texts.usualValue(from) : texts.usualRange(from, to)
 }
 
 function show(metric: RunMetric, value: number): string {

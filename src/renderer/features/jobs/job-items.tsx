@@ -7,6 +7,7 @@ import { type ItemsOf, describeFacts } from '../../ui/items/items-facts.ts'
 import { itemColumns } from '../../ui/items/item-columns.tsx'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
+import { joinFacts } from '../../ui/numbers.ts'
 import { RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
@@ -64,8 +65,10 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
     <Stack gap={8} mih={320} className="grow">
       <Group gap="6px 12px" justify="space-between">
         <span className="dim">
-          {describeFacts(facts.data)}
-          {facts.data.from === 'node' && facts.data.nodeId !== null && texts.on(nodeName(facts.data.nodeId))}
+          {joinFacts(
+            describeFacts(facts.data),
+            facts.data.from === 'node' && facts.data.nodeId !== null && texts.onNode(nodeName(facts.data.nodeId))
+          )}
         </span>
         <Flex component="span" display="inline-flex" gap={8}>
           <ExportMenu of={of} engineProblem={facts.data.engineProblem} />
@@ -81,9 +84,9 @@ function FirstItems({ job, of, nodeName }: { job: Job; of: ItemsOf; nodeName: (i
         columns={columns}
         minWidthPx={minWidthPx}
         rowPx={28}
-        empty={<p className="dim">The file has no items{mayGrow ? ' yet' : ''}.</p>}
+        empty={<p className="dim">{mayGrow ? texts.noItemsYet : texts.noItems}</p>}
       />
-      {page.data.nextOffset !== null && <p className="faint">{texts.theFirstAreShown(SHOWN)}</p>}
+      {page.data.nextOffset !== null && <p className="faint">{texts.firstShown(SHOWN)}</p>}
     </Stack>
   )
 }

@@ -28,6 +28,7 @@ export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onA
   const number = attemptNumber ?? newest
   const figures = useRunFigures(job.id, number)
   const attempt = attempts.find((each) => each.number === number)
+  const name = `${job.project}/${job.spider}`
   return (
     <>
       {attempts.length > 1 && (
@@ -38,14 +39,14 @@ export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onA
         client={client}
         jobId={job.id}
         attemptNumber={number}
-        title={`${job.project}/${job.spider}${attempt === undefined ? '' : texts.on2(nodeName(attempt.nodeId))}`}
+        title={attempt === undefined ? name : texts.logTitle(name, nodeName(attempt.nodeId))}
         fileName={logFileName(job, number)}
         waitingText={waitingText(job)}
         records={figures?.records}
         isCut={keptBytesOfCutLog(timeline, number) !== null}
         hasKeys
         extraActions={
-          <Tooltip label={texts.openInALogsTab}>
+          <Tooltip label={texts.openInLogsHint}>
             <ActionIcon
               component={Link}
               to="/logs"
@@ -68,14 +69,13 @@ function logFileName(job: Job, attemptNumber: AttemptNumber | undefined): string
 }
 
 function waitingText(job: Job): string {
-  if (job.state === 'queued')
-    return `The log starts when the job runs. Waiting: ${job.waiting?.text ?? texts.nextInQueue}.`
-  return job.state === 'starting' ? texts.theNodeIsStartingTheSpider : texts.theLogIsEmptySoFar
+  if (job.state === 'queued') return texts.logWaiting(job.waiting?.text ?? texts.nextInQueue)
+  return job.state === 'starting' ? texts.logStarting : texts.logEmpty
 }
 
 const READ_BYTES = 65_536
 
-/** Output of a run that is not in its log, loaded on request. The output of a failed run is in its log. */
+/** The output of a run outside its log, loaded on request. The log of a failed run contains its output. */
 function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
   const { query } = useApi()
   const [isOpen, setOpen] = useState(false)
@@ -87,7 +87,7 @@ function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
         {texts.printedOutput}
       </Button>
       {isOpen && printed.isPending && <RowsSkeleton rows={2} />}
-      {isOpen && printed.isError && <p className="dim">{texts.theRunPrintedNothingOrIts}</p>}
+      {isOpen && printed.isError && <p className="dim">{texts.noPrintedOutput}</p>}
       {isOpen && printed.data !== undefined && (
         <CodeBlock label={texts.printedOutput}>{printed.data.text.split('\n').map(plainText).join('\n')}</CodeBlock>
       )}

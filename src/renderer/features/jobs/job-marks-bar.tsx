@@ -12,7 +12,6 @@ import { memo, type ReactNode, useMemo, useState } from 'react'
 import { useMay } from '../../api/use-me.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { Job, NodeId, Placement } from '../../../shared/contract/index.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
 import { DownloadLogsButton } from './download-logs-button.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
@@ -21,25 +20,25 @@ import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** From this many running jobs on, a dialog first says what will happen. */
+/** From this many running jobs on, a dialog asks for confirmation. */
 const MANY_RUNNING = 6
-/** A menu just opened must not be covered by the notice of an earlier action. */
+/** Menus must not open below the notice of an earlier action. */
 const OVER_NOTICES = 500
 
 interface JobMarksBarProps {
   marked: readonly Job[]
-  /** Live on a node that does not respond. */
+  /** Whether its node does not respond. */
   isUnknown: (job: Job) => boolean
   nodes: ReadonlyArray<{ id: NodeId; name: string; tags: readonly string[] }>
   actions: JobActions
   onClear: () => void
-  /** Marks everything that matches the filter; null if there is nothing more to mark. */
+  /** Marks all jobs that match the filter; null if all of them are marked. */
   everything: { count: number | null; isReading: boolean; read: number; onMark: () => void } | null
 }
 
 type Asking = 'cancel' | 'force' | 'elsewhere'
 
-/** The actions on the marked jobs. A button that would do nothing says why. */
+/** The actions on the marked jobs. A disabled button says why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
   const toCancel = useMay('jobs.cancel')
@@ -60,11 +59,11 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
 
   return (
     <Group gap={8} className={classes.marks} role="toolbar" aria-label={texts.selectedJobs}>
-      <strong>{texts.jobSelected(marked.length)}</strong>
+      <strong>{texts.jobsSelected(marked.length)}</strong>
       {everything !== null && (
         <Button variant="subtle" loading={everything.isReading} onClick={everything.onMark}>
           {everything.isReading
-            ? texts.read(everything.read)
+            ? texts.jobsRead(everything.read)
             : everything.count === null
               ? texts.selectAllMatches
               : texts.selectAll(everything.count)}
@@ -73,30 +72,30 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       <Button
         leftSection={<IconPlayerStop size={14} />}
         disabled={!toCancel.may || live.length === 0}
-        title={toCancel.why ?? (live.length === 0 ? texts.allSelectedJobsHaveEnded : undefined)}
+        title={toCancel.why ?? (live.length === 0 ? texts.nothingToCancel : undefined)}
         onClick={() => ask(false)}
       >
-        Cancel {live.length > 0 && formatCount(live.length)}
+        {texts.cancelCount(live.length)}
       </Button>
       {toCancel.may && beingCancelled.length > 0 && (
-        <Button onClick={() => ask(true)}>{texts.stopNow2(running.length)}</Button>
+        <Button onClick={() => ask(true)}>{texts.stopCountNow(running.length)}</Button>
       )}
       <Button
         leftSection={<IconRefresh size={14} />}
         disabled={!toRun.may || ended.length === 0}
-        title={toRun.why ?? (ended.length === 0 ? texts.noSelectedJobHasEnded : texts.runEndedJobsAgainAsNew)}
+        title={toRun.why ?? (ended.length === 0 ? texts.nothingToRetry : texts.retryHint)}
         onClick={() => start(actions.retry(ended))}
       >
-        Retry {ended.length > 0 && formatCount(ended.length)}
+        {texts.retryCount(ended.length)}
       </Button>
       <DownloadLogsButton jobs={marked} />
       {toRun.may && unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}
-          title={texts.theNodeIsUnreachableQueueThe}
+          title={texts.runElsewhereHint}
           onClick={() => setAsking('elsewhere')}
         >
-          {texts.runElsewhere2(unknown.length)}
+          {texts.runCountElsewhere(unknown.length)}
         </Button>
       )}
       {mayOrder && queued.length > 0 && (
@@ -106,18 +105,18 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
               <Button rightSection={<IconChevronDown size={13} />}>{texts.order}</Button>
             </Menu.Target>
             <Menu.Dropdown>
-              <Menu.Label>{plural(queued.length, texts.queuedJob)}</Menu.Label>
+              <Menu.Label>{texts.queuedJobs(queued.length)}</Menu.Label>
               <Menu.Item
                 leftSection={<IconArrowBarToUp size={14} />}
                 onClick={() => start(actions.reorder(queued, 'front'))}
               >
-                {texts.moveToFrontOfQueue}
+                {texts.moveToFront}
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconArrowBarToDown size={14} />}
                 onClick={() => start(actions.reorder(queued, 'back'))}
               >
-                {texts.moveToBackOfQueue}
+                {texts.moveToBack}
               </Menu.Item>
             </Menu.Dropdown>
           </Menu>
@@ -155,7 +154,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
 
 type Groups = Record<'live' | 'queued' | 'running' | 'unknown' | 'beingCancelled' | 'ended', Job[]>
 
-/** A single pass: there may be ten thousand. */
+/** A single pass, for up to ten thousand jobs. */
 function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Groups {
   const groups: Groups = { live: [], queued: [], running: [], unknown: [], beingCancelled: [], ended: [] }
   for (const job of marked) {
@@ -174,18 +173,15 @@ function groupsOf(marked: readonly Job[], isUnknown: (job: Job) => boolean): Gro
 }
 
 function titleOf(asking: Asking, { live, running, unknown }: Groups): string {
-  if (asking === 'elsewhere') return texts.runJobElsewhere(unknown.length)
-  return texts.cancelJob(asking === 'force' ? running.length : live.length)
+  if (asking === 'elsewhere') return texts.runElsewhereTitle(unknown.length)
+  return texts.cancelTitle(asking === 'force' ? running.length : live.length)
 }
 
 function textOf(asking: Asking, { live, running, unknown }: Groups): string {
-  if (asking === 'elsewhere')
-    return `The node is unreachable, so it is unknown whether the ${unknown.length === 1 ? texts.jobStillRuns : texts.jobsStillRun} there. ${unknown.length === 1 ? texts.itIs : texts.theyAre} queued again for other nodes and may run twice. Scrapdeck marks such jobs.`
-  const stop = `${plural(running.length, texts.runningJob)} will be ${
-    asking === 'force' ? texts.killedWithoutClosingTheSpider : texts.askedToStopEachSpiderFinishes
-  }. Scraped items are kept.`
-  const waiting = live.length - running.length
-  return asking === 'cancel' && waiting > 0 ? texts.queuedJobWillLeaveTheQueue(stop, waiting) : stop
+  if (asking === 'elsewhere') return texts.runElsewhereText(unknown.length)
+  if (asking === 'force') return texts.stopNowText(running.length)
+  const queued = live.length - running.length
+  return [texts.cancelText(running.length), ...(queued > 0 ? [texts.cancelQueuedText(queued)] : [])].join(' ')
 }
 
 interface PopoverFormProps {
@@ -241,7 +237,7 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
     const shared = queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0
     setPriority(Math.min(shared, max ?? shared))
   }
-  const title = texts.priorityOfQueuedJob(queued.length)
+  const title = texts.priorityTitle(queued.length)
   return (
     <PopoverForm
       word={texts.priority}
@@ -252,7 +248,7 @@ function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (pri
     >
       <NumberInput
         aria-label={title}
-        description={reason ?? texts.higherRunsFirstDefault0}
+        description={reason ?? texts.priorityHint}
         title={why}
         value={priority}
         {...(max !== undefined && { max, clampBehavior: 'strict' as const })}
@@ -276,22 +272,23 @@ function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
   const node = nodes.find(({ id }) => id === nodeId)
   const move = () => {
     if (kind === 'any') onMove({ nodeId: null, tags: [] }, texts.anyNode)
-    else if (kind === 'tags') onMove({ nodeId: null, tags }, texts.nodesWith(tags.map((tag) => `#${tag}`).join(' ')))
+    else if (kind === 'tags')
+      onMove({ nodeId: null, tags }, texts.nodesWithTags(tags.map((tag) => `#${tag}`).join(' ')))
     else if (node !== undefined) onMove({ nodeId: node.id, tags: [] }, node.name)
   }
   return (
     <PopoverForm
       word={texts.move}
-      title={texts.placementOfQueuedJob(queued.length)}
-      act={texts.moveJob(queued.length)}
+      title={texts.moveTitle(queued.length)}
+      act={texts.moveJobs(queued.length)}
       isReady={kind === 'any' || (kind === 'tags' ? tags.length > 0 : node !== undefined)}
       onSubmit={move}
     >
       <SegmentedControl
-        aria-label={texts.where}
+        aria-label={texts.placement}
         value={kind}
         onChange={setKind}
-        data={optionsOf({ node: texts.oneNode, tags: texts.byTag, any: texts.anyNode2 })}
+        data={optionsOf({ node: texts.oneNode, tags: texts.byTag, any: texts.anyNodeOption })}
       />
       {kind === 'node' && (
         <Select
@@ -308,7 +305,7 @@ function MoveButton({ queued, nodes, onMove }: MoveButtonProps) {
       {kind === 'tags' && (
         <MultiSelect
           aria-label={texts.tags}
-          placeholder={tags.length === 0 ? texts.allOfTheseTags : undefined}
+          placeholder={tags.length === 0 ? texts.tagsPlaceholder : undefined}
           searchable
           hidePickedOptions
           value={tags}

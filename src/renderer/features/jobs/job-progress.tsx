@@ -24,19 +24,19 @@ const NOTES: Record<string, string> = {
   otherWarnings: texts.otherWarnings
 }
 
-/** Pages and items over time, and what the log tells beside its counts. */
+/** Pages and items over time, and what else the log contains. */
 export function JobProgress({ job, figures }: { job: Job; figures: RunFigures }) {
   const { responses, notes, latest, series, isPartial, isLive } = figures
   const statuses = Object.entries(responses).toSorted(([, one], [, other]) => other - one)
   const noted = Object.entries(notes).filter(([, count]) => count > 0)
   const versions = [
-    figures.scrapyVersion === null ? null : texts.scrapy(figures.scrapyVersion),
-    figures.pythonVersion === null ? null : texts.python(figures.pythonVersion)
+    figures.scrapyVersion === null ? null : texts.scrapyVersion(figures.scrapyVersion),
+    figures.pythonVersion === null ? null : texts.pythonVersion(figures.pythonVersion)
   ].filter((words) => words !== null)
   return (
     <Flex aria-label={texts.progress} component="section" direction="column" gap={12} className={classes.usage}>
       {series !== null && <SeriesCharts series={series} job={job} figures={figures} />}
-      {isPartial && <p className="tone-wait">{texts.partsOfTheLogCouldNot}</p>}
+      {isPartial && <p className="tone-wait">{texts.partialFigures}</p>}
       <div>
         <h3>{texts.fromTheLog}</h3>
         <table className={classes.table}>
@@ -44,7 +44,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
             {statuses.map(([status, count]) => (
               <Row
                 key={status}
-                name={texts.responses(status)}
+                name={texts.responsesWithStatus(status)}
                 isBad={/^[45]/.test(status)}
                 value={formatCount(count)}
               />
@@ -61,7 +61,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
             {figures.resumedWith !== null && <Row name={texts.resumed} value={figures.resumedWith} />}
             {figures.shutdownReason !== null && <Row name={texts.shutdown} value={figures.shutdownReason} />}
             {versions.length > 0 && <Row name={texts.versions} value={versions.join(', ')} />}
-            <Row name={texts.log} value={texts.lines(figures.lines, formatBytes(figures.bytes))} />
+            <Row name={texts.log} value={texts.logSize(figures.lines, formatBytes(figures.bytes))} />
           </tbody>
         </table>
       </div>
@@ -111,9 +111,8 @@ function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; f
 }
 
 /**
- * The series counts from the start; a rate shows when it got slower. Its intervals are those of the clock, and one that
- * the run did not fill would look like a rise or a fall: the first and the last are as long as the run lasted in them,
- * and the last of a live run (`endedAtMs` null) is left out.
+ * Rates from the series of totals. The intervals follow the clock, so the run may fill the first and the last only in
+ * part: they count as long as the run lasted in them. The last one of a live run (`endedAtMs` null) is left out.
  */
 export function ratesOf(
   series: RunSeries,
@@ -136,5 +135,5 @@ export function ratesOf(
   return endedAtMs === null ? rates.slice(0, -1) : rates
 }
 
-/** The clocks of log and engine differ, and a rate over a moment says nothing. */
+/** The clocks of log and engine differ, and a rate over a very short interval means nothing. */
 const SHORTEST_SHARE = 0.2

@@ -8,10 +8,10 @@ import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Only a longer delay is worth showing: normally a job is queued at its scheduled time. */
+/** Shorter delays are not shown: a job is normally queued at its scheduled time. */
 const LATE_MS = 60_000
 
-/** `by nightly prices, for 03:00`: the schedule that made the job, and its scheduled time. */
+/** `by nightly prices, for 03:00`: the schedule of the job, and its scheduled time. */
 export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: boolean }) {
   const { query } = useApi()
   const nowMs = useNow()
@@ -27,25 +27,24 @@ export function JobSchedule({ job, isWhole = false }: { job: Job; isWhole?: bool
   if (scheduleId === null) return null
   const name = schedule.data?.name ?? (schedule.isError ? null : '…')
   const lateMs = nominalMs === null ? 0 : job.queuedAtMs - nominalMs
+  const link =
+    name === null ? (
+      <span className="dim">{texts.deletedSchedule}</span>
+    ) : (
+      <Link to="/schedules" search={{ schedule: scheduleId }}>
+        {name}
+      </Link>
+    )
+  if (nominalMs === null) return <span>{isWhole ? link : texts.bySchedule(link)}</span>
+  const time = (
+    <time dateTime={new Date(nominalMs).toISOString()} title={formatInstant(nominalMs)}>
+      {isWhole ? formatInstant(nominalMs) : formatMoment(nominalMs, nowMs)}
+    </time>
+  )
+  if (!isWhole) return <span>{texts.byScheduleFor(link, time)}</span>
   return (
     <span>
-      {!isWhole && 'by '}
-      {name === null ? (
-        <span className="dim">{texts.deletedSchedule}</span>
-      ) : (
-        <Link to="/schedules" search={{ schedule: scheduleId }}>
-          {name}
-        </Link>
-      )}
-      {nominalMs !== null && (
-        <>
-          , for{' '}
-          <time dateTime={new Date(nominalMs).toISOString()} title={formatInstant(nominalMs)}>
-            {isWhole ? formatInstant(nominalMs) : formatMoment(nominalMs, nowMs)}
-          </time>
-          {isWhole && lateMs >= LATE_MS && <span className="dim">{texts.madeLater(formatAge(lateMs))}</span>}
-        </>
-      )}
+      {lateMs < LATE_MS ? texts.scheduleFor(link, time) : texts.scheduleForLate(link, time, formatAge(lateMs))}
     </span>
   )
 }

@@ -4,7 +4,7 @@ import { formatRuntime } from '../../../shared/time.ts'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { useNow } from '../../ui/clock.ts'
 import { Count } from '../../ui/count.tsx'
-import { formatBytes, formatCount, plural } from '../../ui/numbers.ts'
+import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobProgress } from './job-progress.tsx'
@@ -18,15 +18,15 @@ import { RelativeTime } from '../../ui/time.tsx'
 import jobErrorsClasses from './job-errors.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** What the run did according to its log, live; its errors, its resource usage, and Scrapy's closing stats. */
+/** Live figures from the log of the run, its errors and resource usage, and Scrapy's closing stats. */
 export function JobStats({ detail }: { detail: JobDetail }) {
   const { job, attempts } = detail
   const nowMs = useNow()
   const stats = attempts.findLast((attempt) => attempt.stats !== null)?.stats ?? null
   const runtimeMs = job.startedAtMs === null ? null : (job.endedAtMs ?? nowMs) - job.startedAtMs
   const figures = useRunFigures(job.id)
-  if (runtimeMs === null) return <EmptyState title={texts.noStatsYet}>{texts.figuresAppearWhenTheJobRuns}</EmptyState>
-  // The rate of the last minute while it runs; afterwards the mean.
+  if (runtimeMs === null) return <EmptyState title={texts.noStatsYet}>{texts.noStatsHint}</EmptyState>
+  // While the run is live, the rate of the last minute; afterwards the mean.
   const perMinute = (count: number | null, now: number | null | undefined) => {
     if (figures?.isLive === true && now != null) return Math.round(now)
     return count === null || runtimeMs < 1000 ? null : Math.round((count / runtimeMs) * 60_000)
@@ -34,7 +34,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
   return (
     <>
       <dl className={classes.figures}>
-        <Figure name="Pages" value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
+        <Figure name={texts.pages} value={job.pages} rate={perMinute(job.pages, figures?.pagesPerMinute)} />
         <Figure name={texts.items} value={job.items} rate={perMinute(job.items, figures?.itemsPerMinute)} />
         <Figure name={texts.errors} value={job.errors} tone={job.errors ? 'tone-bad' : undefined} />
         <div>
@@ -49,9 +49,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
       <section>
         <h2 className={classes.sectionTitle}>{texts.scrapysStats}</h2>
         {stats === null ? (
-          <p className="dim">
-            {job.state === 'ended' ? texts.theLogHasNoClosingStats : texts.allOtherStatsAppearWhenThe}
-          </p>
+          <p className="dim">{job.state === 'ended' ? texts.noClosingStats : texts.statsAtEnd}</p>
         ) : (
           <table className={classes.table}>
             <tbody>
@@ -85,7 +83,7 @@ function Figure({ name, value, rate = null, tone }: FigureProps) {
       <dd className={tone}>
         <Count value={value} />
       </dd>
-      {rate !== null && <small>{texts.min(rate)}</small>}
+      {rate !== null && <small>{texts.perMinute(rate)}</small>}
     </div>
   )
 }
@@ -97,7 +95,7 @@ function formatStat(key: string, value: string | number | boolean | null): strin
   return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1000) / 1000)
 }
 
-/** The errors that a job logged, by group; the newest first. Those of a running job arrive within half a minute. */
+/** The errors that a job logged, by group, newest first. Those of a running job appear within half a minute. */
 function JobErrors({ job }: { job: Job }) {
   const { query } = useApi()
   const errors = useQuery(query.errors.ofJob.queryOptions({ input: { jobId: job.id } }))
@@ -120,14 +118,16 @@ function JobErrors({ job }: { job: Job }) {
                   <span className={`${jobErrorsClasses.culprit} mono faint break`}>{group.culprit}</span>
                   <Flex component="span" gap="0 12px" wrap="wrap">
                     {group.state !== 'open' && <ErrorStateText group={group} />}
-                    <span>{plural(occurrence.count, 'time')}</span>
+                    <span>{texts.timesLogged(occurrence.count)}</span>
                     {group.jobCount > 1 && <span className="dim">{texts.inJobs(group.jobCount)}</span>}
-                    {occurrence.attemptNumber > 1 && <span className="dim">attempt {occurrence.attemptNumber}</span>}
+                    {occurrence.attemptNumber > 1 && (
+                      <span className="dim">{texts.attemptNumber(occurrence.attemptNumber)}</span>
+                    )}
                     <span className="dim">
                       <RelativeTime atMs={occurrence.lastSeenMs} suffix=" ago" />
                     </span>
                     <Link to="/logs" search={logSearchOf(occurrence)}>
-                      {texts.line(occurrence.line)}
+                      {texts.lineNumber(occurrence.line)}
                     </Link>
                   </Flex>
                 </li>
@@ -135,11 +135,7 @@ function JobErrors({ job }: { job: Job }) {
             </ul>
           ) : (
             <p className="dim">
-              {job.errors === 0
-                ? texts.noErrorsWereLogged
-                : job.state === 'ended'
-                  ? texts.theErrorsOfThisRunWere
-                  : texts.errorsOfARunningJobAre}
+              {job.errors === 0 ? texts.noErrors : job.state === 'ended' ? texts.errorsNotRecorded : texts.errorsLater}
             </p>
           )
         }

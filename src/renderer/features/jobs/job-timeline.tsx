@@ -12,13 +12,13 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 interface JobTimelineProps {
   detail: JobDetail
   nodeName: (id: string) => string
-  /** Set while its node does not respond; null: the steps are current. */
+  /** Since when its node does not respond; null: it responds. */
   unknown: { sinceMs: number; lastSeenAtMs: number | null } | null
 }
 
-/** Every transition with its time and evidence, then the current waiting reason or a note that the state is unknown. */
+/** All transitions with time and evidence, then the waiting reason, or a note that the state is unknown. */
 export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: JobTimelineProps) {
-  const steps = timeline.filter((step, index) => !isSaidAgain(step, timeline[index + 1]))
+  const steps = timeline.filter((step, index) => !isRepeated(step, timeline[index + 1]))
   return (
     <ol className={classes.steps}>
       {steps.map((step, index) => {
@@ -33,7 +33,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
       {job.state === 'queued' && (
         <li data-tone="wait">
           <div className={classes.step}>
-            <span>{texts.waiting2}</span>
+            <span>{texts.waiting}</span>
           </div>
           <p className={classes.more}>
             <WaitingText waiting={job.waiting} />
@@ -44,7 +44,7 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
         <li data-tone="lost">
           <div className={classes.step}>
             <span className={`${classes.text} grow break`}>
-              {job.nodeId === null ? texts.theNode : nodeName(job.nodeId)} is unreachable: state unknown since then
+              {texts.nodeUnreachable(job.nodeId === null ? texts.theNode : nodeName(job.nodeId))}
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
               {formatMoment(unknown.sinceMs, Date.now())}
@@ -59,8 +59,8 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
   )
 }
 
-/** Adopting a run begins and confirms an attempt at the same moment, so the second entry would add nothing. */
-const isSaidAgain = (step: Transition, next: Transition | undefined) =>
+/** An adopted run begins and confirms its attempt at the same moment: one entry is enough. */
+const isRepeated = (step: Transition, next: Transition | undefined) =>
   next !== undefined && next.text === step.text && next.atMs === step.atMs
 
 interface StepProps {
@@ -107,7 +107,7 @@ function Step({ step, before, nodeName }: StepProps) {
   )
 }
 
-/** A noticeable wait between being queued and being sent. */
+/** How long the job was queued before it was sent, if that is noticeable. */
 function Waited({ before, step }: { before: Transition | undefined; step: Transition }) {
   if (step.kind !== 'sending' || before === undefined || step.atMs - before.atMs < 1000) return null
   return <p className={`${classes.waited} small`}>{texts.waited(formatAge(step.atMs - before.atMs))}</p>
@@ -128,15 +128,15 @@ const KIND_TONE: Partial<Record<TransitionKind, Tone>> = {
   taken_back: 'wait'
 }
 
-/** What a step of these kinds means, in addition to the engine's text. */
+/** Explanations of steps, in addition to the engine's text. */
 const KIND_WORDS: Partial<Record<TransitionKind, string>> = {
-  limit_hit: texts.theJobExceededALimitScrapdeck,
-  released: texts.theJobIsNoLongerHeld,
-  given_up: texts.theNodeWasGivenUpSo,
-  seen_again: texts.theNodeListsTheJobAgain,
-  log_kept: texts.theLogMayEndBeforeThe,
-  taken_back: texts.theNodeAcceptedTheJobBut,
-  changed: texts.anOperatorChangedThePriority
+  limit_hit: texts.stepLimitHit,
+  released: texts.stepReleased,
+  given_up: texts.stepGivenUp,
+  seen_again: texts.stepSeenAgain,
+  log_kept: texts.stepLogKept,
+  taken_back: texts.stepTakenBack,
+  changed: texts.stepChanged
 }
 
 function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
@@ -145,13 +145,13 @@ function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
 }
 
 /**
- * `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute ago; with the day, if it is not
- * that of the previous step, or of the first step, if it is not today.
+ * `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute before. With the day if it is not
+ * that of the previous step; for the first step, if it is not today.
  */
 export function formatStepTime(atMs: number, beforeMs: number | undefined, nowMs = Date.now()): string {
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
-  if (sinceMs >= 0 && sinceMs < 1000) return texts.ms4(Math.round(sinceMs))
-  if (sinceMs >= 0 && sinceMs < 60_000) return `+${(sinceMs / 1000).toFixed(1)} s`
+  if (sinceMs >= 0 && sinceMs < 1000) return texts.plusMilliseconds(Math.round(sinceMs))
+  if (sinceMs >= 0 && sinceMs < 60_000) return texts.plusSeconds((sinceMs / 1000).toFixed(1))
   const [day, before] = [atMs, beforeMs ?? nowMs].map((oneMs) => formatDay(oneMs, nowMs, localZone()))
   return day === before ? timeOfDayMs.format(atMs) : `${day}, ${timeOfDayMs.format(atMs)}`
 }

@@ -35,7 +35,7 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
   return (
     <Flex aria-label={texts.memoryAndCpu} component="section" direction="column" gap={12} className={classes.usage}>
       {usage.isError && (
-        <ErrorState what={texts.memoryAndCpu2} error={usage.error} onRetry={() => void usage.refetch()} />
+        <ErrorState what={texts.theMemoryAndCpu} error={usage.error} onRetry={() => void usage.refetch()} />
       )}
       {samples.length > 1 ? (
         <>
@@ -48,16 +48,14 @@ export function JobUsage({ detail: { job, attempts } }: { detail: JobDetail }) {
             {...shared}
           />
           <LineChart
-            title="CPU"
+            title={texts.cpu}
             points={samples.map(({ atMs, cpuShare }) => ({ atMs, value: cpuShare * 100 }))}
             {...shared}
             format={(percent) => `${Math.round(percent)} %`}
           />
         </>
       ) : (
-        usage.isSuccess && (
-          <p className="dim">{isLive ? texts.memoryAndCpuSamplesAppearShortly : texts.theSamplesOfThisRunHave}</p>
-        )
+        usage.isSuccess && <p className="dim">{isLive ? texts.samplesSoon : texts.samplesExpired}</p>
       )}
       <Figures attempt={attempt} samples={samples} isLive={isLive} />
       {ofProject !== undefined && <Limits job={job} ofProject={ofProject} />}
@@ -107,7 +105,7 @@ function Figures({ attempt, samples, isLive }: { attempt: Attempt; samples: Usag
   )
 }
 
-/** Until the runner reports the total: the shares multiplied by the time between samples. */
+/** An estimate until the runner reports the total: the shares multiplied by the time between samples. */
 function cpuSecondsOf(samples: readonly UsageSample[]): number | null {
   if (samples.length < 2) return null
   return samples.reduce((sum, { atMs, cpuShare }, index) => {
@@ -123,7 +121,7 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
     <div>
       <h3>{texts.limits}</h3>
       {limits.length === 0 ? (
-        <p className="dim">{texts.noLimitsTheJobRunsUntil}</p>
+        <p className="dim">{texts.noLimits}</p>
       ) : (
         <table className={classes.table}>
           <tbody>
@@ -131,7 +129,10 @@ function Limits({ job, ofProject }: { job: Job; ofProject: RunLimits | null }) {
               <tr key={name}>
                 <th scope="row">{label}</th>
                 <td>
-                  {value} <span className="faint">· {job.limits?.[name] == null ? 'project' : texts.thisJob}</span>
+                  {value}{' '}
+                  <span className="faint">
+                    · {job.limits?.[name] == null ? texts.limitOfProject : texts.limitOfJob}
+                  </span>
                 </td>
               </tr>
             ))}

@@ -78,7 +78,7 @@ it('finds jobs whose outcome is unclear by a status of their own, and says what 
   await waitFor(async () => expect(await rows()).toHaveLength(1))
   fireEvent.click((await table()).getByText('unclear'))
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
-  expect(await pane.findByText('The run ended. How is not visible in its log.')).toBeTruthy()
+  expect(await pane.findByText('The run ended, but its log does not show how.')).toBeTruthy()
   expect(pane.getByText(/Set LOG_LEVEL=INFO for the spider/)).toBeTruthy()
   expect(pane.getAllByText(reason).length).toBeGreaterThan(0)
 })

@@ -31,7 +31,7 @@ import { texts } from '../../../shared/texts/ui/jobs.ts'
 const route = getRouteApi('/jobs')
 const PAGE_ROWS = 200
 
-/** One table for jobs in all states; filters, the open job and its tab are in the address. */
+/** One table for jobs in all states; filters, the open job and its tab are in the URL. */
 export function JobsScreen() {
   const api = useApi()
   const search: JobsSearch = route.useSearch()
@@ -54,7 +54,7 @@ export function JobsScreen() {
     api.query.jobs.list.infiniteOptions({
       input: (before: string | undefined) => ({ ...filter, before, limit: PAGE_ROWS }),
       ...PAGED,
-      // Comparing 10,000 jobs field by field after a refetch blocks the page longer than rendering the rows in sight.
+      // Comparing 10,000 jobs field by field after a refetch takes longer than rendering the visible rows.
       structuralSharing: false
     })
   )
@@ -74,7 +74,7 @@ export function JobsScreen() {
   const { hasNextPage, refetch } = list
   const isOfAway = search.status?.includes(UNKNOWN_STATUS) === true
   useEffect(() => {
-    // A node goes away, or responds again, without a change of its jobs.
+    // When a node becomes unreachable or responds again, no event reports its jobs.
     if (isOfAway) void refetch()
   }, [isOfAway, awayOf, refetch])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
@@ -92,7 +92,7 @@ export function JobsScreen() {
     { key: '/', label: texts.filter, run: () => filterInput.current?.focus() },
     {
       key: 'Escape',
-      label: texts.closeTheJobThenClearThe,
+      label: texts.closeOrClear,
       run: () => (search.job === undefined ? clearMarks() : setSearch({ job: undefined, tab: undefined }))
     }
   ])
@@ -125,11 +125,13 @@ export function JobsScreen() {
         {isQueue && rows.length > 0 && (
           <Flex component="p" align="center" gap="2px 10px" wrap="wrap" className={`${classes.order} dim`}>
             {queue.isOrdered
-              ? `Queue order${mayOrder ? texts.dragARowOrMoveIt : ''}.`
+              ? mayOrder
+                ? texts.queueOrderHint
+                : texts.queueOrder
               : queue.isReading
-                ? texts.loadingTheQueueOrder
-                : texts.newestFirstMoreThanJobsAre(ORDERED_MAX)}
-            <Link to="/queue">{texts.limitsWeightsAndPauses}</Link>
+                ? texts.loadingQueueOrder
+                : texts.tooManyToOrder(ORDERED_MAX)}
+            <Link to="/queue">{texts.limitsLink}</Link>
           </Flex>
         )}
         {marked.length > 0 && (
@@ -192,7 +194,7 @@ function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']
 ): number | null {
-  // Jobs that are unknown are counted with what they were, too.
+  // Unknown jobs are also counted with their last known status.
   if (counts === undefined || (status?.includes(UNKNOWN_STATUS) && status.length > 1)) return null
   return counts
     .filter(({ value }) => (status === undefined ? value !== UNKNOWN_STATUS : status.some((one) => one === value)))
@@ -220,7 +222,7 @@ function NoJobs({ search, nodes, onClear }: NoJobsProps) {
           )
         }
       >
-        {texts.aJobIsOneRunOf}
+        {texts.noJobsHint}
       </EmptyState>
     )
   }
@@ -272,7 +274,7 @@ function useMarks(rows: readonly Job[], filter: JobFilter) {
       setBeyond(kept)
       setMarks(new Set(kept.keys()))
     } catch (error) {
-      notifyError(texts.couldNotSelectAllMatches, error)
+      notifyError(texts.couldNotSelectAll, error)
     } finally {
       if (mine === reading.current) setRead(null)
     }

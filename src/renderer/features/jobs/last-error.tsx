@@ -6,20 +6,20 @@ import { logSearchOf } from '../../ui/errors/error-group.tsx'
 import classes from './job-detail-pane.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** The log line that says why a job failed, with a link to it if its place is known. */
+/** The log line that says why a job failed, with a link to it if its line number is known. */
 export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; line: string }) {
   const { query } = useApi()
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
   const occurrence = occurrenceOf(line, data?.errors ?? [])
   return (
     <div className={`${classes.kill} small`}>
-      <span className="visually-hidden">{texts.lastError}</span>
+      <span className="visually-hidden">{texts.lastErrorPrefix}</span>
       {line}
       {occurrence !== null && (
         <>
           {' '}
           <Link to="/logs" search={logSearchOf(occurrence)}>
-            {texts.line(occurrence.line)}
+            {texts.lineNumber(occurrence.line)}
           </Link>
         </>
       )}

@@ -4,22 +4,21 @@ import type { JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
-import { formatCount, plural } from '../../ui/numbers.ts'
 import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
 import classes from './bulk-act.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 1_000
-/** After this many polls without progress the list shows the rest: an unreachable node may keep a job for hours. */
+/** Stops following after this many polls without progress: an unreachable node may keep a job for hours. */
 const POLLS_WITHOUT_NEWS_MAX = 30
 const SHOWN_AFTER_MS = 10_000
 
 let nextNumber = 1
 
 export interface BulkActPlan {
-  doing: string
-  done: string
-  /** Defaults to `asked…`. */
+  doing: BulkAct['doing']
+  done: BulkAct['done']
+  /** Defaults to `requested…`. */
   rowWord?: string
   ids: readonly JobId[]
   /** Requests the action for up to 10,000 jobs; returns those to which it applies, now or soon. */
@@ -28,17 +27,17 @@ export interface BulkActPlan {
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
   /** The action is over for jobs with one of these statuses; absent: over with the response. */
   until?: readonly JobStatus[]
-  /** For jobs that have not reached the intended state: `still stopping`. */
-  pendingWord?: string
-  /** For jobs it did not apply to: `had ended already`. */
-  skippedWord: string
+  /** For jobs that have not reached the intended state: `3 still stopping`. */
+  pending?: (count: number) => string
+  /** For jobs to which it did not apply: `3 had already ended`. */
+  skipped: (count: number) => string
   /** In a series of actions on the same jobs (moved up five times) only the newest keeps its notice. */
   series?: string
 }
 
 const newestOfSeries = new Map<string, string>()
 
-/** Shows the request at once, sends it, and follows it until all jobs have reached the intended state. Never throws. */
+/** Shows the action immediately, requests it, and follows it until all jobs have reached the intended state. Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
   if (plan.series !== undefined) {
@@ -46,7 +45,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     if (earlier !== undefined) close(earlier)
     newestOfSeries.set(plan.series, id)
   }
-  putBulkAct({ rowWord: 'asked…', ...plan, id, state: 'asked', count: 0, note: null, undo: null })
+  putBulkAct({ rowWord: texts.rowRequested, ...plan, id, state: 'asked', count: 0, note: null, undo: null })
   showNotice({ id, autoClose: false, withCloseButton: false, message: <BulkActNotice id={id} /> })
   try {
     const changed: JobId[] = []
@@ -58,7 +57,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     changeBulkAct(id, {
       ids: changed,
       state: 'confirmed',
-      note: skipped > 0 ? `${formatCount(skipped)} ${plan.skippedWord}` : null,
+      note: skipped > 0 ? plan.skipped(skipped) : null,
       undo: plan.undo && changed.length > 0 ? () => plan.undo!(changed) : null
     })
     if (plan.until !== undefined && changed.length > 0) await follow(client, id, changed, plan)
@@ -66,7 +65,7 @@ export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<voi
     setTimeout(() => close(id), SHOWN_AFTER_MS)
   } catch (error) {
     close(id)
-    notifyError(texts.jobFailed(plan.doing, plan.ids.length), error)
+    notifyError(texts.actFailed(plan.doing(plan.ids.length)), error)
   }
 }
 
@@ -76,11 +75,11 @@ async function follow(client: Client, id: string, ids: readonly JobId[], plan: B
   while (withoutNews < POLLS_WITHOUT_NEWS_MAX && useBulkActs.getState().acts.has(id)) {
     const count = await countThere(client, ids, plan.until!)
     const left = ids.length - count
-    changeBulkAct(id, { count, note: left > 0 ? `${formatCount(left)} ${plan.pendingWord}` : null })
+    changeBulkAct(id, { count, note: left > 0 ? (plan.pending?.(left) ?? null) : null })
     if (left === 0) return
     withoutNews = count === before ? withoutNews + 1 : 0
     before = count
-    // While nothing changes there is no need to query ten thousand ids every second.
+    // Without progress, poll ten thousand ids less often.
     await new Promise((resolve) => setTimeout(resolve, POLL_MS * Math.min(5, 1 + withoutNews)))
   }
 }
@@ -101,9 +100,7 @@ function close(id: string): void {
 
 /** `Cancelled 3,200 of 10,000 jobs`. */
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
-  if (state === 'asked' && count === 0) return texts.jobRequested(doing, ids.length)
-  if (count >= ids.length) return `${done} ${plural(ids.length, 'job')}`
-  return texts.ofJob(done, count, ids.length)
+  return state === 'asked' && count === 0 ? texts.actRequested(doing(ids.length)) : done(count, ids.length)
 }
 
 function BulkActNotice({ id }: { id: string }) {
@@ -140,7 +137,7 @@ function BulkActNotice({ id }: { id: string }) {
           {texts.undo}
         </Button>
       )}
-      <CloseButton size="sm" aria-label={texts.closeContinuesInTheBackground} onClick={() => close(id)} />
+      <CloseButton size="sm" aria-label={texts.closeAct} onClick={() => close(id)} />
     </Group>
   )
 }

@@ -8,7 +8,7 @@ import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
 import { cancelExternal, externalId } from '../../state/cancel-external.ts'
 import { openRunDialog } from '../../state/open-dialogs.ts'
-import { joinFacts, formatCount, formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
+import { joinFacts, formatCount, formatCpuShare, formatMemory } from '../../ui/numbers.ts'
 import { ListScreen, matchesFilter } from '../../ui/list-screen.tsx'
 import { SpiderName } from '../../ui/spider-name.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
@@ -23,7 +23,7 @@ import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Every process that runs on the fleet. */
+/** All runs in the fleet, including external ones. */
 export function RunningScreen() {
   const { client, query } = useApi()
   const navigate = useNavigate()
@@ -53,7 +53,7 @@ export function RunningScreen() {
     () =>
       [...(running.data?.jobs ?? []), ...external].filter((row) => {
         const { project, spider, nodeId, sentVersion, pid } = row
-        const kind = isExternal(row) ? 'external' : ''
+        const kind = isExternal(row) ? texts.external : ''
         return matchesFilter(filter, [project, spider, nodeName(nodeId), sentVersion, pid, kind])
       }),
     [running.data, external, filter, nodeName]
@@ -65,7 +65,7 @@ export function RunningScreen() {
       note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
       filterBox={{
         label: texts.filterRunningJobs,
-        placeholder: texts.spiderNodeVersionPid,
+        placeholder: texts.filterRunningPlaceholder,
         value: filter,
         onChange: setFilter
       }}
@@ -94,10 +94,10 @@ export function RunningScreen() {
                 )
               }
             >
-              {texts.jobsAppearHereWhileTheyAre}
+              {texts.nothingRunningHint}
             </EmptyState>
           ) : (
-            <NoMatch title={texts.noRunningJobsMatch(filter)} onClear={() => setFilter('')} />
+            <NoMatch title={texts.noMatchingRunningJobs(filter)} onClear={() => setFilter('')} />
           )
       }}
     />
@@ -113,10 +113,10 @@ function totalsOf(jobs: readonly RunningJob[], total: number, external: number):
   const memoryBytes = sum(({ usage }) => usage?.memoryBytes)
   const pages = Math.round(sum(({ pagesPerMinute }) => pagesPerMinute))
   return joinFacts(
-    total > jobs.length ? texts.theOldestOfJobs(jobs.length, total) : plural(total, 'job'),
-    external > 0 && texts.external(external),
-    memoryBytes > 0 && texts.onThisComputer(formatMemory(memoryBytes)),
-    pages > 0 && texts.pagesMin(pages)
+    total > jobs.length ? texts.oldestJobs(jobs.length, total) : texts.jobCount(total),
+    external > 0 && texts.externalCount(external),
+    memoryBytes > 0 && texts.memoryOnThisComputer(formatMemory(memoryBytes)),
+    pages > 0 && texts.pageRate(pages)
   )
 }
 
@@ -143,8 +143,8 @@ function runningColumns(
       cell: (row) => (
         <SpiderName project={row.project} spider={row.spider}>
           {isExternal(row) && (
-            <span className={classes.external} title={texts.notStartedByScrapdeckJobId(row.jobid)}>
-              {texts.external2}
+            <span className={classes.external} title={texts.externalHint(row.jobid)}>
+              {texts.external}
             </span>
           )}
         </SpiderName>
@@ -164,7 +164,7 @@ function runningColumns(
     },
     {
       id: 'pid',
-      header: 'PID',
+      header: texts.pid,
       width: '70px',
       align: 'end',
       hideBelowPx: 880,
@@ -173,7 +173,7 @@ function runningColumns(
     },
     {
       id: 'cpu',
-      header: 'CPU',
+      header: texts.cpu,
       width: '62px',
       align: 'end',
       hideBelowPx: 720,
@@ -203,12 +203,12 @@ function runningColumns(
       width: '78px',
       align: 'end',
       sortBy: ({ startedAtMs }) => (startedAtMs === null ? null : -startedAtMs),
-      // While its node is away the state is unknown: the clock stops at the last response.
+      // If its node is unreachable, the clock stops at the last response.
       cell: (job) => <Runtime startedAtMs={job.startedAtMs} endedAtMs={awayOf(job)?.lastSeenAtMs ?? null} />
     },
     {
       id: 'cancel',
-      header: <span className="visually-hidden">{texts.cancel2}</span>,
+      header: <span className="visually-hidden">{texts.cancel}</span>,
       width: '40px',
       align: 'end',
       cell: (job) => cancel && <CancelCell job={job} cancel={cancel} />
@@ -228,14 +228,14 @@ interface CountColumn {
 const rounded = (value: number | null) => (value === null ? null : Math.round(value))
 
 const COUNTS: readonly CountColumn[] = [
-  { id: 'pages', header: 'Pages', width: '70px', hideBelowPx: 620, valueOf: ({ pages }) => pages },
+  { id: 'pages', header: texts.pages, width: '70px', hideBelowPx: 620, valueOf: ({ pages }) => pages },
   {
-    ...{ id: 'pageRate', header: 'Pages/min', width: '84px', hideBelowPx: 940 },
+    ...{ id: 'pageRate', header: texts.pagesPerMin, width: '84px', hideBelowPx: 940 },
     valueOf: ({ pagesPerMinute }) => rounded(pagesPerMinute)
   },
   { id: 'items', header: texts.items, width: '70px', hideBelowPx: 400, valueOf: ({ items }) => items },
   {
-    ...{ id: 'itemRate', header: 'Items/min', width: '84px', hideBelowPx: 940 },
+    ...{ id: 'itemRate', header: texts.itemsPerMin, width: '84px', hideBelowPx: 940 },
     valueOf: ({ itemsPerMinute }) => rounded(itemsPerMinute)
   },
   { id: 'errors', header: texts.errors, width: '62px', valueOf: ({ errors }) => errors, isBad: true }
@@ -254,7 +254,7 @@ function Value({
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
 }
 
-/** A job started outside Scrapdeck: it has the columns of our jobs, but its node reports few of them. */
+/** A job started outside Scrapdeck: the columns of our jobs, of which its node reports only a few. */
 interface ExternalRow
   extends Pick<
     RunningJob,
@@ -288,7 +288,7 @@ const UNKNOWN = {
   ...{ pages: null, items: null, errors: null, pagesPerMinute: null, itemsPerMinute: null }
 } as const
 
-/** External jobs, as the nodes last listed them. */
+/** The external jobs that the nodes listed last. */
 function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): ExternalRow[] {
   return nodes.flatMap(({ id: nodeId, runs }) =>
     runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {

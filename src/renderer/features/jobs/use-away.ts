@@ -2,13 +2,14 @@ import { useMemo } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { isAway, nodeWord } from '../../ui/status.tsx'
 import type { Away, AwayOf } from './job-columns.tsx'
+import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 /**
- * Which live jobs have a node with problems. Read from the nodes once they are loaded, because a node that responds
- * again changes before its jobs do; otherwise from the job.
+ * Which live jobs have a node with problems. Once the nodes are loaded, they decide: a node that responds again changes
+ * before its jobs do. Until then, the job decides.
  */
 export function useAway(nodes: readonly Node[] | undefined): AwayOf {
-  // Nodes change every second, but rarely go away: only the latter may render every row again.
+  // Nodes change every second, but few changes concern this: only those may render the rows again.
   const awayText = JSON.stringify(nodes?.filter(isAway).map(awayEntry) ?? [])
   const hasNodes = nodes !== undefined
   return useMemo(() => {
@@ -18,7 +19,7 @@ export function useAway(nodes: readonly Node[] | undefined): AwayOf {
       const known = away.get(job.nodeId)
       if (known !== undefined) return known
       if (hasNodes || job.unknownSinceMs === null) return null
-      return { word: 'down', lastSeenAtMs: job.unknownSinceMs, unknownSinceMs: job.unknownSinceMs }
+      return { word: texts.nodeDown, lastSeenAtMs: job.unknownSinceMs, unknownSinceMs: job.unknownSinceMs }
     }
   }, [awayText, hasNodes])
 }

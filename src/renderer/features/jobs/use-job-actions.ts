@@ -19,7 +19,7 @@ export function useJobActions(): JobActions {
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
-/** A closing page can still send 64 KiB. Larger requests are sent at once, because a dialog has confirmed them. */
+/** A closing page can still send 64 KiB. Larger requests are sent without grace: a dialog has confirmed them. */
 const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
@@ -30,16 +30,16 @@ function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
-    /** `force`: now, without the grace of a stop signal. A queued job can be restored: it needs none. */
+    /** `force`: now, without the grace before a stop signal. A queued job needs no grace: it can be restored. */
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
       const send = async () => {
         try {
           const { asked } = await client.jobs.cancel({ ids: [job.id], force })
-          if (asked.length === 0) notifyDone(texts.nothingToCancelHasAlreadyEnded(name))
+          if (asked.length === 0) notifyDone(texts.alreadyEnded(name))
           else if (job.state === 'queued')
-            notifyUndo(texts.cancelled(name), () => client.jobs.restore({ ids: [job.id] }))
-          else notifyDone(texts.cancelOfRequested(name))
+            notifyUndo(texts.cancelledJob(name), () => client.jobs.restore({ ids: [job.id] }))
+          else notifyDone(texts.cancelRequested(name))
         } catch (error) {
           notifyError(texts.couldNotCancel(name), error)
         }
@@ -50,23 +50,23 @@ function jobActions(client: Client, mayGoFirst: boolean) {
     async keepOne(job: Job, keep: boolean): Promise<void> {
       try {
         await client.jobs.keep({ ids: [job.id], keep })
-        notifyDone(keep ? texts.retentionWillNotDeleteThis : texts.retentionMayDeleteThisJobAgain)
+        notifyDone(keep ? texts.keptDone : texts.releasedDone)
       } catch (error) {
-        notifyError(`Could not ${keep ? 'keep' : 'release'} ${job.project}/${job.spider}`, error)
+        notifyError((keep ? texts.couldNotKeep : texts.couldNotRelease)(`${job.project}/${job.spider}`), error)
       }
     },
     /** The new job; null: it failed, and a notice says why. */
     async retryOne(job: Job): Promise<Job | null> {
       try {
         const { jobs } = await client.jobs.retry({ ids: [job.id] })
-        notifyDone(texts.queuedTheSameJobAgain)
+        notifyDone(texts.retried)
         return jobs[0] ?? null
       } catch (error) {
-        notifyError(texts.couldNotRetry(job.project, job.spider), error)
+        notifyError(texts.couldNotRetry(`${job.project}/${job.spider}`), error)
         return null
       }
     },
-    /** As `cancelOne`, for many: the queued ones leave the queue at once, the others after the grace. */
+    /** Queued jobs leave the queue immediately, running ones are stopped after the grace. */
     cancel(jobs: readonly Job[], force = false): void {
       const live = jobs.filter(({ state }) => state !== 'ended')
       const queued = idsOf(queuedOf(live))
@@ -74,14 +74,14 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       const ask = async (ids: JobId[]) => (ids.length === 0 ? [] : (await client.jobs.cancel({ ids, force })).asked)
       const send = (ids: JobId[], askAll = ask) =>
         void runBulkAct(client, {
-          doing: texts.cancelling,
-          done: texts.cancelled2,
-          rowWord: 'cancelling…',
+          doing: texts.doingCancel,
+          done: texts.doneCancel,
+          rowWord: texts.rowCancelling,
           ids,
           ask: askAll,
           until: OUTCOMES,
-          pendingWord: texts.stillStopping,
-          skippedWord: texts.hadAlreadyEnded,
+          pending: texts.pendingCancel,
+          skipped: texts.skippedEnded,
           // Only jobs that never left the queue can be restored.
           undo: queued.length === 0 ? undefined : (changed) => restore(changed.filter((id) => isQueued.has(id)))
         })
@@ -94,7 +94,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       cancelSoon({
         ids: running,
         others: queued.length,
-        // A job that was no longer queued is running by now.
+        // Jobs that had already left the queue are running by now.
         send: (ids) =>
           send([...queued, ...ids], async (asked) => {
             const isGone = new Set(await gone)
@@ -107,8 +107,8 @@ function jobActions(client: Client, mayGoFirst: boolean) {
     retry(jobs: readonly Job[]): Promise<void> {
       const made: JobId[] = []
       return runBulkAct(client, {
-        doing: texts.runningAgain,
-        done: texts.queuedAgain,
+        doing: texts.doingRetry,
+        done: texts.doneRetry,
         ids: idsOf(jobs.filter(({ state }) => state === 'ended')),
         ask: async (ids) => {
           const again = await client.jobs.retry({ ids })
@@ -116,42 +116,41 @@ function jobActions(client: Client, mayGoFirst: boolean) {
           return ids.slice(0, again.jobs.length)
         },
         undo: () => inCalls(made, (ids) => client.jobs.cancel({ ids })),
-        skippedWord: texts.couldNotBeRunAgain
+        skipped: texts.skippedRetry
       })
     },
     setPriority(jobs: readonly Job[], priority: number): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
-        doing: texts.changingThePriorityOf,
-        done: texts.priorityFor(priority),
+        doing: texts.doingPriority,
+        done: (count, total) => texts.donePriority(count, total, priority),
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
         undo: queued.every((job) => mayGiveBack(job.priority))
           ? giveBack(queued, 'priority', (before, ids) => client.jobs.setPriority({ ids, priority: before }))
           : undefined,
-        skippedWord: texts.hadLeftTheQueue
+        skipped: texts.skippedLeftQueue
       })
     },
     place(jobs: readonly Job[], placement: Placement, where: string): Promise<void> {
       const queued = queuedOf(jobs)
       return runBulkAct(client, {
-        doing: texts.moving,
-        done: texts.movedTo(where),
+        doing: texts.doingMove,
+        done: (count, total) => texts.doneMove(count, total, where),
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.place({ ids, ...placement })).changed,
         undo: giveBack(queued, 'placement', (before, ids) => client.jobs.place({ ids, ...before })),
-        skippedWord: texts.hadLeftTheQueue
+        skipped: texts.skippedLeftQueue
       })
     },
-    /** `undoTo`: where they were before, if that can be expressed. */
+    /** `undoTo`: their previous place, if it can be expressed. */
     reorder(jobs: readonly Job[], to: QueuePlace, undoTo?: QueuePlace): Promise<void> {
-      const where = to === 'front' ? texts.toTheFront : to === 'back' ? texts.toTheBack : texts.inTheQueue
       const queued = queuedOf(jobs)
       const { priority } = queued[0] ?? { priority: 0 }
       return runBulkAct(client, {
-        doing: texts.moving2(where),
-        done: texts.moved(where),
-        series: `order of ${queued.length} from ${queued[0]?.id}`,
+        doing: texts.doingMove,
+        done: to === 'front' ? texts.doneToFront : to === 'back' ? texts.doneToBack : texts.doneReorder,
+        series: `order:${queued.length}:${queued[0]?.id}`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
         undo:
@@ -161,16 +160,16 @@ function jobActions(client: Client, mayGoFirst: boolean) {
                 await client.jobs.reorder({ ids: [...changed], to: undoTo })
               }
             : undefined,
-        skippedWord: texts.hadLeftTheQueue
+        skipped: texts.skippedLeftQueue
       })
     },
     runElsewhere(jobs: readonly Job[]): Promise<void> {
       return runBulkAct(client, {
-        doing: texts.givingUp,
-        done: texts.queuedForOtherNodes,
+        doing: texts.doingElsewhere,
+        done: texts.doneElsewhere,
         ids: idsOf(jobs.filter(({ state }) => state === 'starting' || state === 'running')),
         ask: async (ids) => (await client.jobs.runElsewhere({ ids })).changed,
-        skippedWord: texts.unchangedTheNodeIsReachable
+        skipped: texts.skippedElsewhere
       })
     }
   }

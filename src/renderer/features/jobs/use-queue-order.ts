@@ -14,8 +14,8 @@ interface Place {
 }
 
 /**
- * The queued jobs in the order of the queue, if the list holds nothing else. The order is known only once all of them
- * are loaded, so the other pages are read too, up to a limit.
+ * The queued jobs in queue order, if the list has no others. The order needs all of them, so the other pages are loaded
+ * too, up to a limit.
  */
 export function useQueueOrder({
   isQueue,
@@ -61,7 +61,7 @@ export function useQueueOrder({
       const above = rest[index - 1]
       const highest = target?.priority ?? 0
       if (why !== null && highest > 0 && jobs.some(({ priority }) => priority < highest)) {
-        const title = texts.jobCannotBeMovedBeforeJobs(jobs.length, highest)
+        const title = texts.cannotMoveBefore(jobs.length, highest)
         showNotice({ title, message: why, color: 'red', autoClose: false })
         return
       }
@@ -77,7 +77,7 @@ export function useQueueOrder({
   return { ordered, isOrdered, isReading, reorder }
 }
 
-/** The job that follows the moved ones; Undo puts them back in front of it. */
+/** The job that follows the moved ones. Undo puts them back before it. */
 function followerOf(ordered: readonly Job[], isMoved: ReadonlySet<string>, first: Job): Job | null {
   const from = ordered.indexOf(first)
   return ordered.slice(from).find(({ id }) => !isMoved.has(id)) ?? null

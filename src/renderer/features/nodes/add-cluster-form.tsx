@@ -15,7 +15,7 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 type NewCluster = NodeAddress & NodeSettings & { kubernetes: KubernetesSettings }
 
-/** Adds a namespace of a Kubernetes cluster, if it can be used. The project's own settings are in the fleet file. */
+/** Adds a namespace of a Kubernetes cluster if its check succeeds. Settings for single projects are in the fleet file. */
 export function AddClusterForm({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [problem, setProblem] = useState<string | null>(null)
@@ -25,10 +25,9 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
     save: async (cluster) => {
       setProblem(null)
       const found = await client.nodes.probe(cluster)
-      if (found.health !== 'up' && found.duplicateOf === null)
-        return setProblem(found.problem ?? texts.itDoesNotRespond)
+      if (found.health !== 'up' && found.duplicateOf === null) return setProblem(found.problem ?? texts.notResponding)
       const { name } = await client.nodes.add(cluster)
-      notifyDone(texts.added(name))
+      notifyDone(texts.nodeAdded(name))
       onClose()
     }
   })
@@ -40,7 +39,7 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
       <Textarea
         {...form.input('kubeconfig')}
         label={texts.kubeconfig}
-        description={texts.optionalAddressAndCredentials}
+        description={texts.kubeconfigHint}
         {...CODE_INPUT}
         autosize
         minRows={2}
@@ -50,7 +49,7 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
         <TextInput
           {...form.input('url')}
           label={texts.apiServer}
-          description={texts.enterInClusterIfScrapdeckRuns}
+          description={texts.apiServerHint}
           placeholder="https://10.0.0.1:6443"
           {...CODE_INPUT}
           data-autofocus
@@ -62,34 +61,29 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
           <PasswordInput
             {...form.input('password')}
             label={texts.token}
-            description={texts.ofAServiceAccountWithThe}
+            description={texts.serviceTokenHint}
             autoComplete="off"
           />
           <Textarea
             {...form.input('caCertificate')}
             label={texts.caCertificate}
-            description={texts.pemOnlyNeededForAPrivate}
+            description={texts.caCertificateHint}
             {...CODE_INPUT}
             minRows={2}
           />
         </>
       )}
-      <TextInput
-        {...form.input('image')}
-        label={texts.image}
-        description={texts.hasPythonAndScrapyWriteVersion}
-        {...CODE_INPUT}
-      />
+      <TextInput {...form.input('image')} label={texts.image} description={texts.imageHint} {...CODE_INPUT} />
       <TextInput
         {...form.input('engineUrl')}
-        label={texts.addressOfScrapdeckForPods}
-        description={texts.podsFetchTheirEggsThere}
+        label={texts.engineUrl}
+        description={texts.engineUrlHint}
         placeholder={
           window.location.origin.startsWith('http') ? window.location.origin : 'https://scrapdeck.example.org'
         }
         {...CODE_INPUT}
       />
-      <TextInput {...form.input('name')} label={texts.name} placeholder={texts.theNamespace} />
+      <TextInput {...form.input('name')} label={texts.name} placeholder={texts.clusterNamePlaceholder} />
       <FormFailure error={form.failure ?? (problem === null ? null : new Error(problem))} />
       <DialogFoot>
         <Button onClick={onClose}>{texts.cancel}</Button>
@@ -102,8 +96,14 @@ export function AddClusterForm({ onClose }: { onClose: () => void }) {
 }
 
 const startCluster = () => ({
-  ...{ kubeconfig: '', url: '', namespace: '', password: '', caCertificate: '' },
-  ...{ image: '', engineUrl: '', name: '' }
+  kubeconfig: '',
+  url: '',
+  namespace: '',
+  password: '',
+  caCertificate: '',
+  image: '',
+  engineUrl: '',
+  name: ''
 })
 type ClusterTexts = ReturnType<typeof startCluster>
 
@@ -114,11 +114,11 @@ const schema: z.ZodType<NewCluster, ClusterTexts> = z
     namespace: z.string().trim(),
     password: textOrNull,
     caCertificate: textOrNull,
-    image: z.string().trim().min(1, texts.enterAnImage),
+    image: z.string().trim().min(1, texts.imageMissing),
     engineUrl: textOrNull.pipe(KubernetesSettings.shape.engineUrl.unwrap()),
     name: textOrNull
   })
-  .refine(({ kubeconfig, url }) => kubeconfig !== null || url !== '', { path: ['url'], error: texts.enterAnAddress })
+  .refine(({ kubeconfig, url }) => kubeconfig !== null || url !== '', { path: ['url'], error: texts.addressMissing })
   .transform(({ kubeconfig, url, namespace, password, caCertificate, image, engineUrl, name }) => ({
     url: addressOf(kubeconfig, url, namespace),
     kubeconfig,

@@ -22,7 +22,7 @@ import { explainError } from '../../api/explain-error.ts'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
 import { Dialog, DialogFoot, SubmitKey } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { AddPullingNode } from './add-pulling-node.tsx'
 import { AddClusterForm } from './add-cluster-form.tsx'
 import classes from './add-nodes-dialog.module.css'
@@ -32,7 +32,7 @@ import { type Credentials, type Probe, useProbes } from './use-probes.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** What the user changed in a row; the rest comes from the probe. */
+/** What the user changed in a row; everything else is from the probe. */
 interface RowEdit {
   name?: string
   slots?: number
@@ -44,7 +44,6 @@ type Verdict = 'asking' | 'good' | 'duplicate' | 'bad'
 const ROWS_SHOWN = 60
 const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate: 3 }
 
-/** For both kinds of remote nodes. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<'reached' | 'pulling' | 'kubernetes'>('reached')
   const ownGroups = useOwnNodeGroups()
@@ -52,13 +51,13 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
     <Dialog opened onClose={onClose} title={texts.addNodes} size={760}>
       <SegmentedControl
         mb={12}
-        aria-label={texts.kindOfNode}
+        aria-label={texts.nodeType}
         value={kind}
         onChange={(value) => setKind(value as typeof kind)}
         data={[
           { value: 'reached', label: texts.scrapyd },
-          { value: 'pulling', label: texts.scrapydThatPulls },
-          // What connects to a cluster can name files of the service.
+          { value: 'pulling', label: texts.pullingScrapyd },
+          // The settings of a cluster can name files of the service, so they need a right on all nodes.
           ...(ownGroups === null ? [{ value: 'kubernetes', label: texts.kubernetes }] : [])
         ]}
       />
@@ -69,7 +68,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** Paste addresses, see what each is, add the good ones. Closes when nothing is left to correct. */
+/** Checks pasted addresses and adds those without problems. Closes when none is left to correct. */
 function AddByAddress({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const [text, setText] = useState('')
@@ -92,7 +91,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     probe: probes.get(address.key),
     verdict: verdictOf(address, probes.get(address.key))
   }))
-  // A thousand rows of fields would block the page: those that need attention come first, the rest are counted.
+  // A thousand rows of fields would block the page: rows that need attention come first, the rest is only counted.
   const shown =
     rows.length <= ROWS_SHOWN
       ? rows
@@ -122,15 +121,15 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     setAdded(saved)
     setFailures(failed)
     const count = saved.size - added.size
-    if (count > 0) notifyDone(texts.nodeAdded(count))
+    if (count > 0) notifyDone(texts.nodesAdded(count))
     if (Object.keys(failed).length === 0 && rows.length === good.length) onClose()
   }
 
   return (
     <>
       <Textarea
-        label={texts.addressesOfScrapydServers}
-        description={texts.oneAddressPerLineTheDefault}
+        label={texts.addressesOfServers}
+        description={texts.addressesOfServersHint}
         placeholder={
           'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/\nssh://ops@bastion/http://10.0.0.5:6800'
         }
@@ -160,22 +159,22 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
                 />
               </Stack>
               <TextInput
-                aria-label={texts.nameOf(address.url)}
+                aria-label={texts.nameLabel(address.url)}
                 placeholder={texts.name}
                 value={edits[address.key]?.name ?? nameFor(address, probe)}
                 onChange={(event) => edit(address.key, { name: event.currentTarget.value })}
                 disabled={verdict === 'duplicate' || address.problem !== null}
               />
               <NumberInput
-                aria-label={texts.slotsOf(address.url)}
-                placeholder="auto"
+                aria-label={texts.slotsLabel(address.url)}
+                placeholder={texts.slotsPlaceholder}
                 min={1}
                 max={10_000}
                 allowDecimal={false}
                 hideControls
                 value={edits[address.key]?.slots ?? ''}
                 onChange={(value) => edit(address.key, { slots: typeof value === 'number' ? value : undefined })}
-                rightSection={<span className="faint">{texts.slots}</span>}
+                rightSection={<span className="faint">{texts.slotsUnit}</span>}
                 rightSectionWidth={38}
                 disabled={verdict === 'duplicate' || address.problem !== null}
               />
@@ -189,9 +188,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
           ))}
         </ul>
       )}
-      {rows.length > shown.length && (
-        <p className="dim">{texts.andMoreAddressAddressesWith(rows.length - shown.length)}</p>
-      )}
+      {rows.length > shown.length && <p className="dim">{texts.moreAddresses(rows.length - shown.length)}</p>}
       <DialogFoot says={summary(rows.map(({ verdict }) => verdict))}>
         <Button onClick={onClose}>{added.size > 0 ? texts.close : texts.cancel}</Button>
         <Button
@@ -200,11 +197,9 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
           loading={saving}
           rightSection={<SubmitKey />}
           onClick={() => void save()}
-          title={
-            good.length > 0 ? undefined : asking > 0 ? texts.theAddressesAreBeingChecked : texts.noAddressCanBeAddedYet
-          }
+          title={good.length > 0 ? undefined : asking > 0 ? texts.checkingAddresses : texts.noAddressToAdd}
         >
-          {good.length === 0 ? texts.addNodes : texts.addNode(good.length)}
+          {good.length === 0 ? texts.addNodes : texts.addCheckedNodes(good.length)}
         </Button>
       </DialogFoot>
     </>
@@ -219,11 +214,11 @@ function verdictOf(address: PastedAddress, probe: Probe | undefined): Verdict {
 }
 
 function VerdictIcon({ verdict }: { verdict: Verdict }) {
-  if (verdict === 'asking') return <Loader size={14} aria-label={texts.checking} />
-  if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
+  if (verdict === 'asking') return <Loader size={14} aria-label={texts.verdictChecking} />
+  if (verdict === 'good') return <IconCheck size={16} className="tone-ok" role="img" aria-label={texts.verdictGood} />
   if (verdict === 'duplicate')
-    return <IconCopyOff size={16} className="tone-off" role="img" aria-label={texts.alreadyInTheFleet} />
-  return <IconX size={16} className="tone-bad" role="img" aria-label={texts.cannotBeAdded} />
+    return <IconCopyOff size={16} className="tone-off" role="img" aria-label={texts.verdictDuplicate} />
+  return <IconX size={16} className="tone-bad" role="img" aria-label={texts.verdictBad} />
 }
 
 interface FindingProps {
@@ -237,14 +232,10 @@ function Finding({ address, probe, failure, hasUsername }: FindingProps) {
   const problem = failure ?? address.problem ?? probe?.error
   if (problem) return <span className="tone-bad">{problem}</span>
   const result = probe?.result
-  if (!result) return <span className="faint">{texts.checking2}</span>
-  if (result.duplicateOf !== null) return <span className="dim">{texts.alreadyInTheFleet2}</span>
+  if (!result) return <span className="faint">{texts.checking}</span>
+  if (result.duplicateOf !== null) return <span className="dim">{texts.alreadyInFleet}</span>
   if (result.health === 'unauthorized') {
-    return (
-      <span className="tone-bad">
-        {hasUsername ? texts.theNodeRejectedTheUserName : texts.theNodeRequiresAUserName}
-      </span>
-    )
+    return <span className="tone-bad">{hasUsername ? texts.credentialsRejected : texts.credentialsRequired}</span>
   }
   if (result.problem !== null) return <span className="tone-bad">{result.problem}</span>
   return (
@@ -261,10 +252,10 @@ function Finding({ address, probe, failure, hasUsername }: FindingProps) {
 
 function facts({ scrapydVersion, latencyMs, running, projects }: ProbeResult): string {
   return joinFacts(
-    scrapydVersion === null ? texts.scrapyd : texts.scrapyd2(scrapydVersion),
-    latencyMs !== null && texts.ms(Math.round(latencyMs)),
-    running !== null && running > 0 && texts.jobRunning(running),
-    projects.length > 0 && plural(projects.length, 'project')
+    scrapydVersion === null ? texts.scrapyd : texts.scrapydVersion(scrapydVersion),
+    latencyMs !== null && texts.milliseconds(Math.round(latencyMs)),
+    running !== null && running > 0 && texts.jobsRunning(running),
+    projects.length > 0 && texts.projectCount(projects.length)
   )
 }
 
@@ -293,9 +284,9 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
   return (
     <Popover opened={opened} onChange={setOpened} position="bottom-end" width={280} trapFocus shadow="md">
       <Popover.Target>
-        <Tooltip label={texts.userNamePasswordCertificate}>
+        <Tooltip label={texts.credentialsHint}>
           <ActionIcon
-            aria-label={texts.credentialsOf(address.url)}
+            aria-label={texts.credentialsLabel(address.url)}
             onClick={open}
             disabled={address.problem !== null}
             variant={urgent ? 'light' : 'subtle'}
@@ -328,14 +319,14 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
           />
           <Textarea
             label={texts.caCertificate}
-            description={texts.pemOnlyNeededForAPrivate}
+            description={texts.caCertificateHint}
             value={draft.caCertificate ?? ''}
             onChange={(event) => setDraft({ ...draft, caCertificate: event.currentTarget.value })}
             {...CODE_INPUT}
             minRows={2}
           />
           <Button type="submit" variant="filled">
-            {texts.retryWithTheseCredentials}
+            {texts.retryWithCredentials}
           </Button>
         </form>
       </Popover.Dropdown>
@@ -348,16 +339,16 @@ function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): str
   if (probe?.result?.nodeName) return probe.result.nodeName
   const shortName = shortNameOf(url)
   const hostname = URL.parse(`http://${shortName}`)?.hostname ?? ''
-  // A bare number means nothing as a name: then the address with its port is the name.
+  // A bare number is no useful name: the address with its port is used instead.
   return /^[\d.]*$|^\[|^localhost$/.test(hostname) ? shortName : (hostname.split('.')[0] as string)
 }
 
 function summary(verdicts: readonly Verdict[]): string {
   const count = (verdict: Verdict) => verdicts.filter((each) => each === verdict).length
   return joinFacts(
-    count('asking') > 0 && `${count('asking')} being checked`,
-    count('good') > 0 && `${count('good')} OK`,
-    count('duplicate') > 0 && `${count('duplicate')} already in the fleet`,
-    count('bad') > 0 && `${count('bad')} cannot be added`
+    count('asking') > 0 && texts.checkingCount(count('asking')),
+    count('good') > 0 && texts.goodCount(count('good')),
+    count('duplicate') > 0 && texts.duplicateCount(count('duplicate')),
+    count('bad') > 0 && texts.badCount(count('bad'))
   )
 }

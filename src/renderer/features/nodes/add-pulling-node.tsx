@@ -8,13 +8,13 @@ import { PullingSetup } from './pulling-setup.tsx'
 import classes from './pulling-setup.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** For a server that cannot be reached: it needs a name, and the server a token. */
+/** Adds a node for a server that Scrapdeck cannot reach, and creates its token. */
 export function AddPullingNode({ onDone }: { onDone: () => void }) {
   const { query } = useApi()
   const [name, setName] = useState('')
   const [tags, setTags] = useNewTags()
   const add = useMutation(
-    query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError(texts.couldNotAddTheNode, error) })
+    query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError(texts.couldNotAddNode, error) })
   )
   if (add.data !== undefined) {
     return <PullingSetup name={add.data.node.name} token={add.data.token} onDone={onDone} />
@@ -32,7 +32,7 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
     >
       <TextInput
         label={texts.name}
-        description={texts.forAServerBehindNatOr}
+        description={texts.pullingNodeHint}
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
         maxLength={100}

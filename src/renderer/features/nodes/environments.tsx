@@ -16,7 +16,6 @@ import {
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { RebuildButton, useRebuild } from '../../ui/rebuild-button.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -24,12 +23,12 @@ import classes from './environments.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 interface EnvironmentsProps {
-  /** The environment whose log is open: part of the address. */
+  /** The environment whose log is open; part of the URL. */
   openLog: string | undefined
   onLog: (id: string | undefined) => void
 }
 
-/** The Pythons in which the local node runs projects: what each is, who uses it, how it was built. */
+/** The Python environments of the local node: their state, the projects that use them, their build logs. */
 export function Environments({ openLog, onLog }: EnvironmentsProps) {
   const { query } = useApi()
   const environments = useQuery(query.environments.list.queryOptions())
@@ -38,7 +37,7 @@ export function Environments({ openLog, onLog }: EnvironmentsProps) {
       <QueryState query={environments} what={texts.theEnvironments} rows={3}>
         {({ environments: list }) => (
           <>
-            <h2>{list.length > 0 && plural(list.length, 'environment')}</h2>
+            <h2>{list.length > 0 && texts.environmentCount(list.length)}</h2>
             <ul>
               {list.toSorted(byUrgency).map((environment) => (
                 <EnvironmentItem key={environment.id} environment={environment} onLog={() => onLog(environment.id)} />
@@ -84,7 +83,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           <Menu.Item
             leftSection={<IconRefresh size={14} />}
             disabled={kind === 'interpreter' || state === 'building'}
-            title={kind === 'interpreter' ? texts.thisEnvironmentWasNotBuilt : undefined}
+            title={kind === 'interpreter' ? texts.notBuiltHere : undefined}
             onClick={rebuild}
           >
             {texts.rebuild}
@@ -94,19 +93,15 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
             color="red"
             disabled={isUsed || kind === 'main' || state === 'building'}
             title={
-              kind === 'main'
-                ? texts.usedByProjectsWithoutTheir
-                : isUsed
-                  ? texts.usedBy(projects.join(', '))
-                  : undefined
+              kind === 'main' ? texts.mainEnvironmentHint : isUsed ? texts.usedByHint(projects.join(', ')) : undefined
             }
             onClick={() => setRemoving(true)}
           >
-            {texts.remove}
+            {texts.removeMenu}
           </Menu.Item>
         </MoreMenu>
       </header>
-      {/* The previous build stays in use during a rebuild, and if it fails. */}
+      {/* The previous build stays in use during a rebuild and after a failed one. */}
       {version !== null && (
         <Group align="stretch" gap="2px 14px">
           <span>{pythonWords(environment)}</span>
@@ -143,12 +138,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
         ) : (
           <span>{texts.unused}</span>
         )}
-        {madeAtMs !== null && (
-          <>
-            {' '}
-            · built <RelativeTime atMs={madeAtMs} suffix=" ago" />
-          </>
-        )}
+        {madeAtMs !== null && <> · {texts.builtAgo(<RelativeTime atMs={madeAtMs} />)}</>}
       </p>
       {removing && <RemoveDialog environment={environment} onClose={() => setRemoving(false)} />}
     </li>
@@ -169,15 +159,15 @@ function RemoveDialog({ environment, onClose }: { environment: Environment; onCl
   )
   return (
     <ConfirmDialog
-      title={texts.remove4(name)}
-      act={texts.remove3}
+      title={texts.removeTitle(name)}
+      act={texts.remove}
       onAct={() => mutate({ id: environment.id })}
       isActing={isPending}
       error={error}
       keep={texts.keepIt}
       onClose={onClose}
     >
-      {environment.kind === 'interpreter' ? texts.theEnvironmentIsOnlyRemoved : texts.itsPackagesAndBuildLogAre}
+      {environment.kind === 'interpreter' ? texts.removeInterpreterHint : texts.removeEnvironmentHint}
     </ConfirmDialog>
   )
 }

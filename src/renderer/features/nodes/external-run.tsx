@@ -30,7 +30,7 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   )
   return (
     <>
-      <span className="ellipsis" title={texts.jobIdNotStartedByScrapdeck(showUnseen(run.jobid))}>
+      <span className="ellipsis" title={texts.externalHint(showUnseen(run.jobid))}>
         {name} <span className="faint">{texts.external}</span>
       </span>
       {(mayAdopt || mayCancel) && (

@@ -18,10 +18,10 @@ export function NewTagsField({ value, onChange }: { value: string[]; onChange: (
     <MultiSelect
       mt={10}
       label={texts.nodeGroups}
-      description={texts.youMayAddNodesThatHave}
+      description={texts.nodeGroupsHint}
       data={[...own]}
       value={value}
-      error={value.length === 0 ? texts.chooseAtLeastOne : undefined}
+      error={value.length === 0 ? texts.nodeGroupsMissing : undefined}
       onChange={onChange}
     />
   )

@@ -9,7 +9,7 @@ import type { Column } from '../../ui/table/column.ts'
 import classes from './node-columns.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** Its values are those of its last response. */
+/** Its figures are from its last response. */
 export const isStale = (node: Node): boolean => isAway(node) && node.lastSeenAtMs !== null
 
 export const nodeColumns: readonly Column<Node>[] = [
@@ -47,7 +47,7 @@ export const nodeColumns: readonly Column<Node>[] = [
   },
   {
     id: 'slots',
-    header: texts.slots2,
+    header: texts.slots,
     width: 'minmax(130px, 1fr)',
     sortBy: ({ runs, slots }) => runs.length / slots,
     cell: (node) => <SlotsBar node={node} />
@@ -83,7 +83,7 @@ export const nodeColumns: readonly Column<Node>[] = [
       ) : node.latencyMs === null || node.kind !== 'scrapyd' ? (
         <span className="faint">–</span>
       ) : (
-        texts.ms(Math.round(node.latencyMs))
+        texts.milliseconds(Math.round(node.latencyMs))
       )
   },
   {
@@ -119,8 +119,8 @@ export const nodeColumns: readonly Column<Node>[] = [
   }
 ]
 
-/** Instead of a version of Scrapyd. */
-const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: 'cluster' }
+/** Shown instead of a Scrapyd version. */
+const KIND_WORDS: Partial<Record<Node['kind'], string>> = { local: texts.builtIn, kubernetes: texts.cluster }
 
 const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
   (health === 'down' ? unreachableSinceMs : null) ?? stuckSinceMs
@@ -128,7 +128,7 @@ const troubleSinceMs = ({ health, unreachableSinceMs, stuckSinceMs }: Node) =>
 const number = (value: number | null) =>
   value === null ? <span className="faint">–</span> : value === 0 ? <span className="faint">0</span> : value
 
-/** Ours filled, external hatched, the rest free. */
+/** Our runs are filled, external ones hatched, the rest is free. */
 export function SlotsBar({ node }: { node: Node }) {
   const external = node.runs.filter(({ jobId }) => jobId === null).length
   const ours = node.runs.length - external
@@ -155,24 +155,25 @@ export function clusterOf(url: string): string {
 
 function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">{texts.insideScrapdeck}</span>
-  if (node.kind === 'engine') return <span className="faint">inside {engineOfAddress(node.url)}</span>
+  if (node.kind === 'engine')
+    return <span className="faint">{texts.insideEngine(engineOfAddress(node.url) ?? node.url)}</span>
   if (node.kind === 'pulling') return <span className="faint">{texts.pulls}</span>
   const { ssh, inner } = splitAddress(node.url)
   const bare = inner.replace(/^https?:\/\//, '').replace(/\/$/, '')
   const shown =
-    node.kind === 'kubernetes' ? clusterOf(node.url) : ssh === null ? bare : texts.via(bare, nameOfSshHost(ssh))
+    node.kind === 'kubernetes' ? clusterOf(node.url) : ssh === null ? bare : texts.viaSshHost(bare, nameOfSshHost(ssh))
   const overTls = inner.startsWith('https:')
   const encrypted = overTls || ssh !== null
   return (
     <span className={classes.address}>
       <Tooltip
         label={[
-          overTls ? texts.encryptedTls : encrypted ? texts.encryptedAsFarAsTheSsh : texts.notEncrypted,
+          overTls ? texts.encryptedTls : encrypted ? texts.encryptedToSshHost : texts.notEncrypted,
           node.kind === 'kubernetes'
-            ? texts.namespaceOfACluster
+            ? texts.clusterNamespaceHint
             : node.username === null
               ? texts.noAuthentication
-              : texts.user(node.username)
+              : texts.userFact(node.username)
         ].join(', ')}
       >
         {encrypted ? (

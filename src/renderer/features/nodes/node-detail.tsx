@@ -11,7 +11,7 @@ import { useMay } from '../../api/use-me.ts'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
-import { formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
+import { formatCpuShare, formatMemory } from '../../ui/numbers.ts'
 import { pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { PaneHead, DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
@@ -43,22 +43,22 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
-    <DetailPane label={texts.node2(node.name)}>
+    <DetailPane label={texts.nodeLabel(node.name)}>
       <PaneHead
-        what="node"
+        what={texts.theNode}
         onClose={onClose}
         menu={
           may && (
             <MoreMenu label={texts.moreActions} isVertical>
               <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
-                {texts.edit3}
+                {texts.edit}
               </Menu.Item>
               <Menu.Item
                 leftSection={<IconTrash size={14} />}
                 color="red"
                 disabled={node.kind === 'local'}
                 onClick={remove}
-                title={node.kind === 'local' ? texts.theLocalNodeIsPartOf : undefined}
+                title={node.kind === 'local' ? texts.cannotRemoveLocalNode : undefined}
               >
                 {texts.removeNode}
               </Menu.Item>
@@ -83,11 +83,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
       )}
       {node.health === 'up' && node.stuckSinceMs !== null && (
         <div className={`${classes.problem} notice-bad`} role="alert">
-          <p>
-            This node accepts jobs but has not started any for <RelativeTime atMs={node.stuckSinceMs} />. Its queued
-            jobs are withdrawn and it gets no new jobs, except occasional test jobs. Restart Scrapyd on the node, or
-            cordon the node.
-          </p>
+          <p>{texts.stuckHint(<RelativeTime atMs={node.stuckSinceMs} />)}</p>
         </div>
       )}
       {node.sourceId !== null && <WhyVanished node={node} />}
@@ -106,9 +102,9 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
 }
 
 const MODES: Record<NodeMode, { act: string; text: string }> = {
-  active: { act: texts.activate, text: texts.acceptsNewJobs },
-  cordoned: { act: texts.cordon, text: texts.acceptsNoNewJobsRunningJobs },
-  draining: { act: texts.drain, text: texts.acceptsNoNewJobsTheNode }
+  active: { act: texts.activate, text: texts.activeHint },
+  cordoned: { act: texts.cordon, text: texts.cordonHint },
+  draining: { act: texts.drain, text: texts.drainHint }
 }
 
 function ModeButtons({ node }: { node: Node }) {
@@ -138,8 +134,9 @@ function ModeButtons({ node }: { node: Node }) {
   )
 }
 
-const SLOTS_SOURCE = { set: texts.setByYou, default: 'default', learned: 'learned' }
-/** Smaller clock offsets do not matter. */
+const SLOTS_SOURCE = { set: texts.slotsSetByYou, default: texts.slotsDefault, learned: texts.slotsLearned }
+const TUNNEL_WORDS = { connecting: texts.tunnelConnecting, up: texts.tunnelUp, down: texts.tunnelDown }
+/** Smaller clock offsets are not shown. */
 const CLOCK_OFFSET_MIN_MS = 2_000
 
 /** A response without news causes no change event, so a healthy node is polled while its detail pane is open. */
@@ -164,10 +161,10 @@ function ClusterFacts({ node }: { node: Node }) {
         {kubernetes?.tokenFile != null
           ? texts.tokenFrom(kubernetes.tokenFile)
           : hasPassword
-            ? 'token'
+            ? texts.hasToken
             : hasClientCertificate
-              ? texts.clientCertificate
-              : 'none'}
+              ? texts.hasClientCertificate
+              : texts.none}
       </FieldRow>
       <FieldRow label={texts.image}>
         {kubernetes?.pod.image === undefined ? (
@@ -175,15 +172,13 @@ function ClusterFacts({ node }: { node: Node }) {
         ) : (
           <span className="mono">{kubernetes.pod.image}</span>
         )}
-        {projects > 0 && <span className="dim">{texts.projectWithSettingsOfItsOwn(projects)}</span>}
+        {projects > 0 && <span className="dim"> · {texts.projectsWithOwnSettings(projects)}</span>}
       </FieldRow>
       <FieldRow label={texts.eggs}>
         {kubernetes?.engineUrl == null ? (
           <span className="dim">{texts.inTheImages}</span>
         ) : (
-          <>
-            fetched from <span className="mono">{kubernetes.engineUrl}</span>
-          </>
+          texts.eggsFetchedFrom(<span className="mono">{kubernetes.engineUrl}</span>)
         )}
       </FieldRow>
     </>
@@ -196,11 +191,13 @@ function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel
   const isShownAbove = problem !== null && node.problem?.includes(problem) === true
   return (
     <FieldRow label={texts.sshTunnel}>
-      <span className={state === 'up' ? undefined : problem === null ? 'tone-wait' : 'tone-bad'}>{state}</span>
+      <span className={state === 'up' ? undefined : problem === null ? 'tone-wait' : 'tone-bad'}>
+        {TUNNEL_WORDS[state]}
+      </span>
       <span className="dim">
         {' · '}
-        <span className="mono">{host}</span> · for <RelativeTime atMs={sinceMs} />
-        {retryAtMs !== null && texts.reconnectsAutomatically}
+        <span className="mono">{host}</span> · {texts.forTime(<RelativeTime atMs={sinceMs} />)}
+        {retryAtMs !== null && ` · ${texts.reconnects}`}
       </span>
       {problem !== null && !isShownAbove && (
         <div className="dim">{problem.charAt(0).toUpperCase() + problem.slice(1)}</div>
@@ -212,9 +209,25 @@ function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const { may } = useMay('nodes.change', node)
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
+  const scrapyd = (
+    <FieldRow label={texts.scrapyd}>
+      {node.scrapydVersion ?? <span className="dim">{texts.unknown}</span>}
+      {node.nodeName !== null && node.nodeName !== node.name && (
+        <span className="dim"> · {texts.hostnameFact(node.nodeName)}</span>
+      )}
+    </FieldRow>
+  )
+  const lastSeen = (
+    <FieldRow label={texts.lastSeen}>
+      <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+      {node.kind === 'scrapyd' && !isStale(node) && latencyMs !== null && (
+        <span className="dim"> · {texts.latencyFact(Math.round(latencyMs))}</span>
+      )}
+    </FieldRow>
+  )
   return (
     <div>
-      <FieldRow label={texts.slots2}>
+      <FieldRow label={texts.slots}>
         <span className={classes.slots}>
           <SlotsBar node={node} />
         </span>
@@ -242,66 +255,44 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           <FieldRow label={texts.authentication}>
             {node.username === null ? (
               <span className="dim">{texts.none}</span>
+            ) : node.hasPassword ? (
+              node.username
             ) : (
-              <>
-                {node.username}
-                {node.hasPassword ? '' : texts.noPassword}
-              </>
+              texts.userWithoutPassword(node.username)
             )}
-            {node.hasCaCertificate && <span className="dim">{texts.customCaCertificate}</span>}
-            {node.hasClientCertificate && <span className="dim">{texts.clientCertificate2}</span>}
+            {node.hasCaCertificate && <span className="dim"> · {texts.hasCaCertificate}</span>}
+            {node.hasClientCertificate && <span className="dim"> · {texts.hasClientCertificate}</span>}
           </FieldRow>
-          <FieldRow label={texts.scrapyd}>
-            {node.scrapydVersion ?? <span className="dim">{texts.unknown}</span>}
-            {node.nodeName !== null && node.nodeName !== node.name && (
-              <span className="dim">{texts.hostname(node.nodeName)}</span>
-            )}
-          </FieldRow>
-          <FieldRow label={texts.lastSeen}>
-            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-            {!isStale(node) && latencyMs !== null && (
-              <span className="dim">{texts.latencyMs(Math.round(latencyMs))}</span>
-            )}
-          </FieldRow>
+          {scrapyd}
+          {lastSeen}
         </>
       ) : node.kind === 'engine' ? (
         <>
           <FieldRow label={texts.engine}>
             {engineOfAddress(node.url)}
-            {node.nodeName !== null && <span className="dim">{texts.hostname(node.nodeName)}</span>}
+            {node.nodeName !== null && <span className="dim"> · {texts.hostnameFact(node.nodeName)}</span>}
           </FieldRow>
-          <FieldRow label={texts.lastSeen}>
-            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-          </FieldRow>
+          {lastSeen}
         </>
       ) : node.kind === 'pulling' ? (
         <>
           <FieldRow label={texts.connection}>
-            <span className="dim">{texts.pullsItsJobsFromScrapdeck}</span>
+            <span className="dim">{texts.pullsJobs}</span>
           </FieldRow>
           <FieldRow label={texts.token}>
             <NodeToken node={node} />
           </FieldRow>
-          <FieldRow label={texts.scrapyd}>
-            {node.scrapydVersion ?? <span className="dim">{texts.unknown}</span>}
-            {node.nodeName !== null && node.nodeName !== node.name && (
-              <span className="dim">{texts.hostname(node.nodeName)}</span>
-            )}
-          </FieldRow>
-          <FieldRow label={texts.lastSeen}>
-            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-          </FieldRow>
+          {scrapyd}
+          {lastSeen}
         </>
       ) : (
         node.kind === 'local' && <LocalPython python={node.python} />
       )}
       {node.unreachableSinceMs !== null && (
         <FieldRow label={texts.unreachable}>
-          <span className="tone-bad">
-            for <RelativeTime atMs={node.unreachableSinceMs} />
-          </span>
+          <span className="tone-bad">{texts.forTime(<RelativeTime atMs={node.unreachableSinceMs} />)}</span>
           {node.giveUpAfterSeconds !== null && (
-            <span className="dim">{texts.givenUpAfter(formatDuration(node.giveUpAfterSeconds))}</span>
+            <span className="dim"> · {texts.givenUpAfter(formatDuration(node.giveUpAfterSeconds))}</span>
           )}
         </FieldRow>
       )}
@@ -310,7 +301,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           {Math.abs(node.clockOffsetMs) >= CLOCK_OFFSET_MIN_MS ? (
             <>
               <span className="tone-wait">{clockWords(node.clockOffsetMs)}</span>
-              <span className="dim">{texts.timesAreCorrected}</span>
+              <span className="dim"> · {texts.clockCorrected}</span>
             </>
           ) : (
             <span className="dim">{texts.none}</span>
@@ -335,29 +326,25 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
             {node.pending ?? <span className="faint">–</span>}
             <span className="dim">
               {' '}
-              · {node.queueAhead === 0 ? texts.onlyFreeSlotsAreFilled : texts.upToQueuedAhead(node.queueAhead)}
+              · {node.queueAhead === 0 ? texts.queueAheadNone : texts.queueAheadUpTo(node.queueAhead)}
             </span>
           </FieldRow>
           <FieldRow label={texts.giveUpAfter}>
             {node.giveUpAfterSeconds === null ? (
-              <span className="dim">{texts.neverJobsStayUnknownWhileThe}</span>
+              <span className="dim">{texts.giveUpNever}</span>
             ) : (
-              texts.itsJobsThenRunOnOther(formatDuration(node.giveUpAfterSeconds))
+              texts.giveUpAfterValue(formatDuration(node.giveUpAfterSeconds))
             )}
           </FieldRow>
           {node.proxyUrl !== null && (
             <FieldRow label={texts.proxy}>
-              {node.proxyUrl === 'direct' ? (
-                texts.noneHttpProxyIsIgnored
-              ) : (
-                <span className="mono">{node.proxyUrl}</span>
-              )}
+              {node.proxyUrl === 'direct' ? texts.proxyDirect : <span className="mono">{node.proxyUrl}</span>}
             </FieldRow>
           )}
-          {node.sourceId !== null && <FieldRow label={texts.discoverySource2}>{node.sourceId}</FieldRow>}
+          {node.sourceId !== null && <FieldRow label={texts.discoverySource}>{node.sourceId}</FieldRow>}
         </>
       )}
-      <FieldRow label={texts.added2}>
+      <FieldRow label={texts.added}>
         <RelativeTime atMs={node.addedAtMs} suffix=" ago" />
       </FieldRow>
     </div>
@@ -366,16 +353,17 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
 
 /** `3 h 2 min ahead`. */
 function clockWords(offsetMs: number): string {
-  return `${formatDuration(Math.round(Math.abs(offsetMs) / 1000))} ${offsetMs > 0 ? 'ahead' : 'behind'}`
+  const duration = formatDuration(Math.round(Math.abs(offsetMs) / 1000))
+  return offsetMs > 0 ? texts.clockAhead(duration) : texts.clockBehind(duration)
 }
 
-/** What the local node starts spiders with, and how quickly. */
+/** The Python of the local node, and how it starts spiders. */
 function LocalPython({ python }: Pick<Node, 'python'>) {
   if (python === null)
     return (
       <FieldRow label={texts.python}>
         <Flex component="span" direction="column" align="flex-start" gap={8}>
-          <span className="tone-wait">{texts.noPythonWithScrapyWasFound}</span>
+          <span className="tone-wait">{texts.noPython}</span>
           <CreateEnvironment />
         </Flex>
       </FieldRow>
@@ -402,7 +390,7 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
       <table aria-label={texts.runs}>
         <thead>
           <tr>
-            <th scope="col">{plural(runs.length, 'run')}</th>
+            <th scope="col">{texts.runCount(runs.length)}</th>
             <th scope="col">{texts.runtime}</th>
             <th scope="col">{texts.memory}</th>
             <th scope="col">{texts.cpu}</th>
@@ -421,10 +409,10 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
                 )}
               </td>
               <td className="dim">
-                {state === 'starting' ? 'starting' : <Runtime startedAtMs={sinceMs} endedAtMs={null} />}
+                {state === 'starting' ? texts.starting : <Runtime startedAtMs={sinceMs} endedAtMs={null} />}
               </td>
               <td>{usage === null ? <span className="faint">–</span> : formatMemory(usage.memoryBytes)}</td>
-              <td title={usage === null ? undefined : texts.ofOneCoreProcess(usage.processes)}>
+              <td title={usage === null ? undefined : texts.cpuHint(usage.processes)}>
                 {usage === null ? <span className="faint">–</span> : formatCpuShare(usage.cpuShare)}
               </td>
             </tr>
@@ -435,12 +423,10 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   )
 }
 
-const HELD_OPEN = texts.theSpiderHasEndedSomething
-
 function Runs({ node }: { node: Node }) {
   return (
     <section data-stale={isStale(node) || undefined} className={classes.runs}>
-      <h2>{node.runs.length === 0 ? texts.noRunningJobs : plural(node.runs.length, 'run')}</h2>
+      <h2>{node.runs.length === 0 ? texts.noRunningJobs : texts.runCount(node.runs.length)}</h2>
       <ul>
         {node.runs.map((run) => (
           <li key={`${run.jobId} ${run.jobid}`}>
@@ -451,13 +437,13 @@ function Runs({ node }: { node: Node }) {
                 {run.project}/{run.spider}
               </Link>
             )}
-            <span className="dim" title={run.isHeldOpen ? HELD_OPEN : undefined}>
+            <span className="dim" title={run.isHeldOpen ? texts.heldOpenHint : undefined}>
               {run.isHeldOpen ? (
-                texts.endedHeldOpen
+                texts.heldOpen
               ) : run.state === 'starting' ? (
-                'starting'
+                texts.starting
               ) : (
-                // The node is silent: the clock stops at its last response.
+                // If the node is unreachable, the clock stops at its last response.
                 <Runtime startedAtMs={run.sinceMs} endedAtMs={isStale(node) ? node.lastSeenAtMs : null} />
               )}
             </span>
@@ -482,7 +468,7 @@ function Projects({ node }: { node: Node }) {
   if (there.length === 0) return null
   return (
     <section className={classes.runs}>
-      <h2>{plural(there.length, 'project')}</h2>
+      <h2>{texts.projectCount(there.length)}</h2>
       <ul>
         {there.map(({ name, versions, isLatest }) => (
           <li key={name}>
@@ -490,7 +476,7 @@ function Projects({ node }: { node: Node }) {
               {name}
             </Link>
             <span className={isLatest ? 'dim' : 'tone-wait'} title={versions.join('\n')}>
-              {isLatest ? plural(versions.length, 'version') : texts.notTheLatest}
+              {isLatest ? texts.versionCount(versions.length) : texts.notTheLatest}
             </span>
           </li>
         ))}

@@ -32,19 +32,22 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
     }
   })
   const { url, username, proxyUrl } = form.values
-  // The engine never sends a password to another machine than the one it was entered for, nor through another proxy.
+  // The engine never sends a password to a machine or through a proxy that it was not entered for.
   const movesAway = originOf(url) !== originOf(node.url)
   const hasNewProxy = !['', 'direct', node.proxyUrl ?? ''].includes(proxyUrl.trim())
-  const kept = movesAway ? texts.enterItAgainForTheNew : hasNewProxy ? texts.enterItAgainForTheNew2 : 'unchanged'
-  const certificate = (has: boolean) => ({ placeholder: has ? 'unchanged' : 'none', classNames: { input: 'mono' } })
+  const kept = movesAway ? texts.passwordForNewAddress : hasNewProxy ? texts.passwordForNewProxy : texts.unchanged
+  const certificate = (has: boolean) => ({
+    placeholder: has ? texts.unchanged : texts.none,
+    classNames: { input: 'mono' }
+  })
   return (
     <SchemaForm form={form} className={classes.form} onEscape={onDone}>
       <TextInput {...form.input('name')} label={texts.name} data-autofocus />
       <NumberInput
         {...form.input('slots')}
-        label={texts.slots2}
-        description={texts.numberOfSpidersThatCanRun}
-        placeholder={texts.automatic(node.slots)}
+        label={texts.slots}
+        description={texts.slotsHint}
+        placeholder={texts.slotsAutomaticNow(node.slots)}
         min={1}
         max={10_000}
         allowDecimal={false}
@@ -52,14 +55,14 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       <TagsInput
         {...form.input('tags')}
         label={texts.tags}
-        description={ownGroups === null ? texts.jobsCanRequireATag : texts.youMayAddAndRemoveThe(ownGroups.join(', '))}
+        description={ownGroups === null ? texts.tagsHint : texts.ownTagsHint(ownGroups.join(', '))}
         data={ownGroups ?? [...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
       />
       <Autocomplete
         {...form.input('group')}
         label={texts.group}
-        description={texts.groupsNodesInListsAndIn}
-        placeholder="none"
+        description={texts.groupHint}
+        placeholder={texts.none}
         data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.group ?? []))].sort()}
       />
       {node.kind !== 'local' && (
@@ -67,7 +70,7 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           <NumberInput
             {...form.input('queueAhead')}
             label={texts.queueAhead}
-            description={texts.numberOfExtraJobsInThe}
+            description={texts.queueAheadHint}
             min={0}
             max={1_000}
             allowDecimal={false}
@@ -75,9 +78,9 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
           <TextInput
             {...form.input('giveUpAfterSeconds')}
             label={texts.giveUpAfter}
-            description={texts.ifTheNodeIsUnreachableFor}
-            placeholder="never"
-            title={texts.example15Min}
+            description={texts.giveUpAfterHint}
+            placeholder={texts.giveUpAfterPlaceholder}
+            title={texts.giveUpAfterExample}
           />
         </>
       )}
@@ -85,24 +88,19 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
         <>
           <NumberInput
             {...form.input('logsKept')}
-            label={texts.logsKeptPerSpider}
-            description={texts.theNodesJobsToKeepIf}
-            placeholder="unknown"
+            label={texts.logsKept}
+            description={texts.logsKeptHint}
+            placeholder={texts.unknown}
             min={1}
             max={100_000}
             allowDecimal={false}
           />
-          <TextInput
-            {...form.input('url')}
-            label={texts.address}
-            description={texts.behindABastionSshUserBastion}
-            {...CODE_INPUT}
-          />
+          <TextInput {...form.input('url')} label={texts.address} description={texts.addressHint} {...CODE_INPUT} />
           <TextInput {...form.input('username')} label={texts.userName} autoComplete="off" />
           <PasswordInput
             {...form.input('password')}
             label={texts.password}
-            placeholder={node.hasPassword ? kept : 'none'}
+            placeholder={node.hasPassword ? kept : texts.none}
             autoComplete="off"
             disabled={username === ''}
           />
@@ -110,8 +108,8 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             <TextInput
               {...form.input('proxyUrl')}
               label={texts.proxy}
-              description={texts.enterDirectToIgnoreHttpProxy}
-              placeholder={texts.fromHttpProxyAndNoProxy}
+              description={texts.proxyHint}
+              placeholder={texts.proxyPlaceholder}
               {...CODE_INPUT}
             />
           )}
@@ -121,19 +119,19 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
                 {...form.input('caCertificate')}
                 {...certificate(node.hasCaCertificate)}
                 label={texts.caCertificate}
-                description={texts.pemOnlyNeededForAPrivate}
+                description={texts.caCertificateHint}
               />
               <Textarea
                 {...form.input('clientCertificate')}
                 {...certificate(node.hasClientCertificate)}
-                label={texts.clientCertificate3}
-                description={texts.pemOnlyNeededForNodesWith}
+                label={texts.clientCertificate}
+                description={texts.clientCertificateHint}
               />
               <Textarea
                 {...form.input('clientKey')}
                 {...certificate(node.hasClientCertificate)}
                 label={texts.clientKey}
-                description={texts.pemStoredEncryptedAndNever}
+                description={texts.clientKeyHint}
                 autoComplete="off"
               />
             </>
@@ -172,14 +170,14 @@ const startNode = (node: Node) => ({
 type NodeTexts = ReturnType<typeof startNode>
 
 const { shape } = NodeSettings
-/** undefined if nothing was entered: the saved value stays. */
+/** undefined if nothing was entered: keeps the saved value. */
 const unlessEmpty = z.string().transform((text) => text || undefined)
 
 /** Only what differs from the node. */
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
   const whole = z
     .object({
-      name: z.string().trim().min(1, texts.enterAName).pipe(shape.name.unwrap()),
+      name: z.string().trim().min(1, texts.nameMissing).pipe(shape.name.unwrap()),
       slots: numberText(shape.slots, null),
       tags: shape.tags.unwrap(),
       group: textOrNull,
@@ -189,7 +187,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
       url: z
         .string()
         .trim()
-        .min(node.kind === 'scrapyd' ? 1 : 0, texts.enterAnAddress),
+        .min(node.kind === 'scrapyd' ? 1 : 0, texts.addressMissing),
       username: textOrNull,
       password: unlessEmpty,
       proxyUrl: textOrNull,
@@ -199,7 +197,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
     })
     .refine(({ clientCertificate, clientKey }) => (clientCertificate === undefined) === (clientKey === undefined), {
       path: ['clientKey'],
-      error: texts.aClientCertificateAndItsKey
+      error: texts.clientKeyMissing
     })
     .transform((form) => ({ ...form, password: form.username === null ? null : form.password }))
   const before: Record<string, unknown> = whole.safeParse(startNode(node)).data ?? {}

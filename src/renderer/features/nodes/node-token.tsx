@@ -11,20 +11,22 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 /** The token of a node that pulls. */
 export function NodeToken({ node }: { node: Node }) {
   const { query } = useApi()
-  const onError = (error: unknown) => notifyError(texts.couldNotChangeTheTokenOf(node.name), error)
+  const onError = (error: unknown) => notifyError(texts.couldNotChangeToken(node.name), error)
   const { may } = useMay('nodes.change', node)
   const renew = useMutation(query.nodes.renewToken.mutationOptions({ onError }))
   const revoke = useMutation(query.nodes.revokeToken.mutationOptions({ onError }))
   return (
     <>
       <Group gap={8}>
-        <span className={node.hasToken ? undefined : 'tone-bad'}>{node.hasToken ? 'valid' : 'revoked'}</span>
+        <span className={node.hasToken ? undefined : 'tone-bad'}>
+          {node.hasToken ? texts.tokenValid : texts.tokenRevoked}
+        </span>
         {may && (
           <Button
             size="compact-xs"
             loading={renew.isPending}
             onClick={() => renew.mutate({ id: node.id })}
-            title={texts.theCurrentTokenIsRefusedFrom}
+            title={texts.newTokenHint}
           >
             {texts.newToken}
           </Button>
@@ -36,14 +38,14 @@ export function NodeToken({ node }: { node: Node }) {
             variant="subtle"
             loading={revoke.isPending}
             onClick={() => revoke.mutate({ id: node.id })}
-            title={texts.theNodeIsDisconnectedItsRunning}
+            title={texts.revokeHint}
           >
             {texts.revoke}
           </Button>
         )}
       </Group>
       {renew.data !== undefined && (
-        <Dialog opened onClose={() => renew.reset()} title={texts.newTokenOf(node.name)} size={760}>
+        <Dialog opened onClose={() => renew.reset()} title={texts.newTokenTitle(node.name)} size={760}>
           <PullingSetup name={node.name} token={renew.data.token} onDone={() => renew.reset()} />
         </Dialog>
       )}

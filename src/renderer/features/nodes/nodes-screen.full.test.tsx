@@ -161,7 +161,7 @@ it('shows which Python the local node uses, and the live usage of each run', asy
   const usage = { atMs: Date.now(), memoryBytes: 200 * 1_048_576, cpuShare: 1.5, processes: 3 }
   engine.emit({ kind: 'node', node: { ...local, runs: [{ ...run!, usage }] } })
   const row = within((await detail.findByText('200 MB')).closest('tr') as HTMLElement)
-  expect(row.getByText('150 %').title).toBe('of one core; 3 processes')
+  expect(row.getByText('150 %').title).toBe('Share of one core, 3 processes')
   engine.emit({
     kind: 'node',
     node: { ...local, python: { ...local.python!, start: { mode: 'cold', text: 'Windows has no fork.' } } }
@@ -268,7 +268,7 @@ it('says what keeps the slot of a run whose spider has ended', async () => {
   engine.nodes.set(node.id, { ...node, runs: [{ ...held, sinceMs: 0, pid: 1, usage: null }] })
   app = renderApp(engine, '/nodes?node=eu-1')
   const words = await screen.findByText('ended, held open')
-  expect(words.title).toContain('something that it started keeps the node’s process open')
+  expect(words.title).toContain('something that it started keeps its process on the node open')
   expect(words.closest('li')!.querySelector('a')!.textContent).toBe(`${project}/${spider}`)
 })
 

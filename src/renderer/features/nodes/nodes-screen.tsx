@@ -6,7 +6,7 @@ import { useMemo, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
-import { joinFacts, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { ListScreen, matchesFilter } from '../../ui/list-screen.tsx'
 import { EmptyState, NoMatch } from '../../ui/states.tsx'
 import { isTroubled } from '../../ui/status.tsx'
@@ -43,7 +43,7 @@ export function NodesScreen() {
         note={nodes.data && fleetWords(nodes.data.nodes)}
         filterBox={{
           label: texts.filterNodes,
-          placeholder: texts.nameAddressTagState,
+          placeholder: texts.filterPlaceholder,
           value: filter,
           onChange: setFilter
         }}
@@ -59,7 +59,7 @@ export function NodesScreen() {
         }
         keys={[
           ...(may ? [{ key: 'a', label: texts.addNodes, run: () => setAdding(true) }] : []),
-          { key: 'Escape', label: texts.closeTheDetail, run: () => open(null) }
+          { key: 'Escape', label: texts.closeDetail, run: () => open(null) }
         ]}
         bar={
           groups.length > 0 && (
@@ -73,8 +73,8 @@ export function NodesScreen() {
                   onClick={() => setGroup(group === name ? undefined : name)}
                 >
                   {name}
-                  <span className="faint">{texts.text(count)}</span>
-                  {troubled > 0 && <span className="tone-bad">{texts.withProblems(troubled)}</span>}
+                  <span className="faint">{` ${count}`}</span>
+                  {troubled > 0 && <span className="tone-bad"> · {texts.withProblems(troubled)}</span>}
                 </Button>
               ))}
             </Group>
@@ -94,13 +94,13 @@ export function NodesScreen() {
               <EmptyState
                 icon={<IconServer2 size={32} stroke={1.3} />}
                 title={texts.noNodesYet}
-                action={may && <Button onClick={() => setAdding(true)}>{texts.addNodes2}</Button>}
+                action={may && <Button onClick={() => setAdding(true)}>{texts.addNodesMenu}</Button>}
               >
-                {texts.aNodeIsAScrapydServer}
+                {texts.noNodesHint}
               </EmptyState>
             ) : (
               <NoMatch
-                title={texts.noNodesMatch([group, filter].filter(Boolean).join(' '))}
+                title={texts.noMatchingNodes([group, filter].filter(Boolean).join(' '))}
                 onClear={() => {
                   setFilter('')
                   setGroup(undefined)
@@ -149,7 +149,7 @@ function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubl
 function fleetWords(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(isTroubled).length
-  return joinFacts(plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && texts.withProblems2(troubled))
+  return joinFacts(texts.nodeCount(nodes.length), texts.slotCount(slots), troubled > 0 && texts.withProblems(troubled))
 }
 
 /** Links from the nodes to their sources, with an icon if a source has a problem. */
@@ -163,13 +163,14 @@ function SourcesLink() {
       to="/nodes/sources"
       leftSection={
         hasProblem ? (
-          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label={texts.aSourceHasAProblem} />
+          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label={texts.sourceHasProblem} />
         ) : (
           <IconRadar2 size={14} aria-hidden />
         )
       }
     >
-      Sources{sources.length > 0 && ` ${sources.length}`}
+      {texts.sources}
+      {sources.length > 0 && ` ${sources.length}`}
     </Button>
   )
 }

@@ -3,7 +3,7 @@ import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 /** One pasted line: an address and its credentials. */
 export interface PastedAddress {
-  /** The same for the same server, however it was written. */
+  /** The same for all spellings of one address. */
   key: string
   /** Without credentials. */
   url: string
@@ -14,7 +14,7 @@ export interface PastedAddress {
 }
 
 const LINES_MAX = 1000
-const NOT_AN_ADDRESS = texts.thisIsNotAValidAddress
+const NOT_AN_ADDRESS = texts.addressWrong
 
 /**
  * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the
@@ -39,7 +39,7 @@ export function parseAddresses(text: string): PastedAddress[] {
   return [...found.values()]
 }
 
-/** Several words in a row are addresses only if each of them can be nothing else: other text is one error. */
+/** Words in a row are addresses only if all of them look like one; otherwise the whole text is one error. */
 const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
 
 function notAnAddress(text: string): PastedAddress {
@@ -69,11 +69,10 @@ function parseHttpAddress(word: string): PastedAddress {
   } catch {
     return { ...nothing, problem: NOT_AN_ADDRESS }
   }
-  // The parser accepts more in a host name than any name server does.
+  // URL accepts characters that no host name can have.
   if (!/^(\[[\da-f:.]+\]|[\w.-]+)$/i.test(url.hostname)) return { ...nothing, problem: NOT_AN_ADDRESS }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return { ...nothing, problem: texts.useAnHttpOrHttpsAddress }
-  // Without a scheme and a port, Scrapyd's own port is meant.
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return { ...nothing, problem: texts.addressNeedsHttp }
+  // Without a scheme and a port, use Scrapyd's default port.
   if (withScheme !== word && url.port === '' && !/:80(\/|$)/.test(word)) url.port = '6800'
   const [username, password] = [decode(url.username), decode(url.password)]
   url.username = ''
@@ -84,7 +83,7 @@ function parseHttpAddress(word: string): PastedAddress {
   return { key: url.href, url: url.href, username: username || null, password: password || null, problem: null }
 }
 
-// An unencoded `%` in a password must not break the line.
+/** Accepts an unencoded `%` in a password. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -4,16 +4,16 @@ import { CopyButton } from '../../ui/copy-button.tsx'
 import classes from './pulling-setup.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** What to do on the server, once: the token is never shown again. */
+/** The steps on the server. They are shown once, because they contain the token. */
 export function PullingSetup({ name, token, onDone }: { name: string; token: string; onDone: () => void }) {
   const { commands, configuration } = pullingSetup({ address: addressHere(), token })
   return (
     <Stack align="flex-start" gap={12} className={classes.setup}>
-      <Alert color="yellow" title={texts.thisTokenIsShownOnlyOnce}>
-        {texts.itLetsAScrapydTakeJobs(name)}
+      <Alert color="yellow" title={texts.tokenTitle}>
+        {texts.tokenHint(name)}
       </Alert>
-      <Step title={texts.runOnTheServerInThe} text={commands} what={texts.theCommands} />
-      <Step title={texts.addToItsScrapydConfThen} text={configuration} what={texts.theConfiguration} />
+      <Step title={texts.commandsTitle} text={commands} what={texts.theCommands} />
+      <Step title={texts.configurationTitle} text={configuration} what={texts.theConfiguration} />
       <Button variant="filled" onClick={onDone}>
         {texts.done}
       </Button>

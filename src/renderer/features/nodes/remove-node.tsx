@@ -37,28 +37,28 @@ export function useRemoveNode(node: Node, onRemoved: () => void) {
       onSuccess: () => {
         setAsking(false)
         onRemoved()
-        if (canUndo) notifyUndo(texts.wasRemoved2(node.name), restore)
-        else notifyDone(texts.wasRemoved2(node.name))
+        if (canUndo) notifyUndo(texts.wasRemoved(node.name), restore)
+        else notifyDone(texts.wasRemoved(node.name))
       },
       onError: (error) => notifyError(texts.couldNotRemove(node.name), error)
     })
   )
   const confirmation = asking && (
     <ConfirmDialog
-      title={texts.remove5(node.name)}
-      act={texts.remove3}
+      title={texts.removeTitle(node.name)}
+      act={texts.remove}
       onAct={() => mutate({ id: node.id, force: ours > 0 })}
       isActing={isPending}
       keep={texts.keepIt}
       onClose={() => setAsking(false)}
     >
       <ul>
-        {ours > 0 && <li>{texts.jobStillRunningOnThisNode(ours)}</li>}
-        {node.hasPassword && <li>{texts.itsPasswordIsDeletedYouNeed}</li>}
-        {node.hasCaCertificate && <li>{texts.itsCaCertificateIsDeleted}</li>}
-        {node.hasClientCertificate && <li>{texts.itsClientCertificateAndKey}</li>}
-        {hasProxy && <li>{texts.theAddressOfItsProxyWith}</li>}
-        <li>{texts.itsJobsStayInTheHistory}</li>
+        {ours > 0 && <li>{texts.removeRunningJobs(ours)}</li>}
+        {node.hasPassword && <li>{texts.removePassword}</li>}
+        {node.hasCaCertificate && <li>{texts.removeCaCertificate}</li>}
+        {node.hasClientCertificate && <li>{texts.removeClientCertificate}</li>}
+        {hasProxy && <li>{texts.removeProxy}</li>}
+        <li>{texts.removeKeepsJobs}</li>
       </ul>
     </ConfirmDialog>
   )

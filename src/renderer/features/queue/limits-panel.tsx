@@ -21,10 +21,10 @@ import { texts } from '../../../shared/texts/ui/queue.ts'
 
 type LiveRule = LimitRule & { live: number }
 
-/** The limits as an editable table, each with its current number of runs. Nothing applies until it is saved. */
+/** The limits as an editable table, each with its current number of live runs. Edits apply when they are saved. */
 export function LimitsPanel() {
   const { query } = useApi()
-  // Rules arrive as changes; the numbers of live runs do not, so they are polled while this is open.
+  // The change feed has the rules but not the numbers of live runs, so they are polled while this is open.
   const limits = useQuery(query.queue.limits.queryOptions({ refetchInterval: 2_000, staleTime: 0 }))
   return (
     <QueryState query={limits} what={texts.theLimits} rows={4}>
@@ -46,7 +46,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       const saved = await client.queue.setLimits(asked)
       queryClient.setQueryData(query.queue.limits.queryKey(), saved)
       form.restart({ limits: saved.limits.map(textsOfRule) })
-      notifyUndo(texts.theLimitsWereSavedRunningJobs, () => client.queue.setLimits({ limits: before }))
+      notifyUndo(texts.limitsSaved, () => client.queue.setLimits({ limits: before }))
     }
   })
   const { limits } = form.values
@@ -61,7 +61,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
   return (
     <Panel
       title={texts.limits}
-      note={limits.length === 0 ? undefined : texts.allOfThemApply}
+      note={limits.length === 0 ? undefined : texts.limitsNote}
       flush
       aside={
         may && (
@@ -74,10 +74,10 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       {limits.length === 0 ? (
         <EmptyState
           icon={<IconArrowsSplit2 size={28} stroke={1.4} />}
-          title={form.isDirty ? texts.allLimitsRemovedNotSaved : texts.noLimits}
+          title={form.isDirty ? texts.allLimitsRemoved : texts.noLimits}
           action={may && !form.isDirty && <Button onClick={add}>{texts.addLimit}</Button>}
         >
-          {texts.aLimitCapsTheNumberOf}
+          {texts.limitsHint}
         </EmptyState>
       ) : (
         <SchemaForm form={form}>
@@ -95,7 +95,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
                   {texts.live}
                 </th>
                 <th>
-                  <span className="visually-hidden">{texts.remove}</span>
+                  <span className="visually-hidden">{texts.removeColumn}</span>
                 </th>
               </tr>
             </thead>
@@ -116,7 +116,7 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
         <Group gap={8} justify="flex-end" className={classes.save}>
           <FormFailure error={form.failure} />
           <span className="dim" role="status">
-            {form.isRefused ? texts.correctTheMarkedFields : texts.yourChangesAreNotSaved}
+            {form.isRefused ? texts.correctFields : texts.unsavedChanges}
           </span>
           <Button variant="subtle" color="gray" onClick={() => form.restart({ limits: rules.map(textsOfRule) })}>
             {texts.discardChanges}
@@ -138,7 +138,7 @@ interface RuleRowProps {
   onRemove: () => void
 }
 
-/** A row of fields, and their meaning below it. */
+/** A row of fields, and below it what they mean. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
   const { may } = useMay('limits.change')
@@ -154,8 +154,8 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
           <Autocomplete
             {...fields.input('project')}
             disabled={!may}
-            aria-label={texts.projectOfLimit(number)}
-            placeholder="all"
+            aria-label={texts.projectLabel(number)}
+            placeholder={texts.projectPlaceholder}
             data={names.projects}
             autoFocus={live === undefined && isEmpty}
             openOnFocus={false}
@@ -165,8 +165,8 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
           <Autocomplete
             {...fields.input('spider')}
             disabled={!may}
-            aria-label={texts.spidersOfLimit(number)}
-            placeholder={texts.allOrPrice}
+            aria-label={texts.spidersLabel(number)}
+            placeholder={texts.spidersPlaceholder}
             data={names.spiders(values.project as ProjectName)}
             limit={50}
             openOnFocus={false}
@@ -176,27 +176,27 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
           <Autocomplete
             {...fields.input('tag')}
             disabled={!may}
-            aria-label={texts.nodeTagOfLimit(number)}
-            placeholder="any"
+            aria-label={texts.nodeTagLabel(number)}
+            placeholder={texts.nodeTagPlaceholder}
             data={names.tags}
             openOnFocus={false}
           />
         </td>
         <td data-label={texts.scope}>
           <Select
-            aria-label={texts.scopeOfLimit(number)}
+            aria-label={texts.scopeLabel(number)}
             disabled={!may}
             allowDeselect={false}
             value={values.perNode ? 'node' : 'fleet'}
             onChange={(value) => fields.change({ perNode: value === 'node' })}
-            data={optionsOf({ fleet: 'combined', node: texts.perNode })}
+            data={optionsOf({ fleet: texts.combined, node: texts.perNode })}
           />
         </td>
         <td data-label={texts.maximum} className={classes.number}>
           <NumberInput
             {...fields.input('max')}
             disabled={!may}
-            aria-label={texts.maximumOfLimit(number)}
+            aria-label={texts.maximumLabel(number)}
             aria-describedby={`${id}-sentence`}
             error={problem !== undefined}
             min={0}
@@ -225,14 +225,14 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
       <tr className={classes.sentence}>
         <td colSpan={7} id={`${id}-sentence`}>
           {problem !== undefined ? (
-            <span className="tone-bad">{texts.n0PreventsNewRuns(problem)}</span>
+            <span className="tone-bad">{texts.maximumWrong(problem)}</span>
           ) : rule === undefined ? (
-            <span className="dim">{texts.enterTheMaximum0PreventsNew}</span>
+            <span className="dim">{texts.maximumMissing}</span>
           ) : (
             <>
               {ruleSentence(rule)}
               {isFull && live.max > 0 && (
-                <span className="tone-wait"> · reached{live.perNode ? texts.onTheBusiestNode : ''}</span>
+                <span className="tone-wait"> · {live.perNode ? texts.reachedOnBusiestNode : texts.reached}</span>
               )}
             </>
           )}
@@ -300,28 +300,12 @@ const LimitsForm: z.ZodType<{ limits: LimitRule[] }, { limits: RuleTexts[] }> = 
 
 /** `at most 1 run of amazon* on each node`. */
 export function ruleSentence({ project, spider, tag, perNode, max }: Omit<LimitRule, 'id'>): string {
-  const many = max === 0 ? texts.noRuns : texts.atMostRun(max)
-  const all = isAll(project) && isAll(spider)
-  const what = all
-    ? texts.ofAnySpider
-    : isAll(project)
-      ? `of ${spider}`
-      : isAll(spider)
-        ? `of project ${project}`
-        : `of ${project}/${spider}`
-  const where = perNode
-    ? tag === null
-      ? texts.onEachNode
-      : texts.onEachNodeWithTag(tag)
-    : tag === null
-      ? texts.inTheFleet
-      : texts.onAllNodesWithTagCombined(tag)
-  return `${many} ${what} ${where}`
+  return texts.limitSentence(max, nullIfAll(project), nullIfAll(spider), tag, perNode)
 }
 
-const isAll = (value: string | null) => value === null || /^\*+$/.test(value)
+const nullIfAll = (pattern: string | null) => (pattern === null || /^\*+$/.test(pattern) ? null : pattern)
 
 /** `3 of 40`; for a rule per node, the node with the most. */
 export function liveWords({ perNode, max, live }: LimitRule & { live: number }): string {
-  return perNode ? texts.ofOnTheBusiestNode(live, max) : texts.of(live, max)
+  return perNode ? texts.liveOfMaxOnBusiestNode(live, max) : texts.liveOfMax(live, max)
 }

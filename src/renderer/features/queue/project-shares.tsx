@@ -20,11 +20,11 @@ export function ProjectShares() {
   const waiting = useCounts(['queued'])
   const live = useCounts(['starting', 'running'])
   return (
-    <Panel title={texts.projects} note={texts.slotSharesAndPauses} flush>
+    <Panel title={texts.projects} note={texts.projectsNote} flush>
       <QueryState query={projects} what={texts.theProjects} rows={5}>
         {(data) =>
           data.projects.length === 0 ? (
-            <EmptyState title={texts.noProjectsYet}>{texts.deployAProjectToSetIts}</EmptyState>
+            <EmptyState title={texts.noProjectsYet}>{texts.noProjectsHint}</EmptyState>
           ) : (
             <>
               <table className={classes.shares}>
@@ -51,7 +51,7 @@ export function ProjectShares() {
                   ))}
                 </tbody>
               </table>
-              <p className={`${classes.foot} dim`}>{texts.atEqualPriorityAProjectWith}</p>
+              <p className={`${classes.foot} dim`}>{texts.weightHint}</p>
             </>
           )
         }
@@ -66,7 +66,7 @@ function useCounts(status: ('queued' | 'starting' | 'running')[]): ReadonlyMap<s
   return new Map(data?.project.map(({ value, count }) => [value, count]))
 }
 
-/** Its share of the slots by weight among all waiting projects; null: it is paused or has no waiting job. */
+/** The share of slots by weight among all projects with queued jobs; null: it is paused or has no queued job. */
 export function shareOf(
   { name, settings }: Project,
   projects: readonly Project[],
@@ -87,7 +87,7 @@ interface ShareRowProps {
 
 function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const { client } = useApi()
-  // Another weight takes slots from other projects.
+  // A weight affects the slots of all projects.
   const weighs = useMay('projects.change', 'everywhere')
   const mayPause = useMay('queue.pause', { project: project.name }).may
   const { name, settings } = project
@@ -104,13 +104,13 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
     onMutate: () => ({ before: settings.weight }),
     onSuccess: (_project, next, { before }) =>
       notifyUndo(
-        texts.theWeightOfIs(name, next),
+        texts.weightChanged(name, next),
         () => client.projects.changeSettings({ project: name, settings: { weight: before } }),
-        texts.weight2(name)
+        `weight:${name}`
       ),
     onError: (error) => {
       setWeight(settings.weight)
-      notifyError(texts.couldNotChangeTheWeightOf(name), error)
+      notifyError(texts.couldNotChangeWeight(name), error)
     }
   })
   const saveWeight = () => {
@@ -137,7 +137,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
       <td className={classes.number}>{live === 0 ? <span className="faint">0</span> : formatCount(live)}</td>
       <td className={classes.number}>
         <NumberInput
-          aria-label={texts.weightOf(name)}
+          aria-label={texts.weightLabel(name)}
           disabled={!weighs.may}
           title={weighs.why ?? undefined}
           min={0.01}
@@ -162,8 +162,8 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
           checked={!paused}
           disabled={!mayPause}
           onChange={toggle}
-          label={paused ? <span className="tone-wait">{texts.paused}</span> : 'yes'}
-          aria-label={texts.dispatchJobsOf(name)}
+          label={paused ? <span className="tone-wait">{texts.paused}</span> : texts.on}
+          aria-label={texts.dispatchingLabel(name)}
         />
       </td>
     </tr>

@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
-import { formatCount, plural, joinFacts } from '../../ui/numbers.ts'
+import { formatCount, joinFacts } from '../../ui/numbers.ts'
 import { ScreenHead, Panel, PanelsScreen } from '../../ui/panel.tsx'
 import { splitSlots } from '../../ui/slots-in-use.ts'
 import { LimitsPanel } from './limits-panel.tsx'
@@ -16,7 +16,7 @@ import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { texts } from '../../../shared/texts/ui/queue.ts'
 
-/** What decides which job goes next (limits, shares of projects, pauses), and what the queue waits for. */
+/** What decides which job is next (limits, shares of projects, pauses), and why jobs wait. */
 export function QueueScreen() {
   const { query } = useApi()
   const figures = useQuery(query.system.status.queryOptions()).data?.figures
@@ -26,15 +26,13 @@ export function QueueScreen() {
       <ScreenHead
         title={texts.queue}
         note={
-          slots && (
-            <>
-              {figures.queued === 0
-                ? texts.noQueuedJobs
-                : texts.jobWait(figures.queued, figures.queued === 1 ? 's' : '')}{' '}
-              · {formatCount(slots.inUse)} of {formatCount(figures.slotsTotal)} slots in use
-              {slots.over !== null && texts.queuedOnNodes(slots.over)}
-              {figures.paused && ' · paused'}
-            </>
+          slots &&
+          joinFacts(
+            texts.queuedJobs(figures.queued),
+            slots.over === null
+              ? texts.slotsInUse(slots.inUse, figures.slotsTotal)
+              : texts.slotsInUseQueuedOnNodes(slots.inUse, figures.slotsTotal, slots.over),
+            figures.paused && texts.paused
           )
         }
       />
@@ -51,7 +49,7 @@ export function QueueScreen() {
 
 const LANES_SHOWN = 500
 
-/** The deepest lanes, each with its waiting reason. */
+/** The largest lanes, each with its waiting reason. */
 function LanesPanel({ queued }: { queued: number | null }) {
   const { query } = useApi()
   const navigate = useNavigate()
@@ -64,7 +62,7 @@ function LanesPanel({ queued }: { queued: number | null }) {
         {(data) => (
           <div className={classes.lanes} style={{ height: Math.min(296, 32 + Math.max(4, data.lanes.length) * 32) }}>
             <VirtualTable
-              label={texts.lanesOfTheQueue}
+              label={texts.lanesLabel}
               rows={data.lanes}
               rowId={laneId}
               columns={COLUMNS}
@@ -72,7 +70,7 @@ function LanesPanel({ queued }: { queued: number | null }) {
                 void navigate({ to: '/jobs', search: { status: ['queued'], project, spider } })
               }
               primary
-              empty={<EmptyState title={texts.theQueueIsEmpty}>{texts.jobsRunOnTheFirstNode}</EmptyState>}
+              empty={<EmptyState title={texts.theQueueIsEmpty}>{texts.queueHint}</EmptyState>}
             />
           </div>
         )}
@@ -116,7 +114,7 @@ function countWords({ lanes, total }: { lanes: readonly LaneSummary[]; total: nu
   const inLanes = lanes.reduce((sum, { depth }) => sum + depth, 0)
   const held = queued === null || total > lanes.length ? 0 : queued - inLanes
   return joinFacts(
-    total > lanes.length ? texts.largestOfLane(lanes.length, total) : plural(total, 'lane'),
-    held > 0 && texts.jobWaitingForATimeOr(held)
+    total > lanes.length ? texts.largestLanes(lanes.length, total) : texts.lanes(total),
+    held > 0 && texts.heldJobs(held)
   )
 }

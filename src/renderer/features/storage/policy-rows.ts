@@ -3,10 +3,17 @@ import { texts } from '../../../shared/texts/ui/storage.ts'
 
 export const KIND_WORDS = { jobs: texts.jobs, logs: texts.logs, items: texts.items, eggs: texts.eggs } as const
 export type Kind = keyof typeof KIND_WORDS
+/** `12 logs`. */
+export const COUNT_WORDS: Record<Kind, (count: number) => string> = {
+  jobs: texts.jobCount,
+  logs: texts.logCount,
+  items: texts.itemCount,
+  eggs: texts.eggCount
+}
 export const KINDS = Object.keys(KIND_WORDS) as Kind[]
 const GB = 1_000_000_000
 
-/** A line of the table. `project` null: the defaults. `newest`: of each spider; of eggs, of the project. */
+/** A row of the table. `project` null: the defaults. `newest`: per spider, for eggs per project. */
 export interface PolicyRow {
   project: ProjectName | null
   kind: Kind
@@ -31,7 +38,7 @@ function rowOf(project: ProjectName | null, kind: Kind, policy: Partial<Retentio
   return { project, kind, days, newest: perSpider, gigabytes: bytes === null ? null : bytes / GB }
 }
 
-/** The policy of these lines; everything else is as in `before`. */
+/** `before` with these rows. */
 export function policyOfRows(before: StoragePolicy, rows: readonly PolicyRow[]): StoragePolicy {
   const partOf = (project: ProjectName | null): Partial<RetentionPolicy> =>
     Object.fromEntries(rows.filter((row) => row.project === project).map((row) => [row.kind, keepOf(row)]))

@@ -12,13 +12,13 @@ import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 const REASON_WORDS: Record<StoragePreview['protected'][number]['reason'], string> = {
-  kept: texts.keptByAnOperator,
-  newest: texts.newestOfItsSpiderAndOutcome,
-  may_have_run_twice: texts.mayHaveRunTwiceKeptUntil,
-  schedule: texts.amongTheLast30RunsOf,
-  dependency: texts.anotherJobWaitsForIt,
-  dedupe: texts.itsDedupeKeyHasNotExpired,
-  chain: texts.aChainHasNotReactedTo
+  kept: texts.protectedByOperator,
+  newest: texts.protectedNewest,
+  may_have_run_twice: texts.protectedMayHaveRunTwice,
+  schedule: texts.protectedSchedule,
+  dependency: texts.protectedDependency,
+  dedupe: texts.protectedDedupe,
+  chain: texts.protectedChain
 }
 
 interface PreviewDialogProps {
@@ -29,7 +29,7 @@ interface PreviewDialogProps {
   onClose: () => void
 }
 
-/** The dry run: what a policy would delete, and what it keeps and why. */
+/** Dry run of a policy: what it would delete, and what it would keep and why. */
 export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialogProps) {
   const { query } = useApi()
   const queryClient = useQueryClient()
@@ -39,7 +39,7 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
       onSuccess: (stored) => {
         queryClient.setQueryData(query.storage.policy.queryKey(), stored)
         void queryClient.invalidateQueries({ queryKey: query.storage.usage.queryKey() })
-        notifyDone(texts.theRetentionPolicyWasSaved)
+        notifyDone(texts.policySaved)
         onClose()
       }
     })
@@ -51,11 +51,11 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
           <>
             <p>
               {data.goes.length === 0
-                ? texts.nothingWouldBeDeleted
-                : `Frees ${data.isCut ? texts.atLeast : ''}${formatBytes(data.freesBytes)}.`}
+                ? texts.previewEmpty
+                : (data.isCut ? texts.freesAtLeast : texts.frees)(formatBytes(data.freesBytes))}
             </p>
             {data.goes.length > 0 && <Rows title={texts.toBeDeleted} rows={data.goes} />}
-            {data.protected.length > 0 && <Rows title={texts.overALimitButKept} rows={data.protected} />}
+            {data.protected.length > 0 && <Rows title={texts.protectedTitle} rows={data.protected} />}
           </>
         )}
       </QueryState>

@@ -5,20 +5,20 @@ import { useState } from 'react'
 import { ProjectName, type StoragePolicy, type StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { optionsOf } from '../../ui/fields/choice-field.tsx'
-import { formatBytes, formatCount } from '../../ui/numbers.ts'
+import { formatBytes } from '../../ui/numbers.ts'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { Select } from '../../ui/fields/select.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import { KIND_WORDS, type Kind, KINDS, type PolicyRow, policyOfRows, rowsOf } from './policy-rows.ts'
+import { COUNT_WORDS, KIND_WORDS, type Kind, KINDS, type PolicyRow, policyOfRows, rowsOf } from './policy-rows.ts'
 import { PreviewDialog } from './preview-dialog.tsx'
 import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
 type Stored = { revision: number; policy: StoragePolicy }
 
-/** How long data is kept, as an editable table. Nothing changes before its preview was shown. */
+/** How long data is kept, as an editable table. A change is only saved from its preview. */
 export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
   const { query } = useApi()
   const stored = useQuery(query.storage.policy.queryOptions())
@@ -30,7 +30,7 @@ export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
     >
       <QueryState query={stored} what={texts.theRetentionPolicy} rows={6}>
         {(data) => (
-          // Another revision is another form: what was edited here is based on the old one.
+          // A new revision resets the form: its edits were based on the old one.
           <PolicyEditor
             key={data.revision}
             stored={data}
@@ -43,19 +43,17 @@ export function RetentionPanel({ usage }: { usage: StorageUsage | undefined }) {
 }
 
 function RunState({ run }: { run: StorageUsage['retention'] }) {
-  if (run.state === 'not_set') return texts.notSetNothingIsDeleted
-  if (run.state === 'paused') return texts.pausedNothingIsDeleted
-  const deleted = KINDS.flatMap((kind) => (run[kind] === 0 ? [] : [`${formatCount(run[kind])} ${kind}`])).join(', ')
+  if (run.state === 'not_set') return texts.retentionNotSet
+  if (run.state === 'paused') return texts.retentionPaused
+  const deleted = KINDS.flatMap((kind) => (run[kind] === 0 ? [] : [COUNT_WORDS[kind](run[kind])])).join(', ')
   if (run.state === 'running')
-    return `deleting: ${deleted === '' ? texts.nothingYet : `${deleted}, ${formatBytes(run.freedBytes)}`}`
-  if (run.problem !== null) return <span className="tone-bad">{texts.theLastRunFailed(run.problem)}</span>
-  if (run.endedAtMs === null) return texts.runsEveryHour
-  return (
-    <>
-      last run <RelativeTime atMs={run.endedAtMs} suffix=" ago" />:{' '}
-      {deleted === '' ? texts.nothingToDelete : texts.freed(deleted, formatBytes(run.freedBytes))}
-    </>
-  )
+    return deleted === '' ? texts.deletingNothingYet : texts.deleting(deleted, formatBytes(run.freedBytes))
+  if (run.problem !== null) return <span className="tone-bad">{texts.retentionFailed(run.problem)}</span>
+  if (run.endedAtMs === null) return texts.retentionHourly
+  const age = <RelativeTime atMs={run.endedAtMs} />
+  return deleted === ''
+    ? texts.lastRunDeletedNothing(age)
+    : texts.lastRunDeleted(age, deleted, formatBytes(run.freedBytes))
 }
 
 function RunButtons({ usage }: { usage: StorageUsage }) {
@@ -64,7 +62,7 @@ function RunButtons({ usage }: { usage: StorageUsage }) {
   const { state } = usage.retention
   const run = useMutation(
     query.storage.run.mutationOptions({
-      onSuccess: ({ started }) => notifyDone(started ? texts.retentionStarted : texts.retentionIsAlreadyRunning),
+      onSuccess: ({ started }) => notifyDone(started ? texts.retentionStarted : texts.retentionAlreadyRunning),
       onError: (error) => notifyError(texts.couldNotStartRetention, error)
     })
   )
@@ -117,7 +115,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
     setRows(rows.map((row, at) => (at === index ? { ...row, ...over } : row)))
   return (
     <Stack gap={10}>
-      {!isSet && <p className="dim">{texts.noPolicyIsSetSoNothing}</p>}
+      {!isSet && <p className="dim">{texts.noPolicyHint}</p>}
       <div className={classes.scroll}>
         <table className={classes.table}>
           <thead>
@@ -138,11 +136,15 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
                 <th scope="row">{row.project ?? <span className="dim">{texts.allProjects}</span>}</th>
                 <td>{KIND_WORDS[row.kind]}</td>
                 <td>
-                  <Amount label={labelOf(row, 'days')} value={row.days} onChange={(days) => change(index, { days })} />
+                  <Amount
+                    label={labelOf(row, texts.daysAmount)}
+                    value={row.days}
+                    onChange={(days) => change(index, { days })}
+                  />
                 </td>
                 <td>
                   <Amount
-                    label={labelOf(row, row.kind === 'eggs' ? texts.newestVersions : texts.newestPerSpider2)}
+                    label={labelOf(row, row.kind === 'eggs' ? texts.newestVersionsAmount : texts.newestPerSpiderAmount)}
                     value={row.newest}
                     onChange={(newest) => change(index, { newest })}
                   />
@@ -150,7 +152,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
                 <td>
                   {row.kind !== 'eggs' && (
                     <Amount
-                      label={labelOf(row, 'gigabytes')}
+                      label={labelOf(row, texts.gigabytesAmount)}
                       value={row.gigabytes}
                       suffix=" GB"
                       onChange={(gigabytes) => change(index, { gigabytes })}
@@ -160,7 +162,7 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
                 <td>
                   {row.project !== null && (
                     <ActionIcon
-                      aria-label={texts.removeThePolicyOfFor(row.project, row.kind)}
+                      aria-label={texts.removePolicy(row.project, KIND_WORDS[row.kind])}
                       onClick={() => setRows(rows.filter((_, at) => at !== index))}
                     >
                       <IconX size={14} />
@@ -183,14 +185,14 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
             setBudget(gigabytes === null ? null : Math.max(1_000_000, Math.round(gigabytes * 1e9)))
           }
         />
-        <span className="dim">{texts.scrapdeckWarnsWhenItsDataReaches}</span>
+        <span className="dim">{texts.diskBudgetHint}</span>
       </div>
-      <p className="faint">{texts.anEmptyFieldMeansNoLimit}</p>
+      <p className="faint">{texts.noLimitHint}</p>
       <Group gap={8} justify="flex-end">
         {isDirty && (
           <>
             <span className="dim" role="status">
-              {texts.yourChangesAreNotSaved}
+              {texts.unsavedChanges}
             </span>
             <Button
               variant="subtle"
@@ -220,7 +222,8 @@ function PolicyEditor({ stored, projects }: { stored: Stored; projects: string[]
   )
 }
 
-const labelOf = ({ project, kind }: PolicyRow, what: string) => `${project ?? texts.allProjects}, ${kind}: ${what}`
+const labelOf = ({ project, kind }: PolicyRow, label: (project: string, kind: string) => string) =>
+  label(project ?? texts.allProjects, KIND_WORDS[kind])
 
 interface AmountProps {
   label: string

@@ -17,7 +17,7 @@ afterEach(() => app.stop())
 it('shows the disk usage, and deletes nothing before the preview of a policy is confirmed', async () => {
   expect(await screen.findByText('not set: nothing is deleted')).toBeTruthy()
   expect(screen.queryByText('Run now')).toBeNull()
-  fireEvent.change(await screen.findByLabelText('All projects, logs: days'), { target: { value: '30' } })
+  fireEvent.change(await screen.findByLabelText('All projects, Logs: days'), { target: { value: '30' } })
   fireEvent.click(screen.getByText('Preview and save'))
   const dialog = within(await screen.findByRole('dialog', { name: 'Retention preview' }))
   expect(await dialog.findByText(/^Frees /)).toBeTruthy()
@@ -35,7 +35,7 @@ it('a project can have a policy of its own for one kind of data', async () => {
   const field = await screen.findByPlaceholderText('Project')
   fireEvent.change(field, { target: { value: 'prices' } })
   fireEvent.click(screen.getByText('Add project policy'))
-  fireEvent.change(await screen.findByLabelText('prices, logs: gigabytes'), { target: { value: '2' } })
+  fireEvent.change(await screen.findByLabelText('prices, Logs: gigabytes'), { target: { value: '2' } })
   fireEvent.click(screen.getByText('Preview and save'))
   expect(await screen.findByText(/^Frees /)).toBeTruthy()
   fireEvent.click(screen.getByText('Save policy and delete'))
@@ -47,5 +47,5 @@ it('a project can have a policy of its own for one kind of data', async () => {
 
 it('shows the progress of the encryption with the newest key', async () => {
   expect(await screen.findByText('3f9a1c52d07b8e64')).toBeTruthy()
-  expect(screen.getByText(/69 % sealed, 17,700 files left/)).toBeTruthy()
+  expect(screen.getByText(/69 % encrypted · 17,700 files left/)).toBeTruthy()
 })

@@ -3,19 +3,19 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import type { ProjectUsage, StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
-import { formatBytes, formatCount } from '../../ui/numbers.ts'
+import { formatBytes, joinFacts } from '../../ui/numbers.ts'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { COUNT_WORDS, KIND_WORDS, type Kind } from './policy-rows.ts'
 import { RetentionPanel } from './retention-panel.tsx'
 import classes from './storage.module.css'
 import { texts } from '../../../shared/texts/ui/storage.ts'
 
-const KINDS = { logs: texts.logs, items: texts.items, jobs: texts.jobs, eggs: texts.eggs } as const
-type Kind = keyof typeof KINDS
+const KINDS: readonly Kind[] = ['logs', 'items', 'jobs', 'eggs']
 const PROJECTS_SHOWN = 20
-/** Nothing announces that a run proceeds or that the disk fills. */
+/** The change feed reports neither the progress of retention nor the disk. */
 const EVERY_MS = 5_000
 
 /** What takes the disk, and what deletes it. */
@@ -27,7 +27,7 @@ export function StoragePanels() {
     <>
       <Panel
         title={texts.storage}
-        note={usage.data && texts.inTheDataDirectory(formatBytes(usage.data.totalBytes))}
+        note={usage.data && texts.totalInDataDirectory(formatBytes(usage.data.totalBytes))}
         aside={may && usage.data?.database.canShrink === false && <CompactButton />}
       >
         <QueryState query={usage} what={texts.theDiskUsage} rows={6}>
@@ -41,7 +41,7 @@ export function StoragePanels() {
 
 function Usage({ usage }: { usage: StorageUsage }) {
   const { projects, database, disk, cacheBytes, searchIndexBytes } = usage
-  const totals = (Object.keys(KINDS) as Kind[]).map((kind) => ({
+  const totals = KINDS.map((kind) => ({
     kind,
     bytes: projects.reduce((sum, project) => sum + project[kind].bytes, 0)
   }))
@@ -59,7 +59,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
             {totals.map(({ kind, bytes }) => (
               <li key={kind}>
                 <span className={classes.swatch} data-kind={kind} aria-hidden />
-                {KINDS[kind]} {formatBytes(bytes)}
+                {KIND_WORDS[kind]} {formatBytes(bytes)}
               </li>
             ))}
           </Flex>
@@ -68,18 +68,17 @@ function Usage({ usage }: { usage: StorageUsage }) {
       <div>
         {disk !== null && (
           <FieldRow label={texts.disk}>
-            {formatBytes(disk.freeBytes)} of {formatBytes(disk.totalBytes)} free
+            {texts.diskFree(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))}
             {disk.fullAtMs !== null && (
-              <span className="dim">
-                {' '}
-                · full in <RelativeTime atMs={2 * Date.now() - disk.fullAtMs} /> at the current rate
-              </span>
+              <span className="dim"> · {texts.diskFullIn(<RelativeTime atMs={2 * Date.now() - disk.fullAtMs} />)}</span>
             )}
           </FieldRow>
         )}
         <FieldRow label={texts.database}>
           {formatBytes(database.bytes)}
-          {database.freeBytes > 0 && <span className="dim">{texts.ofItUnused(formatBytes(database.freeBytes))}</span>}
+          {database.freeBytes > 0 && (
+            <span className="dim"> · {texts.databaseUnused(formatBytes(database.freeBytes))}</span>
+          )}
         </FieldRow>
         <FieldRow label={texts.encryption}>
           <Encryption state={usage.encryption ?? null} />
@@ -92,9 +91,9 @@ function Usage({ usage }: { usage: StorageUsage }) {
           <thead>
             <tr>
               <th scope="col">{texts.project}</th>
-              {Object.values(KINDS).map((label) => (
-                <th scope="col" key={label} className={classes.number}>
-                  {label}
+              {KINDS.map((kind) => (
+                <th scope="col" key={kind} className={classes.number}>
+                  {KIND_WORDS[kind]}
                 </th>
               ))}
               <th scope="col" className={classes.number}>
@@ -110,36 +109,36 @@ function Usage({ usage }: { usage: StorageUsage }) {
         </table>
       </div>
       {projects.length > PROJECTS_SHOWN && (
-        <p className="dim">{texts.andSmallerProject(projects.length - PROJECTS_SHOWN)}</p>
+        <p className="dim">{texts.smallerProjects(projects.length - PROJECTS_SHOWN)}</p>
       )}
     </Stack>
   )
 }
 
-/** How far the background sealing with the newest key is. */
+/** How far the encryption with the newest key is. */
 function Encryption({ state }: { state: StorageUsage['encryption'] }) {
-  if (state === null) return <span className="dim">{texts.off}</span>
+  if (state === null) return <span className="dim">{texts.encryptionOff}</span>
   const { keyId, sealed, total, lost, sealedAtMs, problem } = state
   const left = Math.max(0, total - sealed)
   return (
     <>
-      Key <code>{keyId}</code>
+      {texts.encryptionKey(<code>{keyId}</code>)}
       <span className="dim">
         {' · '}
-        {state.state === 'sealed' ? texts.allFilesSealed : texts.sealed(formatShare(sealed, total))}
-        {state.state === 'sealed' && sealedAtMs !== null && (
-          <>
-            {' '}
-            <RelativeTime atMs={sealedAtMs} suffix=" ago" />
-          </>
-        )}
-        {state.state !== 'sealed' && left > 0 && texts.fileLeft(left)}
-        {state.state === 'waiting' && texts.continuesWithinTheHour}
-        {lost > 0 && texts.fileWithALostKey(lost)}
+        {state.state !== 'sealed'
+          ? joinFacts(
+              texts.partlyEncrypted(formatShare(sealed, total)),
+              left > 0 && texts.filesLeft(left),
+              state.state === 'waiting' && texts.encryptionContinues
+            )
+          : sealedAtMs === null
+            ? texts.allEncrypted
+            : texts.allEncryptedAgo(<RelativeTime atMs={sealedAtMs} />)}
+        {lost > 0 && <> · {texts.lostKeyFiles(lost)}</>}
       </span>
       {problem !== null && (
         <div className="tone-bad" role="alert">
-          {texts.fileCouldNotBeSealed(problem.files, problem.text)}
+          {texts.encryptionProblem(problem.files, problem.text)}
         </div>
       )}
     </>
@@ -151,16 +150,15 @@ const formatShare = (part: number, whole: number): string =>
   whole === 0 ? '0 %' : `${Math.min(part < whole ? 99 : 100, Math.floor((100 * part) / whole))} %`
 
 function ProjectRow({ usage }: { usage: ProjectUsage }) {
-  const kinds = Object.keys(KINDS) as Kind[]
   return (
     <tr>
       <th scope="row">{usage.project}</th>
-      {kinds.map((kind) => (
-        <td key={kind} className={classes.number} title={`${formatCount(usage[kind].count)} ${kind}`}>
+      {KINDS.map((kind) => (
+        <td key={kind} className={classes.number} title={COUNT_WORDS[kind](usage[kind].count)}>
           {usage[kind].count === 0 ? <span className="faint">–</span> : formatBytes(usage[kind].bytes)}
         </td>
       ))}
-      <td className={classes.number}>{formatBytes(kinds.reduce((sum, kind) => sum + usage[kind].bytes, 0))}</td>
+      <td className={classes.number}>{formatBytes(KINDS.reduce((sum, kind) => sum + usage[kind].bytes, 0))}</td>
     </tr>
   )
 }
@@ -169,8 +167,8 @@ function CompactButton() {
   const { query } = useApi()
   const compact = useMutation(
     query.storage.compact.mutationOptions({
-      onSuccess: ({ freedBytes }) => notifyDone(texts.theDatabaseWasCompactedFreed(formatBytes(freedBytes))),
-      onError: (error) => notifyError(texts.couldNotCompactTheDatabase, error)
+      onSuccess: ({ freedBytes }) => notifyDone(texts.databaseCompacted(formatBytes(freedBytes))),
+      onError: (error) => notifyError(texts.couldNotCompact, error)
     })
   )
   return (
@@ -178,7 +176,7 @@ function CompactButton() {
       variant="subtle"
       size="compact-xs"
       loading={compact.isPending}
-      title={texts.rewritesTheDatabaseDispatching}
+      title={texts.compactDatabaseHint}
       onClick={() => compact.mutate({})}
     >
       {texts.compactDatabase}

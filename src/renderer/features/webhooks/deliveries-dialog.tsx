@@ -9,7 +9,6 @@ import { useApi } from '../../api/api.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
 import classes from './webhooks.module.css'
@@ -19,12 +18,12 @@ const PAGE_ROWS = 50
 type Shown = Delivery['state'] | 'all'
 
 const LOOKS = {
-  delivered: { tone: 'ok', Icon: IconCheck, word: 'delivered' },
-  waiting: { tone: 'wait', Icon: IconClock, word: 'waits' },
-  dead: { tone: 'bad', Icon: IconX, word: texts.givenUp }
+  delivered: { tone: 'ok', Icon: IconCheck, word: texts.delivered, none: texts.noneDelivered },
+  waiting: { tone: 'wait', Icon: IconClock, word: texts.waiting, none: texts.noneWaiting },
+  dead: { tone: 'bad', Icon: IconX, word: texts.givenUp, none: texts.noneGivenUp }
 } as const
 
-/** What was delivered, what is waiting and what was given up, newest first; any of it can be sent again. */
+/** The deliveries of a webhook, newest first; each that is not waiting can be sent again. */
 export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const { query } = useApi()
   const [shown, setShown] = useState<Shown>(webhook.dead > 0 ? 'dead' : 'all')
@@ -44,14 +43,14 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
   const replay = useMutation(
     query.webhooks.replay.mutationOptions({
       onSuccess: ({ replayed }) => {
-        notifyDone(texts.deliveryOfQueuedAgain(replayed, webhook.name))
+        notifyDone(texts.queuedAgain(replayed, webhook.name))
         void deliveries.refetch()
       },
-      onError: (error) => notifyError(texts.couldNotResendTo(webhook.name), error)
+      onError: (error) => notifyError(texts.couldNotSendAgain(webhook.name), error)
     })
   )
   return (
-    <Dialog opened onClose={onClose} title={texts.deliveriesTo(webhook.name)} size={760}>
+    <Dialog opened onClose={onClose} title={texts.deliveriesTitle(webhook.name)} size={760}>
       <Group align="stretch" gap={8} justify="space-between" mb={10}>
         <SegmentedControl
           aria-label={texts.deliveryFilter}
@@ -59,9 +58,12 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
           onChange={(value) => setShown(value as Shown)}
           data={[
             { value: 'all', label: texts.all },
-            { value: 'waiting', label: webhook.waiting > 0 ? texts.waiting(webhook.waiting) : texts.waiting2 },
-            { value: 'delivered', label: texts.delivered },
-            { value: 'dead', label: webhook.dead > 0 ? texts.givenUp2(webhook.dead) : texts.givenUp3 }
+            {
+              value: 'waiting',
+              label: webhook.waiting > 0 ? texts.waitingFilterCount(webhook.waiting) : texts.waitingFilter
+            },
+            { value: 'delivered', label: texts.deliveredFilter },
+            { value: 'dead', label: webhook.dead > 0 ? texts.givenUpFilterCount(webhook.dead) : texts.givenUpFilter }
           ]}
         />
         {webhook.dead > 1 && (
@@ -79,11 +81,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
           const rows = pages.flatMap((page) => page.deliveries)
           if (rows.length === 0)
             return (
-              <p className={`${classes.none} dim`}>
-                {shown === 'all'
-                  ? texts.noDeliveriesYet
-                  : `None is ${LOOKS[shown].word === 'waits' ? 'waiting' : LOOKS[shown].word}.`}
-              </p>
+              <p className={`${classes.none} dim`}>{shown === 'all' ? texts.noDeliveriesHint : LOOKS[shown].none}</p>
             )
           return (
             <>
@@ -124,17 +122,16 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
         <RelativeTime atMs={madeAtMs} suffix=" ago" />
       </span>
       <span className={`dim ${classes.tries}`}>
-        {plural(tries, 'try', 'tries')}
-        {nextTryAtMs !== null && <NextTry atMs={nextTryAtMs} />}
+        {nextTryAtMs === null ? texts.tries(tries) : <NextTry tries={texts.tries(tries)} atMs={nextTryAtMs} />}
       </span>
       <Flex component="span" align="center" gap={6} justify="flex-end">
-        <CopyButton value={id} what={texts.id(id)} />
+        <CopyButton value={id} what={texts.copyId(id)} />
         {state !== 'waiting' && (
           <Button
             size="compact-xs"
             disabled={isBusy}
             onClick={onReplay}
-            aria-label={texts.sendOfAgain(event, formatInstant(madeAtMs))}
+            aria-label={texts.sendAgainLabel(event, formatInstant(madeAtMs))}
           >
             {texts.sendAgain}
           </Button>
@@ -142,14 +139,18 @@ function DeliveryRow({ delivery, isBusy, onReplay }: { delivery: Delivery; isBus
       </Flex>
       {answer !== null && state !== 'delivered' && (
         <span className={`mono dim ellipsis ${classes.deliveryAnswer}`} title={answer}>
-          {/^\d{3}\b/.test(answer) ? texts.response(answer) : answer}
+          {/^\d{3}\b/.test(answer) ? texts.responded(answer) : answer}
         </span>
       )}
     </li>
   )
 }
 
-function NextTry({ atMs }: { atMs: number }) {
+function NextTry({ tries, atMs }: { tries: string; atMs: number }) {
   const leftMs = atMs - useNow()
-  return <span title={formatInstant(atMs)}>{leftMs > 0 ? texts.nextIn(formatAge(leftMs + 999)) : texts.nextNow}</span>
+  return (
+    <span title={formatInstant(atMs)}>
+      {leftMs > 0 ? texts.nextTryIn(tries, formatAge(leftMs + 999)) : texts.nextTryNow(tries)}
+    </span>
+  )
 }

@@ -38,13 +38,18 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
     form.change({ events: events.includes(event) ? events.filter((each) => each !== event) : [...events, event] })
   const projectNames = [...new Set([...projects.map(({ name }) => name), ...(project ? [project] : [])])]
   return (
-    <Dialog opened onClose={onClose} title={webhook === null ? texts.addWebhook : texts.edit(webhook.name)} size={520}>
+    <Dialog
+      opened
+      onClose={onClose}
+      title={webhook === null ? texts.addWebhook : texts.editTitle(webhook.name)}
+      size={520}
+    >
       <SchemaForm form={form} className={fields.form}>
         <TextInput
           {...form.input('url')}
           label="URL"
           placeholder="https://example.net/scrapdeck"
-          description={texts.scrapdeckSendsEachEventAsA}
+          description={texts.urlHint}
           {...CODE_INPUT}
           autoFocus={webhook === null}
         />
@@ -52,7 +57,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
           <TextInput
             {...form.input('name')}
             label={texts.name}
-            placeholder={URL.canParse(url) ? new URL(url).hostname : texts.hostName}
+            placeholder={URL.canParse(url) ? new URL(url).hostname : texts.namePlaceholder}
             maxLength={200}
           />
           <Select

@@ -1,33 +1,45 @@
 import { z } from 'zod'
 import { type Webhook, WebhookEvent, WebhookSettings } from '../../../shared/contract/index.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
 /** The events of webhooks, in groups. */
-export const EVENT_GROUPS: readonly { title: string; events: readonly { value: WebhookEvent; words: string }[] }[] = [
+export const EVENT_GROUPS: readonly {
+  title: string
+  summary: (events: string) => string
+  events: readonly { value: WebhookEvent; words: string }[]
+}[] = [
   {
     title: texts.jobs,
+    summary: texts.jobEvents,
     events: [
-      { value: 'job.queued', words: 'queued' },
-      { value: 'job.started', words: 'started' },
-      { value: 'job.ended', words: 'ended' }
+      { value: 'job.queued', words: texts.queuedEvent },
+      { value: 'job.started', words: texts.startedEvent },
+      { value: 'job.ended', words: texts.endedEvent }
     ]
   },
   {
     title: texts.schedules,
+    summary: texts.scheduleEvents,
     events: [
-      { value: 'schedule.fired', words: 'fired' },
-      { value: 'schedule.missed', words: texts.missedRun },
-      { value: 'schedule.paused', words: 'paused' }
+      { value: 'schedule.fired', words: texts.firedEvent },
+      { value: 'schedule.missed', words: texts.missedRunEvent },
+      { value: 'schedule.paused', words: texts.pausedEvent }
     ]
   },
   {
     title: texts.nodes,
+    summary: texts.nodeEvents,
     events: [
-      { value: 'node.down', words: 'down' },
-      { value: 'node.up', words: 'up' }
+      { value: 'node.down', words: texts.downEvent },
+      { value: 'node.up', words: texts.upEvent }
     ]
   },
-  { title: texts.auditLog, events: [{ value: 'audit.recorded', words: texts.newEntry }] }
+  {
+    title: texts.auditLog,
+    summary: texts.auditEvents,
+    events: [{ value: 'audit.recorded', words: texts.newEntryEvent }]
+  }
 ]
 
 export const WebhookForm = z
@@ -36,11 +48,11 @@ export const WebhookForm = z
     url: z
       .string()
       .trim()
-      .min(1, texts.enterAUrl)
-      .refine((url) => /^https?:\/\/[^/]/.test(url) && URL.canParse(url), texts.theUrlMustStartWithHttps)
-      .refine((url) => !/^https?:\/\/[^/]*@/.test(url), texts.theUrlCannotContainCredentials)
+      .min(1, texts.urlMissing)
+      .refine((url) => /^https?:\/\/[^/]/.test(url) && URL.canParse(url), texts.urlNeedsScheme)
+      .refine((url) => !/^https?:\/\/[^/]*@/.test(url), texts.urlHasCredentials)
       .pipe(WebhookSettings.shape.url),
-    events: z.array(WebhookEvent).min(1, texts.chooseAtLeastOneEvent),
+    events: z.array(WebhookEvent).min(1, texts.eventsMissing),
     project: WebhookSettings.shape.project,
     enabled: z.boolean()
   })
@@ -56,14 +68,14 @@ export const problemWords = ({ problem, enabled }: { problem: string; enabled: b
   !/^\d{3}$/.test(problem)
     ? problem
     : problem === '410' && !enabled
-      ? texts.theReceiverReturned410Gone
-      : texts.theReceiverReturned(problem)
+      ? texts.receiverGone
+      : texts.receiverReturned(problem)
 
 /** `jobs queued, ended · schedules missed run · project prices` */
 export function eventWords({ events, project }: Pick<WebhookSettings, 'events' | 'project'>): string {
-  const groups = EVENT_GROUPS.flatMap(({ title, events: known }) => {
+  const groups = EVENT_GROUPS.flatMap(({ summary, events: known }) => {
     const words = known.filter(({ value }) => events.includes(value)).map((each) => each.words)
-    return words.length === 0 ? [] : [`${title.toLowerCase()} ${words.join(', ')}`]
+    return words.length === 0 ? [] : [summary(words.join(', '))]
   })
-  return groups.join(' · ') + (project === null ? '' : texts.project2(project))
+  return joinFacts(...groups, project !== null && texts.onlyProject(project))
 }

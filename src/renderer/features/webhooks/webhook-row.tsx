@@ -34,15 +34,15 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
   )
   const { id, name, url, enabled, problem, dead, waiting, lastDeliveredAtMs } = webhook
   return (
-    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.webhook(name)}>
+    <li className={classes.row} data-off={!enabled || undefined} aria-label={texts.webhookLabel(name)}>
       <Group gap={10} wrap="nowrap" miw={0} className={classes.rowHead}>
         <Switch
           size="xs"
           checked={enabled}
           disabled={update.isPending}
           onChange={(event) => update.mutate({ ...settingsOf(webhook), id, enabled: event.currentTarget.checked })}
-          aria-label={texts.isOn(name)}
-          title={enabled ? texts.onClickToTurnOff : texts.offEventsAreNotSentLater}
+          aria-label={texts.switchLabel(name)}
+          title={enabled ? texts.switchOnHint : texts.switchOffHint}
         />
         <strong className="ellipsis">{name}</strong>
         <Flex component="span" align="center" gap={6} className={`${classes.rowActs} fixed push`}>
@@ -57,15 +57,15 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
           <Button size="compact-xs" onClick={onDeliveries}>
             {texts.deliveries}
           </Button>
-          <MoreMenu label={texts.moreActionsFor(name)} size={22}>
+          <MoreMenu label={texts.moreActions(name)} size={22}>
             <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
-              {texts.edit2}
+              {texts.editMenu}
             </Menu.Item>
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('rotate')}>
-              {texts.newSecret}
+              {texts.newSecretMenu}
             </Menu.Item>
             <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
-              {texts.remove}
+              {texts.removeMenu}
             </Menu.Item>
           </MoreMenu>
         </Flex>
@@ -74,17 +74,13 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
         <span className={`${classes.url} mono break`}>{url}</span>
         <span className="dim">{eventWords(webhook)}</span>
         <span className="dim">
-          {!enabled ? (
-            texts.offNoEventsAreSent
-          ) : lastDeliveredAtMs === null ? (
-            texts.noDeliveriesYet2
-          ) : (
-            <>
-              last delivered <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
-            </>
-          )}
-          {waiting > 0 && <span className="tone-wait">{texts.waiting3(waiting)}</span>}
-          {dead > 0 && <span className="tone-bad">{texts.givenUp4(dead)}</span>}
+          {!enabled
+            ? texts.offNothingSent
+            : lastDeliveredAtMs === null
+              ? texts.noDeliveriesYet
+              : texts.lastDeliveredAgo(<RelativeTime atMs={lastDeliveredAtMs} />)}
+          {waiting > 0 && <span className="tone-wait"> · {texts.waitingCount(waiting)}</span>}
+          {dead > 0 && <span className="tone-bad"> · {texts.givenUpCount(dead)}</span>}
         </span>
       </Stack>
       {problem !== null && (
@@ -97,8 +93,7 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
       {test.data !== undefined && !test.isPending && (
         <div className={classes.outcome}>
           <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
-            {test.data.ok ? texts.testDelivered : texts.testFailed}
-            {test.data.answer}
+            {test.data.ok ? texts.testDelivered(test.data.answer) : texts.testFailed(test.data.answer)}
           </OutcomeLine>
         </div>
       )}
@@ -125,15 +120,14 @@ function RemoveDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
   const unsent = webhook.waiting + webhook.dead
   return (
     <ConfirmDialog
-      title={texts.removeWebhook(webhook.name)}
-      act={texts.remove2}
+      title={texts.removeTitle(webhook.name)}
+      act={texts.remove}
       onAct={() => mutate({ id: webhook.id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      Its secret and deliveries are deleted{unsent > 0 && texts.ofThemNotDelivered(unsent)}. Turn it off instead to keep
-      both.
+      {unsent > 0 ? texts.removeUnsentHint(unsent) : texts.removeHint}
     </ConfirmDialog>
   )
 }
@@ -149,7 +143,7 @@ function RotateDialog({ webhook, onClose, onRotated }: RotateDialogProps) {
   const { mutate, isPending, error } = useMutation(query.webhooks.rotate.mutationOptions({ onSuccess: onRotated }))
   return (
     <ConfirmDialog
-      title={texts.createANewSecretFor(webhook.name)}
+      title={texts.newSecretTitle(webhook.name)}
       act={texts.createSecret}
       onAct={() => mutate({ id: webhook.id })}
       isActing={isPending}
@@ -157,7 +151,7 @@ function RotateDialog({ webhook, onClose, onRotated }: RotateDialogProps) {
       isHarmless
       onClose={onClose}
     >
-      {texts.forOneDayEachRequestIs}
+      {texts.newSecretHint}
     </ConfirmDialog>
   )
 }

@@ -24,7 +24,7 @@ export function WebhooksPanel() {
   return (
     <Panel
       title={texts.webhooks}
-      note={texts.httpNotificationsForOtherPrograms}
+      note={texts.webhooksNote}
       aside={
         <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setEditing('new')}>
           {texts.addWebhook}
@@ -35,7 +35,7 @@ export function WebhooksPanel() {
       <QueryState query={webhooks} what={texts.theWebhooks} rows={3}>
         {(data) =>
           data.webhooks.length === 0 ? (
-            <p className={`${classes.none} dim`}>{texts.noWebhooksYetScrapdeckSends}</p>
+            <p className={`${classes.none} dim`}>{texts.noWebhooksHint}</p>
           ) : (
             <ul>
               {data.webhooks.map((webhook) => (
@@ -44,7 +44,7 @@ export function WebhooksPanel() {
                   webhook={webhook}
                   onEdit={() => setEditing(webhook)}
                   onDeliveries={() => setOpenId(webhook.id)}
-                  onSecret={(rotated) => setSecret({ title: texts.newSecretOf(webhook.name), secret: rotated.secret })}
+                  onSecret={(rotated) => setSecret({ title: texts.secretTitle(webhook.name), secret: rotated.secret })}
                 />
               ))}
             </ul>
@@ -55,7 +55,7 @@ export function WebhooksPanel() {
         <WebhookDialog
           webhook={editing === 'new' ? null : editing}
           onClose={() => setEditing(null)}
-          onCreated={(created) => setSecret({ title: texts.wasAdded(created.webhook.name), secret: created.secret })}
+          onCreated={(created) => setSecret({ title: texts.addedTitle(created.webhook.name), secret: created.secret })}
         />
       )}
       {secret !== null && <SecretDialog {...secret} onClose={() => setSecret(null)} />}

@@ -1,46 +1,60 @@
+import type { ReactNode } from 'react'
+import { plural } from '../../numbers.ts'
 import { area } from './area.ts'
+import { rich } from './rich.ts'
 
 export const texts = area('engines', {
   leader: 'Leader',
   follower: 'Follower',
   silent: 'Silent',
-  engine: (name: string) => `Engine ${name}`,
+  engineLabel: (name: string) => `Engine ${name}`,
   drained: 'drained',
-  itAnswersButDoesNotLead: 'It answers, but does not lead until you undrain it or it restarts',
+  drainedHint: 'It serves requests, but does not lead until you undrain it or it restarts',
   thisPage: 'this page',
-  thisPageTalksToThisEngine: 'This page talks to this engine',
+  thisPageHint: 'This page talks to this engine',
   takingOver: 'taking over…',
   version: (version: string) => `version ${version}`,
+  startedAgo: (age: ReactNode) => rich`started ${age} ago`,
+  lastSeenAgo: (age: ReactNode) => rich`last seen ${age} ago`,
   localNode: 'local node',
-  itRunsSpidersItselfAsA: 'It runs spiders itself, as a node under its name',
-  handOver: 'Hand over…',
-  handOverTo: (name: string) => `Hand over to ${name}`,
+  localNodeHint: 'It runs spiders itself, as a node under its name',
+  handOverMenu: 'Hand over…',
+  handOverLabel: (name: string) => `Hand over to ${name}`,
   undrain: 'Undrain',
-  drain: 'Drain…',
-  drain2: 'Drain',
-  itLeadsNowSoItHands: (WHAT_A_HANDOVER_DOES: string) =>
-    `It leads now, so it hands over to another engine first. ${WHAT_A_HANDOVER_DOES} It goes on answering, and does not lead again until you undrain it or it restarts.`,
-  drain3: (name: string) => `Drain ${name}?`,
+  undrainLabel: (name: string) => `Undrain ${name}`,
+  drainMenu: 'Drain…',
+  drain: 'Drain',
+  drainLabel: (name: string) => `Drain ${name}`,
+  drainLeaderHint: (handOverEffect: string) =>
+    `It leads now, so it hands over to another engine first. ${handOverEffect} It keeps serving requests, but does not lead again until you undrain it or it restarts.`,
+  drainTitle: (name: string) => `Drain ${name}?`,
   isDrained: (name: string) => `${name} is drained.`,
   canLeadAgain: (name: string) => `${name} can lead again.`,
-  drain4: (id: string) => `drain ${id}`,
-  itLeadsAlready: 'It leads already',
-  itDoesNotRespond: 'It does not respond',
-  itIsDrainedLetItLead: 'It is drained: let it lead again first',
-  noOtherEngineCouldLeadStart: 'No other engine could lead: start or undrain one first',
+  couldNotDrain: (name: string) => `Could not drain ${name}`,
+  couldNotUndrain: (name: string) => `Could not undrain ${name}`,
+  alreadyLeads: 'It leads already',
+  notResponding: 'It does not respond',
+  drainedCannotLead: 'It is drained: undrain it first',
+  noOtherLeader: 'No other engine could lead: start or undrain one first',
   engines: 'Engines',
   theEngines: 'the engines',
+  engineCount: (count: number) => plural(count, 'engine'),
+  outdatedList: (age: ReactNode, problem: string) => rich`This list is ${age} old. ${problem}`,
   oneEngine: 'One engine',
+  oneEngineHint: (scalingPage: ReactNode) =>
+    rich`This Scrapdeck keeps its data in SQLite, so no other engine can share it. To run several engines that take over from each other, move to PostgreSQL: ${scalingPage}.`,
+  noStandbyHint: (scalingPage: ReactNode) =>
+    rich`If this engine fails, nothing is dispatched until it is back. Start a second one on the same database to have it take over: ${scalingPage}.`,
   onThisDatabase: 'On this database',
-  theEnginesRunDifferentVersions: (value: string) =>
-    `The engines run different versions (${value}). Finish the update: the followers first, then hand over.`,
+  mixedVersions: (versions: string) =>
+    `The engines run different versions (${versions}). Finish the update: the followers first, then hand over.`,
   leaders: 'Leaders',
   newestFirst: 'newest first',
   now: 'now',
-  docsScalingMd: 'docs/scaling.md',
-  severalEngines: 'Several engines',
-  forASecondOrTwoRequests:
+  scalingDoc: 'docs/scaling.md',
+  scalingPage: 'Several engines',
+  handOverEffect:
     'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.',
-  handOverTo2: (name: string) => `Hand over to ${name}?`,
-  handOver2: 'Hand over'
+  handOverTitle: (name: string) => `Hand over to ${name}?`,
+  handOver: 'Hand over'
 })

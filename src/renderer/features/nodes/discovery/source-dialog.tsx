@@ -11,10 +11,10 @@ import { optionsOf, ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** Creates or edits a source of nodes; an existing one keeps its name. */
+/** Creates or edits a discovery source; the name of an existing one is fixed. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
   const { client } = useApi()
-  // Lines of a file of that machine become addresses that everybody sees.
+  // All users can see the addresses, so a file source could show them the lines of any file of the machine.
   const { why } = useMay('users.change', 'everywhere')
   const form = useFormOf<SourceTexts, SourceInput>({
     schema: SourceForm,
@@ -29,7 +29,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
     <Dialog
       opened
       onClose={onClose}
-      title={source === null ? texts.addDiscoverySource : texts.discoverySource(source.id)}
+      title={source === null ? texts.addDiscoverySource : texts.editSourceTitle(source.id)}
       size={600}
     >
       <SchemaForm form={form} className={classes.form}>
@@ -42,7 +42,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
             disabled: one.value === 'file' && why !== null && source?.source.kind !== 'file'
           }))}
         />
-        {why !== null && <p className="dim">{why.replace(/^Needs/, texts.aFileNeeds)}</p>}
+        {why !== null && <p className="dim">{texts.fileNotAllowed(why)}</p>}
         {source === null && (
           <TextInput
             {...form.input('id')}
@@ -57,8 +57,8 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           <legend>{texts.defaultsForNewNodes}</legend>
           <NumberInput
             {...node.input('slots')}
-            label={texts.slots2}
-            placeholder="automatic"
+            label={texts.slots}
+            placeholder={texts.slotsAutomatic}
             min={1}
             max={10_000}
             allowDecimal={false}
@@ -77,16 +77,16 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           <PasswordInput
             {...form.input('password')}
             label={texts.password}
-            placeholder={source?.hasPassword ? 'unchanged' : 'none'}
+            placeholder={source?.hasPassword ? texts.unchanged : texts.none}
             autoComplete="off"
             disabled={form.values.username === ''}
           />
         </fieldset>
-        <p className="dim">{texts.changesThatYouMakeToA}</p>
+        <p className="dim">{texts.sourceHint}</p>
         <FormFoot
           form={form}
           submit={source === null ? texts.addSource : texts.saveSource}
-          says={texts.theSourceIsRefreshedImmediately}
+          says={texts.saveSourceHint}
           onCancel={onClose}
         />
       </SchemaForm>
@@ -114,7 +114,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
           {...source.input('path')}
           className={classes.wide}
           label={texts.filePath}
-          description={texts.onTheMachineWhereScrapdeck}
+          description={texts.filePathHint}
           placeholder="/etc/scrapdeck/nodes.txt"
           {...CODE_INPUT}
         />
@@ -127,7 +127,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
       <Textarea
         {...source.input('nodes')}
         label={texts.addresses}
-        description={texts.oneAddressPerLineOptionally}
+        description={texts.addressesHint}
         placeholder={'http://eu-1:6800 name=eu-1 slots=8\nhttps://eu-2/scrapyd/'}
         autosize
         minRows={4}
@@ -142,7 +142,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         {...source.input('hostname')}
         className={classes.wide}
         label={texts.hostName}
-        description={texts.fullyQualifiedEveryAddress}
+        description={texts.hostNameHint}
         placeholder="scrapyd.crawl.svc.cluster.local"
         {...CODE_INPUT}
       />
@@ -155,7 +155,7 @@ function KindFields({ fields }: { fields: Fields<SourceTexts> }) {
         max={65_535}
         allowDecimal={false}
         disabled={record === 'SRV'}
-        description={record === 'SRV' ? texts.takenFromTheSrvRecords : undefined}
+        description={record === 'SRV' ? texts.portFromSrv : undefined}
       />
       <TextInput {...source.input('basePath')} label={texts.basePath} {...CODE_INPUT} />
       {refresh}

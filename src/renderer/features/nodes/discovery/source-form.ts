@@ -12,7 +12,7 @@ const { node, refreshSeconds } = NewSource.shape
 const ofNode = node.unwrap().shape
 type DnsSource = Extract<DiscoverySource, { kind: 'dns' }>
 
-/** The fields of the kinds not chosen keep their text. */
+/** Has the fields of all kinds, so that switching the kind keeps what was entered. */
 export interface SourceTexts {
   id: string
   source: { kind: DiscoverySource['kind']; path: string; nodes: string; port: number | string } & Omit<
@@ -66,20 +66,20 @@ export const SourceForm = z
   .object({
     id: z
       .string()
-      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'Use lowercase letters, digits and dashes, up to 40 characters')
+      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, texts.sourceNameWrong)
       .brand<'SourceId'>(),
     source: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('file'), path: absolutePath }),
       z.object({
         kind: z.literal('list'),
-        nodes: z.string().refine((text) => text.trim() !== '', texts.enterOneAddressPerLine)
+        nodes: z.string().refine((text) => text.trim() !== '', texts.addressesMissing)
       }),
       z.object({
         kind: z.literal('dns'),
         hostname: z
           .string()
           .trim()
-          .regex(/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i, texts.enterAHostNameForExample),
+          .regex(/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?$/i, texts.hostNameWrong),
         record: z.enum(['A', 'AAAA', 'SRV']),
         scheme: z.enum(['http', 'https']),
         port: numberText(port),
@@ -100,7 +100,7 @@ export const SourceForm = z
         ...(tags.length > 0 && { tags }),
         ...(group !== null && { group })
       })),
-    username: z.string().refine((name) => !name.includes(':'), texts.aUserNameCannotContainA),
+    username: z.string().refine((name) => !name.includes(':'), texts.userNameHasColon),
     password: z.string()
   })
   .transform(
@@ -113,7 +113,7 @@ export const SourceForm = z
 
 /** `A records of scrapyd.crawl.svc`, `the file /etc/nodes.txt`. */
 export function sourceWords(source: DiscoverySource): string {
-  if (source.kind === 'file') return texts.theFile(source.path)
-  if (source.kind === 'dns') return texts.recordsOf(source.record, source.hostname)
-  return texts.aListOfAddresses
+  if (source.kind === 'file') return texts.sourceFile(source.path)
+  if (source.kind === 'dns') return texts.sourceDns(source.record, source.hostname)
+  return texts.sourceList
 }

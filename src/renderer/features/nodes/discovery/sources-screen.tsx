@@ -8,7 +8,7 @@ import { useApi } from '../../../api/api.tsx'
 import { useKeys } from '../../../state/keys.ts'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { notifyError } from '../../../ui/notify.tsx'
-import { joinFacts, plural } from '../../../ui/numbers.ts'
+import { joinFacts } from '../../../ui/numbers.ts'
 import { ScreenHead, PanelsScreen } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { useMay } from '../../../api/use-me.ts'
@@ -19,7 +19,7 @@ import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** Where nodes come from besides being added by hand: each source, its state and the nodes it no longer lists. */
+/** The discovery sources, their state, and the nodes that they no longer list. */
 export function SourcesScreen() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions())
@@ -34,7 +34,7 @@ export function SourcesScreen() {
   )
   return (
     <PanelsScreen>
-      <ScreenHead title={texts.discoverySources} note={sources.data && plural(sources.data.sources.length, 'source')}>
+      <ScreenHead title={texts.discoverySources} note={sources.data && texts.sourceCount(sources.data.sources.length)}>
         <Button component={Link} to="/nodes">
           {texts.nodes}
         </Button>
@@ -44,7 +44,7 @@ export function SourcesScreen() {
         {(data) =>
           data.sources.length === 0 ? (
             <EmptyState icon={<IconRadar2 size={32} stroke={1.3} />} title={texts.noSources} action={addButton}>
-              {texts.aDiscoverySourceAddsNodesAutomatically}
+              {texts.noSourcesHint}
             </EmptyState>
           ) : (
             <Flex component="ul" direction="column" gap={10}>
@@ -79,23 +79,23 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   const { may } = useMay('nodes.change', 'everywhere')
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
-      onError: (error) => notifyError(texts.couldNotRefreshTheSource(source.id), error)
+      onError: (error) => notifyError(texts.couldNotRefreshSource(source.id), error)
     })
   )
-  const { id, problem, refreshedAtMs, found, isFromConfiguration } = source
+  const { id, problem, refreshedAtMs, isFromConfiguration } = source
   return (
-    <li className={`${classes.source} card`} aria-label={texts.source(id)}>
+    <li className={`${classes.source} card`} aria-label={texts.sourceLabel(id)}>
       <Group gap={8} miw={0}>
         {problem === null ? (
-          <IconCheck size={16} className="tone-ok" role="img" aria-label="OK" />
+          <IconCheck size={16} className="tone-ok" role="img" aria-label={texts.sourceOk} />
         ) : (
-          <IconAlertTriangle size={16} className="tone-wait" role="img" aria-label="has a problem" />
+          <IconAlertTriangle size={16} className="tone-wait" role="img" aria-label={texts.sourceWithProblem} />
         )}
         <strong>{id}</strong>
         <span className={`${classes.words} dim break`}>{sourceWords(source.source)}</span>
         {isFromConfiguration && (
-          <Badge size="xs" variant="default" title={texts.setInTheConfigurationFileChanges}>
-            {texts.configuration}
+          <Badge size="xs" variant="default" title={texts.fromConfigurationHint}>
+            {texts.fromConfiguration}
           </Badge>
         )}
         {may && (
@@ -104,18 +104,18 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
             leftSection={<IconRefresh size={12} />}
             loading={refresh.isPending}
             onClick={() => refresh.mutate({ id })}
-            aria-label={texts.refreshNow2(id)}
+            aria-label={texts.refreshNowLabel(id)}
           >
             {texts.refreshNow}
           </Button>
         )}
         {may && !isFromConfiguration && (
           <>
-            <Button size="compact-xs" onClick={onEdit} aria-label={texts.edit2(id)}>
-              {texts.edit}
+            <Button size="compact-xs" onClick={onEdit} aria-label={texts.editLabel(id)}>
+              {texts.editMenu}
             </Button>
-            <Tooltip label={texts.remove}>
-              <ActionIcon size="sm" onClick={onRemove} aria-label={texts.remove2(id)}>
+            <Tooltip label={texts.removeMenu}>
+              <ActionIcon size="sm" onClick={onRemove} aria-label={texts.removeLabel(id)}>
                 <IconTrash size={14} />
               </ActionIcon>
             </Tooltip>
@@ -123,14 +123,8 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
         )}
       </Group>
       <p className={`${classes.facts} dim small`}>
-        {plural(found, 'node')} found · {factsOf(source)} ·{' '}
-        {refreshedAtMs === null ? (
-          texts.notRefreshedYet
-        ) : (
-          <>
-            refreshed <RelativeTime atMs={refreshedAtMs} suffix=" ago" />
-          </>
-        )}
+        {factsOf(source)} ·{' '}
+        {refreshedAtMs === null ? texts.notRefreshedYet : texts.refreshedAgo(<RelativeTime atMs={refreshedAtMs} />)}
       </p>
       {problem !== null && (
         <p className={`${classes.problem} break`} role="alert">
@@ -142,13 +136,14 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   )
 }
 
-function factsOf({ refreshSeconds, node, username }: SourceState): string {
+function factsOf({ found, refreshSeconds, node, username }: SourceState): string {
   return joinFacts(
-    texts.everyS(refreshSeconds),
-    node.slots != null && plural(node.slots, 'slot'),
-    node.group != null && texts.group2(node.group),
-    node.tags !== undefined && node.tags.length > 0 && texts.tags2(node.tags.join(', ')),
-    username != null && texts.user(username)
+    texts.nodesFound(found),
+    texts.everySeconds(refreshSeconds),
+    node.slots != null && texts.slotCount(node.slots),
+    node.group != null && texts.groupFact(node.group),
+    node.tags !== undefined && node.tags.length > 0 && texts.tagsFact(node.tags.join(', ')),
+    username != null && texts.userFact(username)
   )
 }
 
@@ -156,14 +151,15 @@ function Vanished({ source }: { source: SourceState }) {
   const nodeName = useNodeName()
   if (source.vanishedNodes.length === 0) return null
   return (
-    <ul className={`${classes.vanished} small`} aria-label={texts.nodesNoLongerListedBy(source.id)}>
+    <ul className={`${classes.vanished} small`} aria-label={texts.vanishedNodesLabel(source.id)}>
       {source.vanishedNodes.map(({ nodeId, sinceMs, isCordonedForIt }) => (
         <li key={nodeId}>
-          <Link to="/nodes" search={{ node: nodeId } as never}>
-            {nodeName(nodeId)}
-          </Link>{' '}
-          not listed for <RelativeTime atMs={sinceMs} />
-          {isCordonedForIt ? texts.cordonedUntilItIsListedAgain : texts.theModeThatYouSetIs}
+          {(isCordonedForIt ? texts.vanishedCordoned : texts.vanishedModeKept)(
+            <Link to="/nodes" search={{ node: nodeId } as never}>
+              {nodeName(nodeId)}
+            </Link>,
+            <RelativeTime atMs={sinceMs} />
+          )}
         </li>
       ))}
     </ul>
@@ -175,15 +171,14 @@ function RemoveDialog({ source, onClose }: { source: SourceState; onClose: () =>
   const { mutate, isPending, error } = useMutation(query.discovery.remove.mutationOptions({ onSuccess: onClose }))
   return (
     <ConfirmDialog
-      title={texts.removeSource(source.id)}
-      act={texts.remove3}
+      title={texts.removeSourceTitle(source.id)}
+      act={texts.remove}
       onAct={() => mutate({ id: source.id })}
       isActing={isPending}
       error={error}
       onClose={onClose}
     >
-      Its nodes stay in the fleet as if you had added them manually.{' '}
-      {source.vanished > 0 && texts.nodeThatItNoLongerLists(source.vanished)}New nodes are no longer found.
+      {source.vanished > 0 ? texts.removeSourceCordonedHint(source.vanished) : texts.removeSourceHint}
     </ConfirmDialog>
   )
 }

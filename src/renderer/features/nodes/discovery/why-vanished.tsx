@@ -6,7 +6,7 @@ import { RelativeTime } from '../../../ui/time.tsx'
 import classes from './discovery.module.css'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** For a node that its source no longer lists: since when, and whether that is why it is cordoned. */
+/** For a node that its source no longer lists: since when, and whether it is cordoned for that. */
 export function WhyVanished({ node }: { node: Node }) {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions()).data?.sources
@@ -15,8 +15,10 @@ export function WhyVanished({ node }: { node: Node }) {
   if (source === undefined || vanished === undefined) return null
   return (
     <p className={`${classes.why} notice-wait`} role="note" aria-label={texts.noLongerListed}>
-      <Link to="/nodes/sources">{source.id}</Link> has not listed this node for <RelativeTime atMs={vanished.sinceMs} />
-      {vanished.isCordonedForIt ? texts.soItIsCordonedItBecomes : texts.theModeThatYouSetIs2}
+      {(vanished.isCordonedForIt ? texts.whyVanishedCordoned : texts.whyVanishedModeKept)(
+        <Link to="/nodes/sources">{source.id}</Link>,
+        <RelativeTime atMs={vanished.sinceMs} />
+      )}
     </p>
   )
 }
