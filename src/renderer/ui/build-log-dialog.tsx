@@ -65,7 +65,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       </Flex>
       <StepProgress progress={environment.progress} />
       {environment.problem !== null && (
-        <p className={`${classes.problem} notice-bad break`} role="alert">
+        <p className="notice-bad break" role="alert">
           {environment.problem}
         </p>
       )}

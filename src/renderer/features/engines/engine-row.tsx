@@ -29,7 +29,6 @@ interface EngineRowProps {
   onHandOver: () => void
 }
 
-/** One engine: its state, address and version, when it was last seen, and its actions. */
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
   const { name, address, version, startedAtMs, state, silentMs, drained, hasLocalNode } = engine
   const { Icon, tone, word } = LOOKS[state]
@@ -97,7 +96,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
           focusesAct
           onClose={() => setAsking(false)}
         >
-          {texts.drainLeaderHint(texts.handOverEffect)}
+          {texts.drainLeaderHint}
         </ConfirmDialog>
       )}
     </li>

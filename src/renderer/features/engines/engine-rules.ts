@@ -3,7 +3,6 @@ import { texts } from '../../../shared/texts/ui/engines.ts'
 
 const ORDER: EngineInfo['state'][] = ['leading', 'following', 'silent']
 
-/** The leader first, silent engines last. */
 export function inOrder(engines: readonly EngineInfo[]): EngineInfo[] {
   return engines.toSorted((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state))
 }

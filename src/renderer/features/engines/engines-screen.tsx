@@ -29,7 +29,7 @@ export function EnginesScreen() {
     <PanelsScreen>
       <ScreenHead title={texts.engines} note={data?.shared && texts.engineCount(data.engines.length)} />
       {data !== undefined && error !== null && (
-        <p className={`${classes.outdated} notice-wait`} role="status">
+        <p className="notice-wait" role="status">
           {texts.outdatedList(<RelativeTime atMs={dataUpdatedAt} />, explainError(error).text)}
         </p>
       )}

@@ -103,7 +103,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
         {counts.map(
           ([label, count]) =>
             count !== null && (
-              <div key={label}>
+              <div key={label} className="box">
                 <dt>{label}</dt>
                 <dd>{formatCount(count)}</dd>
               </div>
@@ -140,7 +140,7 @@ function Result({ diff }: { diff: ItemsDiff }) {
           items.length > 0 && (
             <div key={label}>
               <h3 className={`${classes.subtitle} dim small`}>{texts.examples(label)}</h3>
-              <Flex component="ul" direction="column" gap={3} className={`${classes.examples} small`}>
+              <Flex component="ul" direction="column" gap={3} className="break small">
                 {items.map((item) => (
                   <li key={item}>{item}</li>
                 ))}

@@ -25,7 +25,6 @@ interface FieldPaneProps {
   onClose: () => void
 }
 
-/** Statistics of one field over all items of the run. */
 export function FieldPane({ of, field, onValue, onClose }: FieldPaneProps) {
   const { query } = useApi()
   const statistics = useQuery(query.items.fieldStatistics.queryOptions({ input: { ...of, field }, retry: false }))
@@ -108,7 +107,6 @@ interface FieldHeaderProps {
   onHide: () => void
 }
 
-/** A column's name, with a menu of actions on its field. */
 export function FieldHeader({ name, sort, engineProblem, ...act }: FieldHeaderProps) {
   const isSorted = sort?.field === name
   const isMissing = engineProblem !== null

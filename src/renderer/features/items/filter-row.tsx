@@ -15,7 +15,6 @@ interface FilterRowProps {
   onChange: (conditions: ItemCondition[]) => void
 }
 
-/** The conditions as removable chips, and a form for another one. */
 export function FilterRow({ columns, conditions, onChange }: FilterRowProps) {
   const [isOpen, setOpen] = useState(false)
   useKeys(texts.items, [{ key: '/', label: texts.addFilter, run: () => setOpen(conditions.length < MOST_CONDITIONS) }])

@@ -253,7 +253,6 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
 
 const rowId = ({ index }: ItemRow) => String(index)
 
-/** One whole item. */
 function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose: () => void }) {
   const { query } = useApi()
   const item = useQuery(query.items.read.queryOptions({ input: { ...of, index } }))

@@ -9,8 +9,8 @@ interface AttemptSelectProps {
   nodeName: (id: string) => string
 }
 
-/** Selects the attempt whose log or items are shown, for a job that ran several times. */
 export function AttemptSelect({ attempts, number, onAttempt, nodeName }: AttemptSelectProps) {
+  if (attempts.length < 2) return null
   return (
     <Select
       aria-label={texts.attempt}

@@ -32,7 +32,6 @@ interface BulkActs {
 
 export const useBulkActs = create<BulkActs>(() => ({ acts: new Map(), asked: new Map() }))
 
-/** Adds or replaces a bulk action. */
 export function putBulkAct(act: BulkAct): void {
   useBulkActs.setState(({ acts }) => withAsked(new Map(acts).set(act.id, act)))
 }

@@ -39,7 +39,6 @@ export function CancelCell<One extends CancelTarget>({ job, cancel }: { job: One
   )
 }
 
-/** Counts down until the cancel is sent. */
 export function PendingCancel({ job }: { job: CancelTarget }) {
   return <StatusText status={job.status} word={useCancelCountdown(job.id) ?? undefined} />
 }

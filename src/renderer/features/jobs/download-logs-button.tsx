@@ -8,7 +8,6 @@ import { bytesOf } from '../../ui/base64.ts'
 import { saveFile } from '../../ui/save-file.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
-/** Downloads the logs of these jobs as one zip archive and shows the progress. */
 export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
   const { client } = useApi()
   const { progress: done, start, cancel } = useDownload(texts.couldNotDownloadLogs)

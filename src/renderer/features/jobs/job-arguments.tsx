@@ -33,7 +33,6 @@ interface JobArgumentsProps {
   onOpen: (id: JobId) => void
 }
 
-/** Exactly what was requested. */
 export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
   const { nodeId, tags } = job.placement
   const where =

@@ -23,7 +23,6 @@ interface JobAttemptsProps {
   onLog: (number: AttemptNumber) => void
 }
 
-/** Every attempt to run the job, newest first. */
 export function JobAttempts({ detail: { attempts, timeline }, nodeName, onLog }: JobAttemptsProps) {
   if (attempts.length === 0) return <EmptyState title={texts.noAttemptsYet}>{texts.noAttemptsHint}</EmptyState>
   return attempts.toReversed().map((attempt) => (

@@ -146,7 +146,6 @@ export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | n
   )
 }
 
-/** Marks of a job: several attempts, or it may have run twice. */
 function Flags({ job }: { job: Job }) {
   return (
     <>

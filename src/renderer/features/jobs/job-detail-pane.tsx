@@ -62,13 +62,13 @@ const TABS = {
   attempts: texts.attempts
 } as const
 
-/** Everything about one job, beside the list. */
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
   const { may } = useMay('jobs.run', detail.data?.job ?? 'somewhere')
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
+  const chosen = { attemptNumber, onAttempt: setAttemptNumber }
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
   useKeys(texts.job, [
     { key: 'z', label: isWide ? texts.makePaneNarrower : texts.makePaneWider, run: () => setWide(!isWide) }
@@ -128,20 +128,10 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                   <JobTimeline detail={data} nodeName={nodeName} unknown={unknownOf(awayOf(data.job))} />
                 </Tabs.Panel>
                 <Tabs.Panel value="log" className={classes.logPanel}>
-                  <JobLog
-                    detail={data}
-                    attemptNumber={attemptNumber}
-                    onAttempt={setAttemptNumber}
-                    nodeName={nodeName}
-                  />
+                  <JobLog detail={data} nodeName={nodeName} {...chosen} />
                 </Tabs.Panel>
                 <Tabs.Panel value="items" className={classes.logPanel}>
-                  <JobItems
-                    detail={data}
-                    attemptNumber={attemptNumber}
-                    onAttempt={setAttemptNumber}
-                    nodeName={nodeName}
-                  />
+                  <JobItems detail={data} nodeName={nodeName} {...chosen} />
                 </Tabs.Panel>
                 <Tabs.Panel value="stats" className={classes.panel}>
                   <JobStats detail={data} />
@@ -170,7 +160,6 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
 
 interface JobHeadProps {
   job: Job
-  /** The newest one. */
   attempt: Attempt | undefined
   nodeName: (id: string) => string
   away: Away | null
@@ -226,7 +215,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         </Group>
       )}
       {unknownSinceMs !== null && (
-        <Stack gap={8} className={classes.unknown}>
+        <Stack gap={8} className="notice-lost">
           <p>
             {texts.unreachableHint(
               job.nodeId === null ? texts.theNode : nodeName(job.nodeId),
@@ -242,23 +231,19 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
         </Stack>
       )}
       {job.mayHaveRunTwice && (
-        <Stack gap={8} className={classes.unknown}>
-          <p>
-            <strong>{texts.mayHaveRunTwiceTitle}</strong> {texts.mayHaveRunTwiceText}
-          </p>
-        </Stack>
+        <p className="notice-lost">
+          <strong>{texts.mayHaveRunTwiceTitle}</strong> {texts.mayHaveRunTwiceText}
+        </p>
       )}
       {job.outcome === 'unclear' && (
-        <Stack gap={8} className={classes.unknown}>
-          <p>
-            <strong>{texts.unclearTitle}</strong> {texts.unclearText}
-          </p>
-        </Stack>
+        <p className="notice-lost">
+          <strong>{texts.unclearTitle}</strong> {texts.unclearText}
+        </p>
       )}
       {job.outcome === 'succeeded' && <JobFindings jobId={job.id} />}
       {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
       {job.state === 'queued' && job.waiting !== null && (
-        <div className={classes.waits}>
+        <div className={`${classes.waits} notice-wait tone-wait break`}>
           <span className="visually-hidden">{texts.waitingPrefix}</span>
           {job.waiting.code === 'dependency' && job.after.length > 0 ? (
             texts.waitingUntil(<Dependencies after={job.after} onOpen={onOpen} />)

@@ -109,7 +109,7 @@ export function JobFilterBox({ search, nodes, schedules, onChange, inputRef }: J
         />
       </Group>
       {problems.length > 0 && (
-        <p className={`${classes.problem} small`} role="alert">
+        <p className={`${classes.problem} tone-bad small`} role="alert">
           {problems.join(' ')}
         </p>
       )}
@@ -176,7 +176,6 @@ interface FacetGroupProps {
   onToggle: (value: string) => void
 }
 
-/** One group of a list's filters, with counts. A click adds or removes the value. */
 function FacetGroup({ title, options, selected, onToggle }: FacetGroupProps) {
   if (options.length === 0) return null
   return (

@@ -1,4 +1,3 @@
-import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import type { JobExpectations as Expectations, JobId, RunMetric } from '../../../shared/contract/index.ts'
@@ -18,11 +17,9 @@ export function JobFindings({ jobId }: { jobId: JobId }) {
   const findings = useExpectations(jobId)?.findings ?? []
   if (findings.length === 0) return null
   return (
-    <Stack gap={8} className={classes.unknown}>
-      <p>
-        <strong>{texts.unusualRun}</strong> {findings.map(({ words }) => words).join('; ')}.
-      </p>
-    </Stack>
+    <p className="notice-lost">
+      <strong>{texts.unusualRun}</strong> {findings.map(({ words }) => words).join('; ')}.
+    </p>
   )
 }
 
@@ -43,7 +40,6 @@ const WEEKDAYS = [
   texts.saturdays
 ]
 
-/** Compares the run with earlier runs of its spider. */
 export function JobExpectations({ jobId }: { jobId: JobId }) {
   const data = useExpectations(jobId)
   if (data === undefined || data.state === 'off' || data.state === 'not_succeeded') return null

@@ -22,14 +22,11 @@ interface JobItemsProps {
   nodeName: (id: string) => string
 }
 
-/** The first items of the newest attempt, or of the chosen one. */
 export function JobItems({ detail: { job, attempts }, attemptNumber, onAttempt, nodeName }: JobItemsProps) {
   const number = attemptNumber ?? attempts.at(-1)?.number
   return (
     <>
-      {attempts.length > 1 && (
-        <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
-      )}
+      <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
       <FirstItems key={number} job={job} of={{ jobId: job.id, attemptNumber }} nodeName={nodeName} />
     </>
   )

@@ -21,7 +21,6 @@ interface JobLogProps {
   nodeName: (id: string) => string
 }
 
-/** The log of the newest attempt, or of the chosen one. */
 export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onAttempt, nodeName }: JobLogProps) {
   const { client } = useApi()
   const newest = attempts.at(-1)?.number
@@ -31,9 +30,7 @@ export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onA
   const name = `${job.project}/${job.spider}`
   return (
     <>
-      {attempts.length > 1 && (
-        <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
-      )}
+      <AttemptSelect attempts={attempts} number={number} onAttempt={onAttempt} nodeName={nodeName} />
       <LogTerminal
         key={`${job.id} ${number ?? 0}`}
         client={client}

@@ -185,7 +185,6 @@ function textOf(asking: Asking, { live, running, unknown }: Groups): string {
 }
 
 interface PopoverFormProps {
-  /** The label of the button that opens it. */
   word: string
   title: string
   act: string
@@ -195,7 +194,6 @@ interface PopoverFormProps {
   children: ReactNode
 }
 
-/** A button that opens a form of one or two fields. */
 function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, children }: PopoverFormProps) {
   const [isOpen, setOpen] = useState(false)
   const toggle = () => {

@@ -189,7 +189,6 @@ export function JobsScreen() {
 const rowId = (job: Job) => job.id
 const NO_NODES: [] = []
 
-/** How many jobs match the filter. */
 function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']

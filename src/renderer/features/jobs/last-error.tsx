@@ -12,7 +12,7 @@ export function LastError({ job: { id: jobId }, line }: { job: Pick<Job, 'id'>; 
   const { data } = useQuery(query.errors.ofJob.queryOptions({ input: { jobId } }))
   const occurrence = occurrenceOf(line, data?.errors ?? [])
   return (
-    <div className={`${classes.kill} small`}>
+    <div className={`${classes.kill} notice-bad tone-bad mono break`}>
       <span className="visually-hidden">{texts.lastErrorPrefix}</span>
       {line}
       {occurrence !== null && (

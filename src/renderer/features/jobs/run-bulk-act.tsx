@@ -1,11 +1,10 @@
-import { Button, CloseButton, Group, Progress, Stack } from '@mantine/core'
+import { Box, Button, CloseButton, Group, Progress, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import type { JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { type BulkAct, changeBulkAct, dropBulkAct, putBulkAct, useBulkActs } from './bulk-act-store.ts'
-import classes from './bulk-act.module.css'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
 
 const POLL_MS = 1_000
@@ -23,7 +22,6 @@ export interface BulkActPlan {
   ids: readonly JobId[]
   /** Requests the action for up to 10,000 jobs; returns those to which it applies, now or soon. */
   ask: (ids: JobId[]) => Promise<readonly JobId[]>
-  /** Reverts it for the jobs that were changed. */
   undo?: ((changed: readonly JobId[]) => Promise<unknown>) | undefined
   /** The action is over for jobs with one of these statuses; absent: over with the response. */
   until?: readonly JobStatus[]
@@ -37,7 +35,7 @@ export interface BulkActPlan {
 
 const newestOfSeries = new Map<string, string>()
 
-/** Shows the action immediately, requests it, and follows it until all jobs have reached the intended state. Never throws. */
+/** Shows and requests the action, and follows it until all jobs have reached the intended state. Never throws. */
 export async function runBulkAct(client: Client, plan: BulkActPlan): Promise<void> {
   const id = `bulk-${nextNumber++}`
   if (plan.series !== undefined) {
@@ -98,7 +96,6 @@ function close(id: string): void {
   dropBulkAct(id)
 }
 
-/** `Cancelled 3,200 of 10,000 jobs`. */
 export function bulkActWords({ state, doing, done, ids, count }: BulkAct): string {
   return state === 'asked' && count === 0 ? texts.actRequested(doing(ids.length)) : done(count, ids.length)
 }
@@ -117,10 +114,10 @@ function BulkActNotice({ id }: { id: string }) {
   const isUnderWay = act.state === 'asked' || (act.state === 'confirmed' && act.count < act.ids.length)
   return (
     <Group gap={8} wrap="nowrap">
-      <Stack gap={3} className={`${classes.words} grow`}>
-        <span id={`${id}-words`} role="status">
+      <Stack gap={3} className="grow">
+        <Box component="span" fw={500} id={`${id}-words`} role="status">
           {bulkActWords(act)}
-        </span>
+        </Box>
         {act.note !== null && <span className="dim">{act.note}</span>}
         {isUnderWay && (
           <Progress

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Box, Button } from '@mantine/core'
 import { IconActivity } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -18,7 +18,6 @@ import { useNodeName } from '../../ui/use-node-name.ts'
 import { useStable } from '../../ui/use-stable.ts'
 import { CancelCell } from './cancel-cell.tsx'
 import { type AwayOf, JobStatusCell } from './job-columns.tsx'
-import classes from './running-screen.module.css'
 import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
 import { texts } from '../../../shared/texts/ui/jobs.ts'
@@ -143,9 +142,9 @@ function runningColumns(
       cell: (row) => (
         <SpiderName project={row.project} spider={row.spider}>
           {isExternal(row) && (
-            <span className={classes.external} title={texts.externalHint(row.jobid)}>
-              {texts.external}
-            </span>
+            <Box component="span" ml={6} className="faint fixed" title={texts.externalHint(row.jobid)}>
+              {` ${texts.external}`}
+            </Box>
           )}
         </SpiderName>
       )
@@ -255,25 +254,7 @@ function Value({
 }
 
 /** A job started outside Scrapdeck: the columns of our jobs, of which its node reports only a few. */
-interface ExternalRow
-  extends Pick<
-    RunningJob,
-    | 'project'
-    | 'spider'
-    | 'sentVersion'
-    | 'state'
-    | 'status'
-    | 'cancelAskedAtMs'
-    | 'unknownSinceMs'
-    | 'startedAtMs'
-    | 'pages'
-    | 'items'
-    | 'errors'
-    | 'pagesPerMinute'
-    | 'itemsPerMinute'
-    | 'pid'
-    | 'usage'
-  > {
+interface ExternalRow extends Omit<RunningJob, 'id' | 'nodeId' | 'attemptCount' | 'sentAtMs'> {
   id: string
   jobid: string
   nodeId: NodeId

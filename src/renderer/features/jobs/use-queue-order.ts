@@ -24,7 +24,6 @@ export function useQueueOrder({
   loadMore,
   actions
 }: {
-  /** Whether only queued jobs are listed. */
   isQueue: boolean
   rows: readonly Job[]
   hasMore: boolean

@@ -123,7 +123,7 @@ function EnvironmentItem({ environment, onLog }: { environment: Environment; onL
           </Group>
         </Stack>
       )}
-      <p className="dim">
+      <p className="dim quiet-links">
         {isUsed ? (
           projects.map((project, index) => (
             <span key={project}>

@@ -11,7 +11,6 @@ import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { client, query } = useApi()
   const mayAdopt = useMay('jobs.run', run).may

@@ -37,7 +37,6 @@ interface NodeDetailProps {
   onClose: () => void
 }
 
-/** Everything about one node, to the right of the table. */
 export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
   const { may } = useMay('nodes.change', node)
   const [editing, setEditing] = useState(false)
@@ -185,7 +184,6 @@ function ClusterFacts({ node }: { node: Node }) {
   )
 }
 
-/** The connection to the SSH host in front of the node. */
 function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel']> }) {
   const { host, state, sinceMs, problem, retryAtMs } = tunnel
   const isShownAbove = problem !== null && node.problem?.includes(problem) === true
@@ -383,10 +381,9 @@ function LocalPython({ python }: Pick<Node, 'python'>) {
   )
 }
 
-/** Each run with its current usage. */
 function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   return (
-    <section className={classes.runs}>
+    <section className={`${classes.runs} quiet-links`}>
       <table aria-label={texts.runs}>
         <thead>
           <tr>
@@ -425,7 +422,7 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
 
 function Runs({ node }: { node: Node }) {
   return (
-    <section data-stale={isStale(node) || undefined} className={classes.runs}>
+    <section data-stale={isStale(node) || undefined} className={`${classes.runs} quiet-links`}>
       <h2>{node.runs.length === 0 ? texts.noRunningJobs : texts.runCount(node.runs.length)}</h2>
       <ul>
         {node.runs.map((run) => (
@@ -467,7 +464,7 @@ function Projects({ node }: { node: Node }) {
     .filter(({ versions }) => versions.length > 0)
   if (there.length === 0) return null
   return (
-    <section className={classes.runs}>
+    <section className={`${classes.runs} quiet-links`}>
       <h2>{texts.projectCount(there.length)}</h2>
       <ul>
         {there.map(({ name, versions, isLatest }) => (

@@ -173,7 +173,6 @@ const { shape } = NodeSettings
 /** undefined if nothing was entered: keeps the saved value. */
 const unlessEmpty = z.string().transform((text) => text || undefined)
 
-/** Only what differs from the node. */
 function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
   const whole = z
     .object({

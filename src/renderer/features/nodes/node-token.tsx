@@ -8,7 +8,6 @@ import { notifyError } from '../../ui/notify.tsx'
 import { PullingSetup } from './pulling-setup.tsx'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
-/** The token of a node that pulls. */
 export function NodeToken({ node }: { node: Node }) {
   const { query } = useApi()
   const onError = (error: unknown) => notifyError(texts.couldNotChangeToken(node.name), error)

@@ -13,7 +13,6 @@ import { isTroubled } from '../../ui/status.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
 import { isStale, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
-import classes from './nodes-screen.module.css'
 import { texts } from '../../../shared/texts/ui/nodes.ts'
 
 const route = getRouteApi('/nodes')
@@ -63,7 +62,7 @@ export function NodesScreen() {
         ]}
         bar={
           groups.length > 0 && (
-            <Group align="stretch" gap={6} className={classes.groups} role="toolbar" aria-label={texts.groups}>
+            <Group align="stretch" gap={6} px={18} pb={10} role="toolbar" aria-label={texts.groups}>
               {groups.map(({ name, count, troubled }) => (
                 <Button
                   key={name}
@@ -134,7 +133,6 @@ function isShown(node: Node, filter: string, inGroup: string | undefined): boole
   return matchesFilter(filter, [name, url, ...state, scrapydVersion, group, ...tags])
 }
 
-/** Groups with their number of nodes, in alphabetical order. */
 function groupsOf(nodes: readonly Node[]): { name: string; count: number; troubled: number }[] {
   const groups = Map.groupBy(
     nodes.filter(({ group }) => group !== null),
@@ -152,7 +150,6 @@ function fleetWords(nodes: readonly Node[]): string {
   return joinFacts(texts.nodeCount(nodes.length), texts.slotCount(slots), troubled > 0 && texts.withProblems(troubled))
 }
 
-/** Links from the nodes to their sources, with an icon if a source has a problem. */
 function SourcesLink() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions()).data?.sources ?? []

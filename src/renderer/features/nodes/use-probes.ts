@@ -6,7 +6,6 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import type { PastedAddress } from './parse-addresses.ts'
 
-/** What is known about one address. */
 export interface Probe {
   asking: boolean
   result: ProbeResult | null

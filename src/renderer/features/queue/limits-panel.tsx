@@ -242,7 +242,6 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   )
 }
 
-/** Suggestions from existing names. */
 function useNames() {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
@@ -262,7 +261,6 @@ function useNames() {
   }
 }
 
-/** A rule while it is being edited. */
 interface RuleTexts {
   id: string
   project: string

@@ -13,7 +13,6 @@ import { useProjectPause } from '../../ui/use-pause-switch.ts'
 import classes from './queue-screen.module.css'
 import { texts } from '../../../shared/texts/ui/queue.ts'
 
-/** Weights and pauses of all projects in one view. */
 export function ProjectShares() {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions())

@@ -49,7 +49,6 @@ export function QueueScreen() {
 
 const LANES_SHOWN = 500
 
-/** The largest lanes, each with its waiting reason. */
 function LanesPanel({ queued }: { queued: number | null }) {
   const { query } = useApi()
   const navigate = useNavigate()

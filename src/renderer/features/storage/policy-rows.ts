@@ -38,7 +38,6 @@ function rowOf(project: ProjectName | null, kind: Kind, policy: Partial<Retentio
   return { project, kind, days, newest: perSpider, gigabytes: bytes === null ? null : bytes / GB }
 }
 
-/** `before` with these rows. */
 export function policyOfRows(before: StoragePolicy, rows: readonly PolicyRow[]): StoragePolicy {
   const partOf = (project: ProjectName | null): Partial<RetentionPolicy> =>
     Object.fromEntries(rows.filter((row) => row.project === project).map((row) => [row.kind, keepOf(row)]))

@@ -18,7 +18,6 @@ const PROJECTS_SHOWN = 20
 /** The change feed reports neither the progress of retention nor the disk. */
 const EVERY_MS = 5_000
 
-/** What takes the disk, and what deletes it. */
 export function StoragePanels() {
   const { query } = useApi()
   const { may } = useMay('storage.change')
@@ -55,7 +54,7 @@ function Usage({ usage }: { usage: StorageUsage }) {
               <span key={kind} data-kind={kind} style={{ flexGrow: bytes / all }} />
             ))}
           </Group>
-          <Flex component="ul" gap="4px 16px" wrap="wrap" className={classes.legend}>
+          <Flex component="ul" gap="4px 16px" wrap="wrap" mt={8}>
             {totals.map(({ kind, bytes }) => (
               <li key={kind}>
                 <span className={classes.swatch} data-kind={kind} aria-hidden />

@@ -19,7 +19,6 @@ interface WebhookDialogProps {
   onCreated: (created: { webhook: Webhook; secret: string }) => void
 }
 
-/** Where to send, and which events. */
 export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
@@ -47,7 +46,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
       <SchemaForm form={form} className={fields.form}>
         <TextInput
           {...form.input('url')}
-          label="URL"
+          label={texts.url}
           placeholder="https://example.net/scrapdeck"
           description={texts.urlHint}
           {...CODE_INPUT}

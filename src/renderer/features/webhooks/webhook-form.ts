@@ -3,7 +3,6 @@ import { type Webhook, WebhookEvent, WebhookSettings } from '../../../shared/con
 import { joinFacts } from '../../ui/numbers.ts'
 import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
-/** The events of webhooks, in groups. */
 export const EVENT_GROUPS: readonly {
   title: string
   summary: (events: string) => string

@@ -20,7 +20,6 @@ interface WebhookRowProps {
   onSecret: (rotated: { webhook: Webhook; secret: string }) => void
 }
 
-/** One webhook: its URL, events, state and actions. */
 export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookRowProps) {
   const { query } = useApi()
   const [asking, setAsking] = useState<'remove' | 'rotate' | null>(null)

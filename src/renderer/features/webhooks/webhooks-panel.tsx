@@ -13,7 +13,6 @@ import { WebhookRow } from './webhook-row.tsx'
 import classes from './webhooks.module.css'
 import { texts } from '../../../shared/texts/ui/webhooks.ts'
 
-/** Webhooks: add, test, turn off, list deliveries, send again. */
 export function WebhooksPanel() {
   const { query } = useApi()
   const webhooks = useQuery(query.webhooks.list.queryOptions())

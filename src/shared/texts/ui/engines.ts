@@ -3,6 +3,9 @@ import { plural } from '../../numbers.ts'
 import { area } from './area.ts'
 import { rich } from './rich.ts'
 
+const handOverEffect =
+  'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.'
+
 export const texts = area('engines', {
   leader: 'Leader',
   follower: 'Follower',
@@ -25,8 +28,7 @@ export const texts = area('engines', {
   drainMenu: 'Drain…',
   drain: 'Drain',
   drainLabel: (name: string) => `Drain ${name}`,
-  drainLeaderHint: (handOverEffect: string) =>
-    `It leads now, so it hands over to another engine first. ${handOverEffect} It keeps serving requests, but does not lead again until you undrain it or it restarts.`,
+  drainLeaderHint: `It leads now, so it hands over to another engine first. ${handOverEffect} It keeps serving requests, but does not lead again until you undrain it or it restarts.`,
   drainTitle: (name: string) => `Drain ${name}?`,
   isDrained: (name: string) => `${name} is drained.`,
   canLeadAgain: (name: string) => `${name} can lead again.`,
@@ -53,8 +55,7 @@ export const texts = area('engines', {
   now: 'now',
   scalingDoc: 'docs/scaling.md',
   scalingPage: 'Several engines',
-  handOverEffect:
-    'For a second or two, requests may fail, live views reconnect, and browsers may have to log in again. Running spiders continue, and no job is lost.',
+  handOverEffect,
   handOverTitle: (name: string) => `Hand over to ${name}?`,
   handOver: 'Hand over'
 })

@@ -36,6 +36,7 @@ export const texts = area('webhooks', {
   editTitle: (webhook: string) => `Edit ${webhook}`,
   urlHint:
     'Scrapdeck sends each event as a JSON POST request. Private network addresses must be allowed in the configuration.',
+  url: 'URL',
   name: 'Name',
   namePlaceholder: 'host name',
   project: 'Project',

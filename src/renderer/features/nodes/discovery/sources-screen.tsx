@@ -19,7 +19,6 @@ import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
-/** The discovery sources, their state, and the nodes that they no longer list. */
 export function SourcesScreen() {
   const { query } = useApi()
   const sources = useQuery(query.discovery.list.queryOptions())

@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router'
 import type { Node } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { RelativeTime } from '../../../ui/time.tsx'
-import classes from './discovery.module.css'
 import { texts } from '../../../../shared/texts/ui/nodes.ts'
 
 /** For a node that its source no longer lists: since when, and whether it is cordoned for that. */
@@ -14,7 +13,7 @@ export function WhyVanished({ node }: { node: Node }) {
   const vanished = source?.vanishedNodes.find(({ nodeId }) => nodeId === node.id)
   if (source === undefined || vanished === undefined) return null
   return (
-    <p className={`${classes.why} notice-wait`} role="note" aria-label={texts.noLongerListed}>
+    <p className="notice-wait" role="note" aria-label={texts.noLongerListed}>
       {(vanished.isCordonedForIt ? texts.whyVanishedCordoned : texts.whyVanishedModeKept)(
         <Link to="/nodes/sources">{source.id}</Link>,
         <RelativeTime atMs={vanished.sinceMs} />
