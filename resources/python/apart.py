@@ -1,6 +1,6 @@
 """Keeps a spider apart from Scrapdeck and from other projects: as the Unix user of its project, in a sandbox, or both.
 
-launch.json has how, as "apart" (src/engine/nodes/local/runs/launch-plan.ts; apart-plan.ts fills it in); null: spiders run as Scrapdeck does.
+launch.json has how, as "isolation" (src/engine/nodes/local/runs/launch-plan.ts; isolation-plan.ts fills it in); null: spiders run as Scrapdeck does.
 
     user       the user and group id of the project; null: ours
     group      the only other group of the process: directories on the way to its files let it pass
@@ -245,7 +245,7 @@ def start_cold(run, script):
     """Starts an isolated spider in its own Python. Returns its pid and the descriptor that releases it."""
     import json
 
-    launch, apart = run.launch, run.launch["apart"]
+    launch, apart = run.launch, run.launch["isolation"]
     (asked, go), (alive, living) = os.pipe(), os.pipe()
     pid = os.fork()
     if pid > 0:

@@ -93,7 +93,7 @@ class Run:
         adopt_orphans()
         self.output = os.open("output.txt", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            self.apart = self.launch.get("apart")
+            self.apart = self.launch.get("isolation")
             if self.apart is not None:
                 apart = apart_module()
                 apart.prepare(self.apart, self.directory)

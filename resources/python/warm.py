@@ -303,9 +303,9 @@ def wait_for_orders(asked, living, fresh, pages):
     is_listing = request["do"] == "list"
     if is_listing:
         answer = os.open(os.path.join(directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    if launch.get("apart") is not None:
+    if launch.get("isolation") is not None:
         kept = (answer,) if is_listing else ()
-        apart.enter(launch["apart"], int(let_go), launch["workingDirectory"], kept)
+        apart.enter(launch["isolation"], int(let_go), launch["workingDirectory"], kept)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if is_listing:
         finish(crawl.list_spiders, launch["source"], answer)

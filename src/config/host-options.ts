@@ -31,7 +31,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     pythonPath: options.pythonPath ?? undefined,
     sshProgram: options.sshProgram ?? undefined,
     warmStarts: options.warmStarts,
-    keepApart: options.keepApart,
+    isolation: options.isolation,
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,

@@ -2,7 +2,7 @@ import { isAbsolute, resolve as resolvePath } from 'node:path'
 import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
-import { DEFAULT_USERS, parseUserRange, WAYS_APART } from '../engine/runtime/keep-apart.ts'
+import { DEFAULT_USERS, parseUserRange, ISOLATION_WAYS } from '../engine/runtime/isolation-settings.ts'
 import { isS3Address, parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { parseSyslogAddress } from '../engine/runtime/syslog-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
@@ -51,7 +51,7 @@ export function readOwnOptions(options: OptionReader) {
     allowedHosts,
     ...readEngine(options),
     ...readLocalStarts(options),
-    keepApart: readKeepApart(options),
+    isolation: readIsolation(options),
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
     crawlCacheSeconds: options.number('crawl_cache_ttl', DEFAULT_CRAWL_CACHE_SECONDS, {
@@ -273,13 +273,13 @@ const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error'
 
 /** LOG_LEVEL may be meant for other programs, so an unknown value is only noted. */
 /** How code of projects is isolated on this machine. */
-function readKeepApart(options: OptionReader): ServeOptions['keepApart'] {
+function readIsolation(options: OptionReader): ServeOptions['isolation'] {
   const picked = options.pick('scrapdeck', 'keep_spiders_apart')
   const range = options.pick('scrapdeck', 'spider_users')
   const text = picked?.text.trim().toLowerCase() ?? 'off'
-  const way = WAYS_APART.find((one) => one === text)
+  const way = ISOLATION_WAYS.find((one) => one === text)
   if (way === undefined) {
-    options.refuse(picked!, `keep_spiders_apart is one of ${WAYS_APART.join(', ')}, not "${picked!.text}".`)
+    options.refuse(picked!, `keep_spiders_apart is one of ${ISOLATION_WAYS.join(', ')}, not "${picked!.text}".`)
   }
   const users = range === null ? DEFAULT_USERS : parseUserRange(range.text)
   if (users === null) {

@@ -61,7 +61,7 @@ describe('options of the service', () => {
       secretKeyFile: null,
       encryption: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
-      keepApart: { way: 'off', users: { first: 60_706, last: 61_183 } },
+      isolation: { way: 'off', users: { first: 60_706, last: 61_183 } },
       logLevel: null,
       allowedHosts: [],
       crawlCacheSeconds: 3_600,
@@ -522,7 +522,7 @@ describe("Scrapyd's options", () => {
   })
 
   it('isolates spiders only on request, with user ids that belong to no account', () => {
-    const keep = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.keepApart
+    const keep = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.isolation
     expect(keep('keep_spiders_apart = users\nspider_users = 70000-70100')).toEqual({
       way: 'users',
       users: { first: 70_000, last: 70_100 }

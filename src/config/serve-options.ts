@@ -11,7 +11,7 @@ import type { PluginSettings } from './plugin-options.ts'
 import type { EngineOptions } from '../engine/index.ts'
 import type { AlertCommand } from './alert-command-options.ts'
 
-type KeepApart = NonNullable<EngineOptions['keepApart']>
+type IsolationSettings = NonNullable<EngineOptions['isolation']>
 type WarmStarts = NonNullable<EngineOptions['warmStarts']>
 
 export interface S3Options {
@@ -56,7 +56,7 @@ export interface ServeOptions {
   /** null: this engine shares nothing. */
   cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts
-  keepApart: KeepApart
+  isolation: IsolationSettings
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
   allowedHosts: string[]

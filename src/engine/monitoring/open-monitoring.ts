@@ -118,7 +118,7 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
       plainHttpOn: system.plainHttpOn,
       syslogAway: auditStream?.away() ?? null,
       missingRoles: access.roles.missing(),
-      notApart: local.node?.notApart ?? null,
+      notIsolated: local.node?.notIsolated ?? null,
       heartbeatFailure: heartbeat?.failure() ?? null,
       schedulesLateSinceMs: watchdog.lateSinceMs()
     })

@@ -53,7 +53,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
 }
 
 /** A user who can upload an egg then has the rights of Scrapdeck. Pure. */
-export function notApartProblems(why: string | null): Problem[] {
+export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]

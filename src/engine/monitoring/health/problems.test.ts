@@ -40,7 +40,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     plainHttpOn: null,
     syslogAway: null,
     missingRoles: [],
-    notApart: null,
+    notIsolated: null,
     heartbeatFailure: null,
     schedulesLateSinceMs: null,
     recentFailures: [],

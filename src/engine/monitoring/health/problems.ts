@@ -23,7 +23,7 @@ import {
   type MissingRole,
   type NamesakeEngines,
   namesakeEngineProblems,
-  notApartProblems,
+  isolationProblems,
   plainHttpProblems,
   unreadyEngineProblems,
   cacheProblems,
@@ -61,7 +61,7 @@ export interface ProblemsInput {
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
   /** Why spiders of the local node are not kept apart, although they should be if possible; null: all is well. */
-  notApart: string | null
+  notIsolated: string | null
   /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
   plainHttpOn: string | null
   /** null: the syslog server takes the audit log, or there is none. */
@@ -107,7 +107,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
-    ...notApartProblems(input.notApart),
+    ...isolationProblems(input.notIsolated),
     ...heartbeatProblems(input.heartbeatFailure),
     ...failingSpiders(input),
     ...unusualRuns(input)

@@ -21,10 +21,10 @@ import { LOCAL_TRAITS } from '../node-traits.ts'
 import { problemOfRun } from '../node-checks.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
-import { type KeepApart, NOT_KEPT_APART } from '../../runtime/keep-apart.ts'
+import { type IsolationSettings, ISOLATION_OFF } from '../../runtime/isolation-settings.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
-import { Apart } from './isolation/apart.ts'
+import { Isolation } from './isolation/isolation.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
 import { watchFile, readFileRange } from './runs/file-range.ts'
@@ -47,7 +47,7 @@ export interface LocalNodeOptions {
   /** Default: `directory`. */
   dataDirectory?: string
   /** Default: no isolation. */
-  keepApart?: KeepApart
+  isolation?: IsolationSettings
   /** Projects that can run, and their Pythons. Default: the main Python for all. */
   projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
   /** Where a project's code is. null: we have none. The projects wing stores eggs. */
@@ -79,7 +79,7 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
   dataDirectory: string
   directories: RunDirectories
   pool: WarmPool
-  apart: Apart
+  isolation: Isolation
   python: PythonEnvironment
   environments: LocalEnvironments
   runs: RunList
@@ -125,7 +125,7 @@ export class LocalNode implements NodeClient {
       ...options.directories
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
-    const apart = await Apart.open(options.keepApart ?? NOT_KEPT_APART, {
+    const isolation = await Isolation.open(options.isolation ?? ISOLATION_OFF, {
       ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
     })
     const events = new EventEmitter<LocalNodeEvents>()
@@ -134,16 +134,16 @@ export class LocalNode implements NodeClient {
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
     const freeSlots = () => runs?.freeSlots() ?? 0
-    if (apart.problem === null && apart.renounced !== null)
-      options.logger.warn({ why: apart.renounced }, 'spiders are not kept apart: this system does not allow it')
-    const environment = () => apart.environment()
+    if (isolation.problem === null && isolation.unavailable !== null)
+      options.logger.warn({ why: isolation.unavailable }, 'spiders are not kept apart: this system does not allow it')
+    const environment = () => isolation.environment()
     const pool = new WarmPool({ ...shared, ...options.warmStarts, environment, freeSlots, onChange: onPythons })
     const ownPython = () => python.path()
-    const startOf = (path: string) => (apart.isOn && path !== ownPython() ? COLD_APART : pool.mode(path))
+    const startOf = (path: string) => (isolation.isOn && path !== ownPython() ? COLD_ISOLATED : pool.mode(path))
     const python = new PythonEnvironment({
       ...shared,
       pythonPath: options.pythonPath,
-      apart,
+      isolation,
       candidates: findPythons(resourcesDirectory),
       startOf,
       onChange() {
@@ -155,7 +155,7 @@ export class LocalNode implements NodeClient {
     const environments = await LocalEnvironments.open({
       ...shared,
       main: python,
-      apart,
+      isolation,
       projects: () => projectPythons?.names() ?? [],
       settingOf: (project) => projectPythons?.of(project) ?? { kind: 'default' },
       pythonsInUse: () => runs && pythonsInUse(runs),
@@ -170,7 +170,7 @@ export class LocalNode implements NodeClient {
       source,
       directories,
       pool,
-      apart,
+      isolation,
       ownPython,
       finishedKept: FINISHED_KEPT,
       onChange: () => void events.emit('runs'),
@@ -192,16 +192,16 @@ export class LocalNode implements NodeClient {
     // Catch up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
-    const parts = { ...shared, source, directories, pool, apart, python, environments, watch, events }
+    const parts = { ...shared, source, directories, pool, isolation, python, environments, watch, events }
     return new LocalNode({ ...parts, runs: list })
   }
 
   /**
    * Why spiders run with Scrapdeck's rights although isolation was preferred. null: they are isolated as configured.
    */
-  get notApart(): string | null {
-    const { apart } = this.#parts
-    return apart.problem === null ? apart.renounced : null
+  get notIsolated(): string | null {
+    const { isolation } = this.#parts
+    return isolation.problem === null ? isolation.unavailable : null
   }
 
   whyNotReady(project: ProjectName): string | null {
@@ -261,7 +261,7 @@ export class LocalNode implements NodeClient {
     const found = await this.environments.checkedPythonOf(request.project)
     if (found.path === null) throw refusal(found.problem)
     const { runs, pool, clock } = this.#parts
-    if (!this.#parts.apart.isOn || found.path === this.python.path()) pool.expectStart(found.path)
+    if (!this.#parts.isolation.isOn || found.path === this.python.path()) pool.expectStart(found.path)
     const source = await this.#sourceOf(request)
     this.#refuseWhenClosed()
     let isAccepted: boolean
@@ -371,7 +371,7 @@ export class LocalNode implements NodeClient {
   }
 }
 
-const COLD_APART: StartMode = {
+const COLD_ISOLATED: StartMode = {
   mode: 'cold',
   text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
 }

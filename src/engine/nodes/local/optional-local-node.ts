@@ -37,7 +37,7 @@ export interface LocalNodeSettings extends Pick<LocalNodeOptions, 'pythonPath'> 
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: LocalNodeOptions['warmStarts']
   /** Default: no isolation. */
-  keepApart?: LocalNodeOptions['keepApart']
+  isolation?: LocalNodeOptions['isolation']
 }
 
 /** Directories in Scrapyd's layout. */
@@ -128,9 +128,9 @@ export class OptionalLocalNode {
       local.#node = parts.node
       return local
     }
-    const { jobsToKeep: keep = null, resourcesDirectory, pythonPath, warmStarts, dataDirectory, keepApart } = options
+    const { jobsToKeep: keep = null, resourcesDirectory, pythonPath, warmStarts, dataDirectory, isolation } = options
     local.#node = await LocalNode.open({
-      ...{ resourcesDirectory, pythonPath, warmStarts, dataDirectory, keepApart, limitWaitsMs, clock, logger },
+      ...{ resourcesDirectory, pythonPath, warmStarts, dataDirectory, isolation, limitWaitsMs, clock, logger },
       directory: layout.own,
       slots: () => local.#slots,
       projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },

@@ -38,7 +38,7 @@ export interface HostedNodeOptions
     | 'pythonPath'
     | 'warmStarts'
     | 'dataDirectory'
-    | 'keepApart'
+    | 'isolation'
     | 'clock'
     | 'logger'
   > {

@@ -8,12 +8,12 @@ import { HostedNode } from './hosted-node.ts'
 /** Documented at openHostedNode (../../index.ts). */
 export async function openHosted(options: LocalNodeSettings & { logger?: Logger }): Promise<HostedNode | null> {
   if (options.localSlots === 0) return null
-  const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, keepApart, logger = silentLogger } = options
+  const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, isolation, logger = silentLogger } = options
   openDataDirectory(dataDirectory)
   const layout = layOutLocalNode(options)
   await checkNamedPython(options)
   return HostedNode.open({
-    ...{ dataDirectory, resourcesDirectory, pythonPath, warmStarts, keepApart, clock: systemClock, logger },
+    ...{ dataDirectory, resourcesDirectory, pythonPath, warmStarts, isolation, clock: systemClock, logger },
     directory: layout.own,
     slots: options.localSlots ?? options.configuredSlots ?? availableParallelism(),
     jobsToKeep: options.jobsToKeep ?? null,

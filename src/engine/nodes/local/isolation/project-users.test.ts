@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseUserRange } from '../../../runtime/keep-apart.ts'
+import { parseUserRange } from '../../../runtime/isolation-settings.ts'
 import { makeTemporaryDirectory } from '../../../testing/temporary-directory.ts'
 import { findUserOfRange, nextUser, ProjectUsers } from './project-users.ts'
 

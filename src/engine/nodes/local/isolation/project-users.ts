@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { writeWhole } from '../runs/run-directory.ts'
-import type { UserRange } from '../../../runtime/keep-apart.ts'
+import type { UserRange } from '../../../runtime/isolation-settings.ts'
 import { readSettingsFile } from '../../../runtime/regular-file.ts'
 
 const FILE = 'users.json'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { apartEnvironment, childEnvironment, environmentOfBuild } from './child-environment.ts'
+import { isolatedEnvironment, childEnvironment, environmentOfBuild } from './child-environment.ts'
 
 test('spiders inherit our environment except variables of Scrapdeck and Electron, and those that choose another project', () => {
   const own = {
@@ -35,6 +35,6 @@ test('an isolated spider inherits only what a crawl needs', () => {
     PIP_INDEX_URL: 'u'
   }
   const shared = { PATH: '/bin', TZ: 'UTC', https_proxy: 'http://p:1', PYTHONIOENCODING: 'UTF-8' }
-  expect(apartEnvironment(own)).toEqual({ ...shared, HOME: '/' })
+  expect(isolatedEnvironment(own)).toEqual({ ...shared, HOME: '/' })
   expect(environmentOfBuild(own, '/b')).toEqual({ ...shared, HOME: '/b', PIP_INDEX_URL: 'u', PIP_NO_CACHE_DIR: '1' })
 })

@@ -13,7 +13,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
 }
 
 /** What a crawl needs of the machine: languages, time zone, proxies and certificates. */
-const FOR_APART =
+const FOR_ISOLATED =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
 /** For installing packages. Includes pip's variables, which may name a package index. */
@@ -21,13 +21,13 @@ export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record
   const ofPip = Object.entries(own).filter(
     (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined
   )
-  return { ...apartEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
+  return { ...isolatedEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
 }
 
 /** The environment of isolated spiders: nothing of ours that is not named here. */
-export function apartEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
+export function isolatedEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
   const named = Object.entries(childEnvironment(own)).filter(
-    ([name]) => name === 'PYTHONIOENCODING' || FOR_APART.test(name)
+    ([name]) => name === 'PYTHONIOENCODING' || FOR_ISOLATED.test(name)
   )
   // Runs get another HOME. A user without an account has none, and some packages need it when they are imported.
   return { ...Object.fromEntries(named), HOME: '/' }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import { runCommand } from '../processes/run-command.ts'
 
@@ -35,8 +35,8 @@ print(json.dumps(found))
 `
 
 /** How to isolate a Python that a project chose. */
-export interface CheckedApart {
-  apart: Apart
+export interface CheckedIsolation {
+  isolation: Isolation
   name: string
   /** What it may write. Default: nothing. */
   directory?: string
@@ -45,18 +45,18 @@ export interface CheckedApart {
 /** Asks for the version, and whether Scrapy can be imported. Never rejects. `directory` must not contain modules. */
 export async function checkPython(
   command: string,
-  options: { directory: string; clock: Clock; signal?: AbortSignal; apart?: CheckedApart }
+  options: { directory: string; clock: Clock; signal?: AbortSignal; isolation?: CheckedIsolation }
 ): Promise<Finding> {
   const none = (failure: string) => ({ path: command, version: null, scrapyVersion: null, failure })
   try {
-    const { apart, ...shared } = options
+    const { isolation, ...shared } = options
     const asked = { command, args: ['-c', CHECK] }
     const result = await runCommand({
       ...shared,
-      ...(apart === undefined
+      ...(isolation === undefined
         ? asked
-        : await apart.apart.command(apart.name, apart.directory ?? null, asked.command, asked.args)),
-      environment: apart?.apart.environment() ?? childEnvironment(process.env),
+        : await isolation.isolation.command(isolation.name, isolation.directory ?? null, asked.command, asked.args)),
+      environment: isolation?.isolation.environment() ?? childEnvironment(process.env),
       timeLimitMs: LIMIT_MS,
       stdoutLimitBytes: 1_000_000
     })

@@ -3,7 +3,7 @@ import type { Environment, ProjectName, ProjectPython, StartMode } from '../../.
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { describeInterpreter, describeMade, describeMain, progressOf } from './describe-environments.ts'
 import { type Made, MadeEnvironments } from './made-environments.ts'
 import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-interpreters.ts'
@@ -34,7 +34,7 @@ export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
   /** Default: no isolation. */
-  apart?: Apart
+  isolation?: Isolation
   /** Projects that can run. */
   projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
@@ -63,21 +63,21 @@ export class LocalEnvironments implements Environments {
   readonly #idsOfTexts = new Map<string, string>()
 
   private constructor(options: EnvironmentsOptions, made: MadeEnvironments) {
-    const { dataDirectory, apart, clock, onChange, startOf = () => COLD } = options
+    const { dataDirectory, isolation, clock, onChange, startOf = () => COLD } = options
     this.#options = options
     this.#startOf = startOf
     this.#made = made
-    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, apart, clock, onChange })
+    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, isolation, clock, onChange })
   }
 
   /** Loads the environments of earlier engines and starts missing builds. */
   static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
-    const { main, apart, pythonsInUse, clock, logger, onChange } = options
+    const { main, isolation, pythonsInUse, clock, logger, onChange } = options
     const directory = join(options.dataDirectory, 'environments')
     const made = await MadeEnvironments.open({
       directory,
       main: main.own,
-      apart,
+      isolation,
       pythonsInUse,
       clock,
       logger,
@@ -145,8 +145,8 @@ export class LocalEnvironments implements Environments {
 
   /** Starts a missing build. Must be cheap: it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
-    const { main, apart, settingOf } = this.#options
-    if (apart?.problem) return missing(apart.problem, `cannot keep spiders apart: ${apart.problem}`)
+    const { main, isolation, settingOf } = this.#options
+    if (isolation?.problem) return missing(isolation.problem, `cannot keep spiders apart: ${isolation.problem}`)
     const setting = settingOf(project)
     const { state, path, problem } = main.state()
     if (setting.kind === 'default') {

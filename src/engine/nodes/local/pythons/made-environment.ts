@@ -4,7 +4,7 @@ import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
-import { type Apart, NOT_APART } from '../isolation/apart.ts'
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts'
 import { BuildLog, readBuildLog } from './build-log.ts'
 import { checkPython, lastLine, pythonIn } from './check-python.ts'
 import { environmentOfBuild } from '../processes/child-environment.ts'
@@ -69,7 +69,7 @@ const PIP_WORDS =
  */
 export class MadeEnvironment {
   readonly directory: string
-  readonly #apart: Apart
+  readonly #isolation: Isolation
   readonly #clock: Clock
   readonly #onChange: () => void
   readonly #logFile: string
@@ -79,11 +79,11 @@ export class MadeEnvironment {
   #building: Building | null = null
   #failure: string | null = null
 
-  /** `apart` isolates the code of its packages. Default: no isolation. */
-  constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
+  /** `isolation` isolates the code of its packages. Default: no isolation. */
+  constructor(options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }) {
     const { directory, clock, onChange } = options
     this.directory = directory
-    this.#apart = options.apart ?? NOT_APART
+    this.#isolation = options.isolation ?? NO_ISOLATION
     this.#clock = clock
     this.#onChange = onChange
     this.#logFile = join(directory, 'build.log')
@@ -191,7 +191,7 @@ export class MadeEnvironment {
 
   /** First ends processes that the build left behind: they could replace the directory by a link to our files. */
   async #remove(build: string): Promise<void> {
-    await this.#apart.takeBack(this.#user, build)
+    await this.#isolation.takeBack(this.#user, build)
     await remove(build)
   }
 
@@ -200,8 +200,8 @@ export class MadeEnvironment {
   }
 
   async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
-    const [name, apart] = [this.#user, this.#apart]
-    const here = { directory: this.directory, clock: this.#clock, apart, name, build }
+    const [name, isolation] = [this.#user, this.#isolation]
+    const here = { directory: this.directory, clock: this.#clock, isolation, name, build }
     // Packages may run code while they are installed. It sees only the new environment.
     const file = join(build, 'requirements.txt')
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
@@ -224,9 +224,9 @@ export class MadeEnvironment {
       failure: why
     } = await checkPython(python, {
       ...{ directory: this.directory, clock: this.#clock, signal: run.signal },
-      apart: { apart, name, directory: build }
+      isolation: { isolation, name, directory: build }
     })
-    await apart.takeBack(name, build)
+    await isolation.takeBack(name, build)
     if (version === null || scrapyVersion === null) throw new Error(`Scrapy cannot be imported in it: ${why}`)
     const facts = { version, scrapyVersion, madeAtMs: this.#clock.nowMs() }
     run.signal?.throwIfAborted()
@@ -245,7 +245,7 @@ async function runStep(
   failed: string,
   run: {
     directory: string
-    apart: Apart
+    isolation: Isolation
     name: string
     build: string
     clock: Clock
@@ -256,10 +256,10 @@ async function runStep(
 ): Promise<void> {
   const said: string[] = []
   const result = await runCommand({
-    ...(await run.apart.command(run.name, run.build, command, args)),
+    ...(await run.isolation.command(run.name, run.build, command, args)),
     // `-m` imports from the working directory first, so it must be one of ours.
     directory: run.directory,
-    environment: run.apart.isOn ? environmentOfBuild(process.env, run.build) : run.apart.environment(),
+    environment: run.isolation.isOn ? environmentOfBuild(process.env, run.build) : run.isolation.environment(),
     timeLimitMs: LIMIT_MS,
     stdoutLimitBytes: 0,
     clock: run.clock,

@@ -4,7 +4,7 @@ import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { Alarm, type Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { MadeEnvironment } from './made-environment.ts'
 
 export interface Made {
@@ -17,7 +17,7 @@ export interface Made {
 interface MadeEnvironmentsOptions {
   /** `environments/` of the data directory. */
   directory: string
-  apart?: Apart
+  isolation?: Isolation
   /** Cleaned up together with the others. */
   main: MadeEnvironment
   /** The interpreters of live runs. null: one is unknown, so nothing that could be in use may be deleted. */
@@ -78,9 +78,9 @@ export class MadeEnvironments {
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
-      const { directory, apart, clock } = this.#options
+      const { directory, isolation, clock } = this.#options
       const onChange = () => this.announceProgress()
-      const environment = new MadeEnvironment({ directory: join(directory, id), apart, clock, onChange })
+      const environment = new MadeEnvironment({ directory: join(directory, id), isolation, clock, onChange })
       one = { id, environment, work: null }
       this.#byId.set(id, one)
     }

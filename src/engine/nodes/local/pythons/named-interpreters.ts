@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../../runtime/clock.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
 import { absoluteUnlessBare } from './python-environment.ts'
 
@@ -16,10 +16,10 @@ export interface Interpreter {
 
 /** The interpreters that projects name. Each is checked once, or when `check` is called. */
 export class NamedInterpreters {
-  readonly #options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }
+  readonly #options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }
   readonly #byId = new Map<string, Interpreter>()
 
-  constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
+  constructor(options: { directory: string; isolation?: Isolation; clock: Clock; onChange: () => void }) {
     this.#options = options
   }
 
@@ -28,12 +28,12 @@ export class NamedInterpreters {
   }
 
   check(command: string): Interpreter {
-    const { directory, apart, clock, onChange } = this.#options
+    const { directory, isolation, clock, onChange } = this.#options
     const id = interpreterId(command)
     const check = checkPython(absoluteUnlessBare(command), {
       directory,
       clock,
-      apart: apart && { apart, name: `python/${id}` }
+      isolation: isolation && { isolation, name: `python/${id}` }
     })
     const interpreter: Interpreter = { id, command, finding: null, check }
     this.#byId.set(interpreter.id, interpreter)

@@ -5,7 +5,7 @@ import type { PythonState, StartMode } from '../../../../shared/contract/index.t
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { type Clock, sleep } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
 import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 
@@ -20,7 +20,7 @@ export interface PythonEnvironmentOptions {
   clock: Clock
   logger: Logger
   /** Default: no isolation. */
-  apart?: Apart
+  isolation?: Isolation
   startOf?: (path: string) => StartMode
   onChange: () => void
 }
@@ -61,12 +61,12 @@ export class PythonEnvironment {
   }
 
   path(): string | null {
-    return this.#options.apart?.problem ? null : this.#state.path
+    return this.#options.isolation?.problem ? null : this.#state.path
   }
 
   state(): PythonState {
-    const { apart } = this.#options
-    if (apart?.problem) return { ...UNKNOWN, state: 'missing', problem: apart.problem }
+    const { isolation } = this.#options
+    if (isolation?.problem) return { ...UNKNOWN, state: 'missing', problem: isolation.problem }
     const { path } = this.#state
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }

@@ -7,7 +7,7 @@ import { wordsOfZodError } from '../../../../shared/issue-words.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
-import { type Apart, NOT_APART } from '../isolation/apart.ts'
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts'
 import { startLaunch } from '../runs/start-run.ts'
 import { signalGroup, runCommand } from '../processes/run-command.ts'
 import { readFileRange } from '../runs/file-range.ts'
@@ -33,7 +33,7 @@ interface Listing {
 interface ListingOptions {
   project: ProjectName
   workDirectory: string
-  apart?: Apart
+  isolation?: Isolation
   ownPython?: () => string | null
   python: string
   source: RunSource
@@ -51,7 +51,7 @@ interface ListingOptions {
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const listing = options.apart?.isOn
+  const listing = options.isolation?.isOn
     ? (await listSupervised(options, join(options.workDirectory, options.project)))!
     : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))
   options.signal?.throwIfAborted()
@@ -99,7 +99,7 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
 
 /** Lists with a supervisor, like a run: the only way with isolation. null: no parent is ready to fork. */
 async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
-  const { pool, apart = NOT_APART, clock, signal, python, project, source } = options
+  const { pool, isolation = NO_ISOLATION, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
     ...{ id: directory, python, project, spider: '', arguments: [], source, environment: {} },
@@ -125,9 +125,9 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
       exit: resolve,
       supervisorEnded: () => resolve(null)
     }
-    if (apart.isOn) {
-      const apartLaunch = await apart.plan({ ...launch, lists: true }, directory)
-      await startLaunch({ ...options, runDirectory: directory, mayStart: () => true }, 'list', apartLaunch, events)
+    if (isolation.isOn) {
+      const isolatedLaunch = await isolation.plan({ ...launch, lists: true }, directory)
+      await startLaunch({ ...options, runDirectory: directory, mayStart: () => true }, 'list', isolatedLaunch, events)
     } else if (!(await pool!.start({ do: 'list', directory, launch }, events))) return null
     const exit = await ended
     const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)

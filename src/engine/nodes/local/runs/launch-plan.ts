@@ -21,7 +21,7 @@ export interface RunDirectories {
 }
 
 /** How to isolate a spider. resources/python/apart.py carries it out and documents the fields. */
-export interface ApartPlan {
+export interface IsolationPlan {
   user: number | null
   group: number | null
   readable: Record<string, string>
@@ -55,7 +55,7 @@ export interface LaunchPlan {
   isWithoutFiles?: true
   resourceLimits: ResourceLimits | null
   /** Absent: no isolation. */
-  apart?: ApartPlan
+  isolation?: IsolationPlan
   /** List the spiders instead of running one. */
   lists?: true
 }

@@ -4,7 +4,7 @@ import type { ProjectName, VersionName } from '../../../../shared/contract/index
 import { ENDING_SIGNALS, type NodeSignal } from '../../node-client.ts'
 import { type Clock, sleep, type Timer } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
-import type { Apart } from '../isolation/apart.ts'
+import type { Isolation } from '../isolation/isolation.ts'
 import { logFileOf, type RunDirectories, type RunNames, type RunSource } from './launch-plan.ts'
 import { signalGroup } from '../processes/run-command.ts'
 import { makeDirectoryLikeAbove } from '../../../runtime/private-directory.ts'
@@ -60,7 +60,7 @@ export interface RunListOptions {
   /** null: every start is cold. */
   pool: WarmPool | null
   /** Default: no isolation. */
-  apart?: Apart
+  isolation?: Isolation
   ownPython?: () => string | null
   /** How many ended runs are remembered. Their logs and items are kept longer. */
   finishedKept: number

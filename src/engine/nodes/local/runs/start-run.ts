@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Apart, NOT_APART } from '../isolation/apart.ts'
+import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts'
 import { type LaunchPlan, needsOwnPython, planLaunch, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { type RunSpec, writeWhole } from './run-directory.ts'
 import { type RunEvents, readRunEvents } from './run-events.ts'
@@ -21,7 +21,7 @@ export async function startRun(options: {
   resourcesDirectory: string
   pool: WarmPool | null
   /** Default: no isolation. */
-  apart?: Apart
+  isolation?: Isolation
   /** The operator's Python. null: there is none. */
   ownPython?: () => string | null
   events: RunEvents
@@ -29,7 +29,7 @@ export async function startRun(options: {
   mayStart: () => boolean
 }): Promise<void> {
   const { runDirectory, events } = options
-  const launch = await (options.apart ?? NOT_APART).plan(planLaunch(options.spec, options), runDirectory)
+  const launch = await (options.isolation ?? NO_ISOLATION).plan(planLaunch(options.spec, options), runDirectory)
   await startLaunch(needsOwnPython(launch) ? { ...options, pool: null } : options, 'start', launch, events)
 }
 
@@ -42,7 +42,7 @@ export async function startLaunch(
     runDirectory: string
     resourcesDirectory: string
     pool: WarmPool | null
-    apart?: Apart
+    isolation?: Isolation
     ownPython?: () => string | null
     mayStart: () => boolean
   },
@@ -50,9 +50,9 @@ export async function startLaunch(
   launch: LaunchPlan,
   events: RunEvents
 ): Promise<void> {
-  const { runDirectory, resourcesDirectory, apart = NOT_APART, ownPython } = options
+  const { runDirectory, resourcesDirectory, isolation = NO_ISOLATION, ownPython } = options
   let python = launch.python
-  if (apart.isOn) {
+  if (isolation.isOn) {
     const own = ownPython?.() ?? null
     if (own === null)
       throw new Error('A spider that is kept apart needs a main Python with Scrapy beside the one of its project.')
@@ -60,7 +60,7 @@ export async function startLaunch(
   }
   const pool = launch.python === python ? options.pool : null
   // Every spider inherits the parent's memory, so the parent must not see the parameters of other projects.
-  if (apart.isOn && pool !== null)
+  if (isolation.isOn && pool !== null)
     await writeFile(join(runDirectory, 'launch.json'), JSON.stringify(launch), { mode: 0o600 })
   const request = { do: what, directory: runDirectory, launch }
   if (await pool?.start(request, events)) return
@@ -68,7 +68,7 @@ export async function startLaunch(
   await writeWhole(runDirectory, 'launch.json', launch)
   const script = join(resourcesDirectory, 'python', 'supervisor.py')
   const supervisor = spawn(python, ['-I', '-S', script, runDirectory], {
-    env: apart.environment(),
+    env: isolation.environment(),
     detached: true,
     windowsHide: true,
     stdio: ['ignore', 'pipe', 'ignore']

@@ -214,7 +214,7 @@ export class WarmPool {
         parent.parked = Math.max(0, parent.parked - 1)
       }
       // With isolation, the rest is in launch.json (warm.py).
-      const launch = request.launch.apart === undefined ? { ...request.launch, id } : { id }
+      const launch = request.launch.isolation === undefined ? { ...request.launch, id } : { id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
   }

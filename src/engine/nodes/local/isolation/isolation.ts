@@ -2,12 +2,12 @@ import { accessSync, chmodSync, chownSync, constants, existsSync, readFileSync, 
 import { chmod, chown, lchown, lstat, readdir } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Clock } from '../../../runtime/clock.ts'
-import type { KeepApart, UserRange } from '../../../runtime/keep-apart.ts'
+import type { IsolationSettings, UserRange } from '../../../runtime/isolation-settings.ts'
 import { makePrivateDirectory } from '../../../runtime/private-directory.ts'
-import { apartEnvironment, childEnvironment } from '../processes/child-environment.ts'
+import { isolatedEnvironment, childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunDirectories } from '../runs/launch-plan.ts'
 import { runCommand } from '../processes/run-command.ts'
-import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
+import { isolate, sandboxArguments, type Ways } from './isolation-plan.ts'
 import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 /** For trying out a means of isolation. */
@@ -19,7 +19,7 @@ const PROCS = [
   ['--dir', '/proc']
 ] as const
 
-interface ApartOptions {
+interface IsolationOptions {
   dataDirectory: string
   /** The local node's directory. */
   directory: string
@@ -32,23 +32,23 @@ interface ApartOptions {
  * Isolates the code of projects from Scrapdeck and from other projects. If `problem` is set, this machine cannot
  * isolate as required, and nothing may start.
  */
-export class Apart {
+export class Isolation {
   readonly problem: string | null
   /** Why isolation that was only preferred is not possible. Without `problem`, spiders run anyway. */
-  readonly renounced: string | null
-  readonly #options: ApartOptions | null
+  readonly unavailable: string | null
+  readonly #options: IsolationOptions | null
   readonly #ways: Ways | null
   readonly #users: ProjectUsers | null
   readonly #folders = new Map<string, string[]>()
 
   constructor(
-    options: ApartOptions | null,
+    options: IsolationOptions | null,
     ways: Ways | null,
     users: ProjectUsers | null,
     problem: string | null,
-    renounced: string | null = null
+    unavailable: string | null = null
   ) {
-    this.renounced = renounced
+    this.unavailable = unavailable
     this.#options = options
     this.#ways = ways
     this.#users = users
@@ -56,14 +56,14 @@ export class Apart {
   }
 
   /** Tries the requested isolation. Falls back to less only if the operator allowed that. */
-  static async open({ way, users: range }: KeepApart, options: ApartOptions): Promise<Apart> {
-    if (way === 'off') return NOT_APART
+  static async open({ way, users: range }: IsolationSettings, options: IsolationOptions): Promise<Isolation> {
+    if (way === 'off') return NO_ISOLATION
     if (way === 'if-possible') {
-      const tried = await Apart.open({ way: 'auto', users: range }, options)
-      return tried.problem === null ? tried : new Apart(null, null, null, null, tried.renounced)
+      const tried = await Isolation.open({ way: 'auto', users: range }, options)
+      return tried.problem === null ? tried : new Isolation(null, null, null, null, tried.unavailable)
     }
     const refuse = (why: string) =>
-      new Apart(
+      new Isolation(
         options,
         null,
         null,
@@ -100,10 +100,10 @@ export class Apart {
     }
     const sandbox = wantsSandbox ? await findSandbox(range, options) : null
     if (typeof sandbox === 'string') return refuse(sandbox)
-    const apart = new Apart(options, { group: users?.group ?? null, sandbox }, users, null)
-    apart.#letPass()
+    const isolation = new Isolation(options, { group: users?.group ?? null, sandbox }, users, null)
+    isolation.#letPass()
     const closed = users === null ? null : await findClosed(users.group, range, options)
-    return closed === null ? apart : refuse(closed)
+    return closed === null ? isolation : refuse(closed)
   }
 
   get isOn(): boolean {
@@ -112,14 +112,14 @@ export class Apart {
 
   /** The environment of everything that runs a project's code. */
   environment(): Record<string, string> {
-    return this.isOn ? apartEnvironment(process.env) : childEnvironment(process.env)
+    return this.isOn ? isolatedEnvironment(process.env) : childEnvironment(process.env)
   }
 
   /** Adds isolation to the plan of a run or listing. */
   async plan(launch: LaunchPlan, runDirectory: string): Promise<LaunchPlan> {
     if (this.#ways === null) return launch
     const { dataDirectory, directories, resourcesDirectory } = this.#options!
-    return keepApart(launch, {
+    return isolate(launch, {
       ...{ ways: this.#ways, user: await this.#userOf(launch.project), runDirectory, dataDirectory, directories },
       readable: [...this.#foldersOf(launch.python), join(resourcesDirectory, 'python')]
     })
@@ -229,7 +229,7 @@ function nullIfGone(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-export const NOT_APART = new Apart(null, null, null, null)
+export const NO_ISOLATION = new Isolation(null, null, null, null)
 
 function asUser(user: number, group: number): string[] {
   const ids = [`--reuid=${user}`, `--regid=${user}`, `--groups=${group}`]
@@ -237,7 +237,10 @@ function asUser(user: number, group: number): string[] {
 }
 
 /** How bubblewrap can be used, or why it cannot. */
-async function findSandbox(range: UserRange, options: ApartOptions): Promise<NonNullable<Ways['sandbox']> | string> {
+async function findSandbox(
+  range: UserRange,
+  options: IsolationOptions
+): Promise<NonNullable<Ways['sandbox']> | string> {
   const bwrap = findProgram('bwrap')
   if (bwrap === null) return 'bubblewrap is not installed. Install it (on Debian and Ubuntu: apt install bubblewrap)'
   let failure: string | null = null
@@ -251,7 +254,7 @@ async function findSandbox(range: UserRange, options: ApartOptions): Promise<Non
 }
 
 /** What a project's user cannot reach because a parent directory denies access. null: everything is reachable. */
-async function findClosed(group: number, range: UserRange, options: ApartOptions): Promise<string | null> {
+async function findClosed(group: number, range: UserRange, options: IsolationOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
   const failure = await findFailure([...asUser(range.first + 1, group), ...look], options)
@@ -259,10 +262,10 @@ async function findClosed(group: number, range: UserRange, options: ApartOptions
   return `users of projects do not get through to ${options.directory}, or cannot read ${runner} (${failure}). Let others pass through the directories above both (chmod o+x), and read the second`
 }
 
-async function findFailure([command, ...args]: string[], { clock }: ApartOptions): Promise<string | null> {
+async function findFailure([command, ...args]: string[], { clock }: IsolationOptions): Promise<string | null> {
   try {
     const result = await runCommand({
-      ...{ command: command!, args, environment: apartEnvironment(process.env), directory: '/', clock },
+      ...{ command: command!, args, environment: isolatedEnvironment(process.env), directory: '/', clock },
       ...{ timeLimitMs: TRY_LIMIT_MS, stdoutLimitBytes: 4096 }
     })
     if (result.code === 0) return null

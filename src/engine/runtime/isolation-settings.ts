@@ -4,21 +4,22 @@ export interface UserRange {
   last: number
 }
 
-export const WAYS_APART = ['off', 'auto', 'sandbox', 'users', 'if-possible'] as const
+export const ISOLATION_WAYS = ['off', 'auto', 'sandbox', 'users', 'if-possible'] as const
 
 /**
- * What an operator may choose. `auto`: users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: the same,
- * or not at all, which is a problem in the overview; with all others, what cannot be done lets no spider run.
+ * How spiders are isolated (`keep_spiders_apart`). `auto`: users if Scrapdeck runs as root, otherwise a sandbox.
+ * `if-possible`: the same, or no isolation, which the overview reports as a problem. With all other ways, no spider
+ * runs if the isolation is not possible.
  */
-export interface KeepApart {
-  way: (typeof WAYS_APART)[number]
+export interface IsolationSettings {
+  way: (typeof ISOLATION_WAYS)[number]
   users: UserRange
 }
 
 /** Neither Debian's nor systemd's ranges (UIDS-GIDS of systemd), and within what containers map. */
 export const DEFAULT_USERS: UserRange = { first: 60_706, last: 61_183 }
 
-export const NOT_KEPT_APART: KeepApart = { way: 'off', users: DEFAULT_USERS }
+export const ISOLATION_OFF: IsolationSettings = { way: 'off', users: DEFAULT_USERS }
 
 /** The highest id that is no special value on any system. */
 const HIGHEST_ID = 2 ** 31 - 2

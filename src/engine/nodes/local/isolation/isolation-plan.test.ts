@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { aProjectName } from '../../../../shared/testing/ids.ts'
 import type { LaunchPlan } from '../runs/launch-plan.ts'
-import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
+import { isolate, sandboxArguments, type Ways } from './isolation-plan.ts'
 
 const DATA = '/srv/data'
 const LOCAL = `${DATA}/local`
@@ -14,7 +14,7 @@ const launch: LaunchPlan = {
 }
 
 function plan(ways: Ways, user: number | null, over: Partial<LaunchPlan> = {}) {
-  return keepApart(
+  return isolate(
     { ...launch, ...over },
     {
       ...{ ways, user, runDirectory: `${LOCAL}/runs/j1`, dataDirectory: DATA, readable: ['/opt/env'] },
@@ -32,8 +32,8 @@ function mountsOf(args: readonly string[]): string[] {
 }
 
 test('a sandbox contains nothing of the data directory except the code of the run, its files and its folder', () => {
-  const { apart } = plan({ group: null, sandbox: { bwrap: '/usr/bin/bwrap', proc: ['--proc', '/proc'] } }, null)
-  const shown = mountsOf(apart!.sandbox!).filter((mount) => mount.includes(DATA))
+  const { isolation } = plan({ group: null, sandbox: { bwrap: '/usr/bin/bwrap', proc: ['--proc', '/proc'] } }, null)
+  const shown = mountsOf(isolation!.sandbox!).filter((mount) => mount.includes(DATA))
   expect(shown).toEqual([
     `bind ${LOCAL}/runs/j1/tmp`,
     `tmpfs ${DATA}`,
@@ -52,13 +52,13 @@ test('a Python above the data directory does not make it visible', () => {
 })
 
 test('a user owns its files and its folder, but no directory above them, and reads a copy of its egg', () => {
-  const { apart, source } = plan({ group: 60_706, sandbox: null }, 60_707)
-  expect(apart).toMatchObject({ user: 60_707, group: 60_706, sandbox: null, temporary: null })
-  expect(apart!.private).toEqual([`${LOCAL}/work/shop`])
-  for (const file of apart!.files) expect(apart!.private.some((path) => file.startsWith(path))).toBe(false)
-  expect(apart!.passable).toContain(`${LOCAL}/logs/shop`)
+  const { isolation, source } = plan({ group: 60_706, sandbox: null }, 60_707)
+  expect(isolation).toMatchObject({ user: 60_707, group: 60_706, sandbox: null, temporary: null })
+  expect(isolation!.private).toEqual([`${LOCAL}/work/shop`])
+  for (const file of isolation!.files) expect(isolation!.private.some((path) => file.startsWith(path))).toBe(false)
+  expect(isolation!.passable).toContain(`${LOCAL}/logs/shop`)
   expect(source).toEqual({ egg: `${LOCAL}/runs/j1/code.egg` })
-  expect(apart!.readable).toEqual({ [`${LOCAL}/egg-files/x.egg`]: `${LOCAL}/runs/j1/code.egg` })
+  expect(isolation!.readable).toEqual({ [`${LOCAL}/egg-files/x.egg`]: `${LOCAL}/runs/j1/code.egg` })
 })
 
 test('the home directory of a run is its folder, unless the run sets another one', () => {
@@ -68,7 +68,7 @@ test('the home directory of a run is its folder, unless the run sets another one
 })
 
 test('a listing has no files', () => {
-  expect(plan({ group: 60_706, sandbox: null }, 60_707, { logFile: '' }).apart).toMatchObject({
+  expect(plan({ group: 60_706, sandbox: null }, 60_707, { logFile: '' }).isolation).toMatchObject({
     files: [],
     passable: []
   })

@@ -10,7 +10,7 @@ import type { ProjectPython } from '../../../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../node-client.ts'
 import { systemClock } from '../../../runtime/clock.ts'
-import { DEFAULT_USERS, type KeepApart } from '../../../runtime/keep-apart.ts'
+import { DEFAULT_USERS, type IsolationSettings } from '../../../runtime/isolation-settings.ts'
 import { silentLogger } from '../../../runtime/logger.ts'
 import { isAlive } from '../../../runtime/process-identity.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../../testing/temporary-directory.ts'
@@ -20,7 +20,7 @@ import { readRunFiles } from '../runs/run-directory.ts'
 import { buildHostileEgg } from './testing/hostile-egg.ts'
 import { findReachablePython } from './testing/reachable-python.ts'
 
-type Way = KeepApart['way']
+type Way = IsolationSettings['way']
 const OURS = aProjectName('hostile')
 const OTHERS = aProjectName('other')
 const SECRET = 'QX-a-value-that-only-one-job-has'
@@ -75,7 +75,7 @@ async function aPlace(way: Way, { warm = true } = {}) {
       requirements === null ? { kind: 'default' } : { kind: 'requirements', text: requirements }
     const node = await LocalNode.open({
       ...{ directory, dataDirectory: data, resourcesDirectory, pythonPath: python, slots: () => 4 },
-      keepApart: { way, users: DEFAULT_USERS },
+      isolation: { way, users: DEFAULT_USERS },
       warmStarts: { isOn: warm, mostParents: 4, waitMs: 0, mostParked: 1 },
       projectPythons: { names: () => [OURS], of: () => setting },
       source: async (project) => (eggs[project] ? { egg: eggs[project] } : null),
@@ -372,7 +372,7 @@ test.runIf(process.platform === 'linux')(
     try {
       const node = await t.open()
       expect(node.python.state()).toMatchObject({ state: 'ready', problem: null })
-      expect(node.notApart).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
+      expect(node.notIsolated).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
       await node.schedule(aRequest('honest'))
       expect(await untilFinished(node, 'honest')).toMatchObject({ exit: { code: 0 } })
     } finally {

@@ -57,7 +57,7 @@ const WAITING = ['/bin/sh', '-c', 'echo; read wait']
  * Adds isolation to a launch plan. Only Scrapdeck itself creates, renames and removes entries in the directories that
  * lead to a project's files, so their paths always lead to its own files.
  */
-export function keepApart(
+export function isolate(
   launch: LaunchPlan,
   where: {
     ways: Ways
@@ -97,7 +97,7 @@ export function keepApart(
       ...(temporary !== null && { TMPDIR: '/tmp' }),
       ...launch.environment
     },
-    apart: {
+    isolation: {
       user,
       group: user === null ? null : ways.group,
       readable: isCopied && 'egg' in launch.source ? { [launch.source.egg]: copy } : {},
