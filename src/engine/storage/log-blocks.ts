@@ -1,12 +1,11 @@
 import type { IndexedLogBlocks } from '../model/records.ts'
 
-/** Bit `n` is 0 if block `n` holds no match. Blocks beyond the last byte may hold one. */
+/** Bit `n` is 0 if block `n` has no match. Blocks beyond the last byte may have one. */
 export type Candidates = Uint8Array
 
 export const isCandidate = (candidates: Candidates, block: number): boolean =>
   block >= candidates.length * 8 || ((candidates[block >> 3]! >> (block & 7)) & 1) === 1
 
-/** Whether one of the blocks of a log may hold a match. */
 export function mayHoldMatch(blocks: IndexedLogBlocks, candidates: Candidates): boolean {
   const { firstBlock, wholeBlocks, tailBlock } = blocks
   if (tailBlock === 'open' || (tailBlock !== null && isCandidate(candidates, tailBlock))) return true

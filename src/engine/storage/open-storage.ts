@@ -20,24 +20,22 @@ import type { Store } from './store.ts'
 import { openStoreInWorker } from './thread/store-thread.ts'
 
 export interface StorageOptions extends SharedBlobsOptions {
-  /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
+  /** The database for queue, history and settings. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
   secretBox?: SecretBox
-  /** The key file for sealed secrets; several engines share one. Default: created in the data directory. */
+  /** The key file for stored secrets, shared by several engines. Default: created in the data directory. */
   secretKeyFile?: string | null
-  /** Seals eggs, archived logs, items and caches at rest. Default: not sealed. */
+  /** Encrypts eggs, archived logs, items and caches at rest. Default: no encryption. */
   encryption?: EncryptionOptions | null
-  /** `--username`/`--password`; by default, created at the first start and kept. */
+  /** `--username`/`--password`. Default: created at the first start and kept. */
   credentials?: { username: string; password: string }
 }
 
 interface StorageParts extends Tools {
-  /** Replaces the database. */
   ownStore: Store | undefined
-  /** Replaces the blobs that the options name. */
   ownBlobs: BlobStore | undefined
   pluginBlobs: BlobStore | null
-  /** The thread that the store is to use, already started; null: the store has none. */
+  /** A running thread for the store. null: the store has none. */
   storeThread: Worker | null
   auditTicket: Parameters<typeof auditedStore>[1]
   /** It is unknown whether the last transaction was committed. */
@@ -47,9 +45,9 @@ interface StorageParts extends Tools {
 export type Storage = Awaited<ReturnType<typeof openStorage>>
 
 /**
- * The engine's persistent data. Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION,
- * DATA_TOO_OLD, or with PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE, with
- * encryption ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
+ * Opens the engine's persistent data. Rejects with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
+ * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; with PostgreSQL also DATABASE_UNUSABLE or DATABASE_IN_USE; with blobs
+ * elsewhere BLOBS_UNUSABLE; with encryption ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
 export async function openStorage(opened: AsyncDisposableStack, options: StorageOptions, parts: StorageParts) {
   const { dataDirectory, postgres = null } = options
@@ -71,11 +69,11 @@ export async function openStorage(opened: AsyncDisposableStack, options: Storage
   const sealedBlobs = keys.newest === null ? null : await sealBlobs(stored, keys)
   return {
     store,
-    /** The store cannot read or write any more, until another process opens it. */
+    /** The store cannot read or write until another process opens it. */
     isStoreDead: () => isDead,
     keys,
     blobs: sealedBlobs ?? stored,
-    /** null: nothing is sealed. */
+    /** null: no encryption. */
     sealedBlobs,
     /** null: blobs are files in the data directory, or a plugin's. */
     sharedBlobs,
@@ -94,13 +92,13 @@ async function openKeys({ encryption }: StorageOptions, store: Store): Promise<E
   return keys
 }
 
-/** Loaded only with a key: it must not slow the default start. */
+/** Loaded only when needed, because it would slow down the default start. */
 async function sealBlobs(blobs: BlobStore, keys: EncryptionKeys) {
   const { SealedBlobStore } = await import('./blobs/sealed/sealed-blob-store.ts')
   return new SealedBlobStore(blobs, keys)
 }
 
-/** Loaded only when used: it must not slow the default start. */
+/** Loaded only when needed, because it would slow down the default start. */
 async function openSharedBlobs(
   options: StorageOptions,
   { pluginBlobs, ...parts }: Tools & { store: Store; pluginBlobs: BlobStore | null }

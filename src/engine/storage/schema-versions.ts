@@ -1,19 +1,19 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** The SQL of one database: all tables of version `baseline`, then what each later version changes. */
+/** The SQL of one database: all tables of version `baseline`, then the changes of each later version. */
 export interface Migrations {
   baseline: number
   steps: readonly string[]
 }
 
-/** The last commit whose Scrapdeck migrates what is older than both baselines. */
+/** The last commit that migrates data older than both baselines. */
 const MIGRATES_OLDER = '70d168b8'
 
 export const newestVersion = ({ baseline, steps }: Migrations): number => baseline + steps.length - 1
 
 /**
- * What a database of version `present` (0: a new one) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. `orElse`:
- * what else operators can do.
+ * The migrations that a database of version `present` (0: new) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD.
+ * `orElse`: an alternative for operators.
  */
 export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
   const { baseline, steps } = migrations
@@ -30,7 +30,7 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   return steps.slice(present - baseline + 1)
 }
 
-/** A copy has every column of this Scrapdeck and no other: stores of other versions are not read. */
+/** A copy has exactly the columns of this Scrapdeck: stores of other versions are not read. */
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
   const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`

@@ -6,13 +6,13 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
 /** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows are external input and not validated here. */
 export interface ScrapydDatabase {
-  /** `spider_queue`, in the order in which Scrapyd would start them. `problem`: why one cannot be read. */
+  /** `spider_queue`, in Scrapyd's order. `problem`: why a row cannot be read. */
   pending: { id: number; priority: number | null; message: string; problem?: string | null | undefined }[]
   /** `finished_jobs`, oldest first. Times are naive local text. */
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
 
-/** Reads a Scrapyd database. Throws if the file is not a database. */
+/** Throws if the file is not a database. */
 export function readScrapydDatabase(path: string): ScrapydDatabase {
   return readCopy(path, (database) => {
     const read = <Rows>(table: string, sql: string) =>
@@ -52,8 +52,8 @@ export function hasTable(database: Database, table: string): boolean {
 }
 
 /**
- * Reads a copy of another program's database, so that the original is never touched: even a reader may write, if a
- * killed writer left a journal.
+ * Reads a copy of another program's database, because even a reader may write to the original, if a killed writer left
+ * a journal.
  */
 export function readCopy<T>(path: string, read: (database: Database) => T): T {
   const folder = mkdtempSync(join(tmpdir(), 'scrapdeck-import-'))

@@ -3,16 +3,15 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { connectTo } from './postgres/postgres-driver.ts'
 import { explainPostgresError } from './postgres/postgres-error.ts'
 
-/** Columns by their names: input from outside, of types that are not known here. A bytea is text like `\x8004`. */
+/** Columns by name: external input of unknown types. A bytea is text like `\x8004`. */
 export type SharedQueueRow = Record<string, unknown>
 
-/** Beyond this limit, the terminated jobs that ended first are left out. */
+/** Beyond this limit, the oldest terminated jobs are left out. */
 const ROWS_MAX = 100_000
 
 /**
- * The table `spider_job` of Scrapyds that share a queue, as it is now; nothing is written. Jobs that Scrapyd would
- * start first come first. Throws BAD_INPUT if there is not exactly one such table, or if it belongs to several
- * deployments and none is named.
+ * Reads the table `spider_job` of Scrapyds that share a queue, in Scrapyd's order. Throws BAD_INPUT if there is not
+ * exactly one such table, or if it belongs to several deployments and none is named.
  */
 export function readSharedQueueTable(
   address: PostgresAddress,

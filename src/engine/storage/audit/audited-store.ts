@@ -2,9 +2,9 @@ import type { NewAuditRecord, NewAuditEntry } from '../../model/records.ts'
 import type { Store } from '../store.ts'
 import { prepareEntry } from './chain.ts'
 
-/** The entry of an operation, until it is written. */
+/** The entry of an operation that was not written yet. */
 export interface AuditTicket {
-  /** null: it is written already, or the operation has ended. The taker must write it. */
+  /** null: it is written already, or the operation has ended. The caller must write it. */
   take(): NewAuditRecord | null
   /** It was not written after all. */
   giveBack(): void
@@ -13,7 +13,7 @@ export interface AuditTicket {
 }
 
 /**
- * The verbs that carry out a user's request. All others follow events, or tidy up: dispatch that wakes during an
+ * The verbs that carry out a user's request. All others follow events or clean up: dispatch that wakes during an
  * operation must not take its entry.
  */
 export const AUDITED_VERBS = [
@@ -30,10 +30,10 @@ export const AUDITED_VERBS = [
   ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
-/** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */
+/** For verbs that return what they changed: the store then writes no entry, and the ticket comes back. */
 export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
 
-/** The first write of an operation takes its entry along; `ticketOf`: of the operation that is being performed. */
+/** The first write of an operation takes its entry along. `ticketOf`: of the operation in progress. */
 export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => AuditTicket | null): Kind {
   const audited = AUDITED_VERBS.map((verb) => {
     const perform = store[verb] as unknown as (...values: unknown[]) => Promise<unknown>
@@ -72,7 +72,7 @@ export function createNextEntry() {
       }
     },
 
-    /** null: the write that begins now belongs to no operation. The first caller gets it. */
+    /** null: the write that begins now belongs to no operation. The first caller gets the entry. */
     take(): NewAuditEntry | null {
       const entry = next
       next = null

@@ -2,17 +2,16 @@ import { hash } from 'node:crypto'
 import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contract/index.ts'
 import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 
-/** Before the first entry. */
+/** Precedes the first entry. */
 export const NO_HASH = '0'.repeat(64)
-/** Limits the text of one entry, so that a few entries cannot fill the disk. */
+/** Keeps a few entries from filling the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
-/** SHA-256 over the hash of the entry before it and the text of this one. */
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
 
-/** Everything about an entry that does not depend on what was written before it. */
+/** The parts of an entry that do not depend on earlier entries. */
 export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
-  // In a column of its own, where PostgreSQL takes no NUL.
+  // PostgreSQL accepts no NUL in a text column.
   const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
   const { record: whole, text } = shorten({ ...record, project, seq: 0, changes: [] })
   const { seq: _, ...columns } = columnsOf(whole)
@@ -20,8 +19,8 @@ export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
 }
 
 /**
- * The text that is hashed: always in this order, so that an entry that was exported has it again. Of what does not fit,
- * changes go first, then the request, then what it names.
+ * The text that is hashed, always in this order, so that an exported entry has the same text. If it is too long,
+ * changes are cut first, then the request, then the targets.
  */
 export function placeEntry(
   seq: number,
@@ -35,7 +34,7 @@ export function placeEntry(
   return { ...columnsOf(whole), record: written }
 }
 
-/** How each text begins; a digit of the place follows. */
+/** The start of each text. The digits of the position follow. */
 const PLACE = '{"seq":'
 
 function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
@@ -50,7 +49,7 @@ function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
 }
 
 const CHANGES_MAX = 20
-/** So that any place fits into the text of an entry that has none yet. */
+/** Room for any position in the text of an entry that has none yet. */
 const PLACE_MAX_DIGITS = 16
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES - PLACE_MAX_DIGITS
 
@@ -67,7 +66,7 @@ const SHORTER: ((record: AuditRecord) => AuditRecord)[] = [
   (record) => ({ ...record, targets: [], moreTargets: record.moreTargets + record.targets.length, project: null })
 ]
 
-/** JSON with the fields in one order, whatever order they came in. */
+/** JSON with the fields in a fixed order. */
 export function inOrder(record: AuditRecord): string {
   const { seq, atMs, who, address, door, requestId, operation, project } = record
   const { userId, name, role, tokenId, tokenName, session } = who
@@ -95,13 +94,13 @@ export function inOrder(record: AuditRecord): string {
   })
 }
 
-/** What the columns beside an entry say of it, for filters. */
+/** The columns beside an entry, for filters. */
 export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditRecord) => ({
   ...{ seq, atMs, operation, project, result },
   who: who.tokenName === null ? who.name : `${who.name} ${who.tokenName}`
 })
 
-/** Checks entries in their order, from the link before the first one. */
+/** Checks entries in order, from the link before the first one. */
 export class ChainCheck {
   #last: { seq: number; hash: string }
   readonly #expected: string | null
@@ -109,7 +108,7 @@ export class ChainCheck {
   #checked = 0
   #broken: AuditCheck['broken'] = null
 
-  /** `start` null: of an exported file, whose first entry says what was before it. */
+  /** `start` null: an exported file, whose first entry says what was before it. */
   constructor(start: { seq: number; hash: string } | null, expected: string | null = null) {
     this.#last = start ?? { seq: -1, hash: '' }
     this.#expected = expected
@@ -120,7 +119,7 @@ export class ChainCheck {
     return this.#last.seq
   }
 
-  /** False: from here on, nothing can be checked any more. */
+  /** False: nothing after this can be checked. */
   add({ hash, ...entry }: Pick<StoredAuditEntry, 'seq' | 'record' | 'hash'> & Partial<StoredAuditEntry>): boolean {
     if (this.#broken !== null) return false
     const { seq } = entry
@@ -141,7 +140,7 @@ export class ChainCheck {
     if (hash === this.#expected) this.#hasExpected = true
   }
 
-  /** `newest`: where the chain should end; null: unknown. */
+  /** `newest`: where the chain should end. null: unknown. */
   end(newest: { seq: number; hash: string } | null): Pick<AuditCheck, 'checked' | 'broken' | 'hasExpected'> {
     const { seq, hash } = this.#last
     if (this.#broken === null && newest !== null && newest.seq !== seq) {

@@ -1,21 +1,21 @@
 import { maskField } from '../../../shared/audit-mask.ts'
 import type { AuditChange, AuditField } from '../../../shared/contract/index.ts'
 
-/** Something that users change, as it is stored. */
+/** A stored object that users change. */
 export interface Thing {
   id: string
   name: string
   value: object
 }
 
-/** What a write changes: read before and after it, in its transaction. */
+/** What a write changes, read before and after it in its transaction. */
 export interface Watched {
   noun: string
   read: () => Thing[]
 }
 
 const FIELD_MAX = 300
-/** The settings of a thing are fields of their own. */
+/** Objects whose fields are compared separately. */
 const OPENED = new Set(['settings', 'policy'])
 /** Fields that change by themselves, or repeat others. */
 const LEFT_OUT = new Set([
@@ -23,7 +23,7 @@ const LEFT_OUT = new Set([
   ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow']
 ])
 
-/** What differs between before and after, field by field. Pure. */
+/** The differences, field by field. Pure. */
 export function differencesOf(noun: string, before: readonly Thing[], after: readonly Thing[]): AuditChange[] {
   const ids = new Set([...before, ...after].map(({ id }) => id))
   const find = (things: readonly Thing[], wanted: string) => things.find(({ id }) => id === wanted)

@@ -13,9 +13,9 @@ const KEYS = '#keys='
 const OWN = 'the data directory'
 
 /**
- * Tells one place for blobs from another: what it is, a space, and its name for people. A directory is known by its
- * mark, because each machine may have it mounted somewhere else. Behind it, the ids of the keys that seal and open what
- * is there. Rejects with BLOBS_UNUSABLE.
+ * Identifies a place for blobs: what it is, a space, and its name for people. A directory is identified by its mark,
+ * because machines may mount it at different paths. The ids of the keys for encryption follow. Rejects with
+ * BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,
@@ -27,7 +27,7 @@ export async function placeOfBlobs(
     const { bucket, prefix, endpoint } = s3.address
     return `s3:${endpoint ?? ''}/${bucket}/${prefix}${keys} ${s3.address.name}`
   }
-  // The data directory is private, and so is what is in it; only a link leads to other engines' blobs.
+  // The data directory and its contents are private. Only a link leads to other engines' blobs.
   const path = directory ?? join(dataDirectory, 'blobs')
   return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
@@ -52,10 +52,10 @@ function partsOf(place: string): { what: string; keyIds: string[] } {
 
 export const nameOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1)
 
-/** Whether the blobs are in the data directory, which no other engine shares. */
+/** The data directory, which no other engine shares. */
 export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
 
-/** Of the setting blobs.directory (store/settings.ts): the mark of the directory that was at this path; null: none. */
+/** The mark of the directory that was at this path before, from the setting blobs.directory. */
 export function knownMarkOf(setting: string | null, path: string): string | null {
   const [mark = '', ...rest] = (setting ?? '').split(' ')
   return rest.join(' ') === path ? mark : null

@@ -4,7 +4,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** The limit for all files together: without one, a few clients could fill the disk. */
+/** For all files together: without a limit, a few clients could fill the disk. */
 const MAX_TOTAL_BYTES = 4 * 1024 ** 3
 const RETRY_AFTER_SECONDS = 30
 
@@ -30,7 +30,7 @@ export class IncomingFile implements AsyncDisposable {
     this.#remove = remove
   }
 
-  /** Adds a holder, for `await using`: the end of the block releases it. */
+  /** Adds a holder, for `await using`. */
   hold(): this {
     this.#holders++
     return this
@@ -42,13 +42,13 @@ export class IncomingFile implements AsyncDisposable {
 }
 
 /**
- * Uploads, written to disk as they arrive: an egg may have 200 MB, and memory is for jobs. The directory is private and
- * emptied at the start; whatever is in it belongs to a request that is being served.
+ * Uploads, written to disk as they arrive, because an egg may have 200 MB. The directory is private and emptied at the
+ * start: its files belong to requests in progress.
  */
 export class IncomingFiles {
   readonly #directory: string
   readonly #maxTotalBytes: number
-  /** Files as the contract carries them (`z.file()`), with what is behind them. */
+  /** The files on disk behind the contract's files (`z.file()`). */
   readonly #behind = new WeakMap<File, IncomingFile>()
   #totalBytes = 0
 
@@ -74,7 +74,7 @@ export class IncomingFiles {
     return join(this.#directory, randomBytes(8).toString('hex'))
   }
 
-  /** Rejects with TOO_MANY_REQUESTS if all files together became too large, DATA_DIRECTORY_UNUSABLE for a full disk. */
+  /** Rejects with TOO_MANY_REQUESTS if all files together are too large, DATA_DIRECTORY_UNUSABLE for a full disk. */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
     const file = await explained(path, () => open(path, 'wx', 0o600))
@@ -104,7 +104,7 @@ export class IncomingFiles {
     }
   }
 
-  /** Writes all of `content`; leaves nothing if that fails. */
+  /** Leaves nothing if it fails. */
   async receive(content: AsyncIterable<Uint8Array>): Promise<IncomingFile> {
     const writer = await this.begin()
     try {
@@ -116,14 +116,14 @@ export class IncomingFiles {
     }
   }
 
-  /** The file as operations of the contract take it; its content stays on disk until it is read. */
+  /** The file as operations of the contract accept it. Its content stays on disk until it is read. */
   async toFile(incoming: IncomingFile, name: string, type: string): Promise<File> {
     const file = new File([await openAsBlob(incoming.path)], name, { type })
     this.#behind.set(file, incoming)
     return file
   }
 
-  /** The file on disk behind a file of the contract, written now if it is not there yet. The caller holds it. */
+  /** The file on disk behind a file of the contract, written now if necessary. The caller holds it. */
   async fromFile(file: File): Promise<IncomingFile> {
     const known = this.#behind.get(file)
     return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)

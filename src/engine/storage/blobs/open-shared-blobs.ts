@@ -8,13 +8,13 @@ import type { Store } from '../store.ts'
 
 export interface SharedBlobsOptions {
   dataDirectory: string
-  /** Blobs are in this directory, which other engines may use too. Default: in the data directory. */
+  /** Other engines may use this directory too. Default: in the data directory. */
   blobsDirectory?: string | null
-  /** Blobs are in this bucket. Not together with `blobsDirectory`. */
+  /** Not together with `blobsDirectory`. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
 }
 
-/** Blobs outside the data directory; this store claims them. Rejects with BLOBS_UNUSABLE. */
+/** Opens blobs outside the data directory and claims them for this store. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
   { dataDirectory, s3 = null, blobsDirectory = null }: SharedBlobsOptions,
   parts: Tools & { store: Store }
@@ -31,7 +31,7 @@ export async function openSharedPlace(
   return blobs
 }
 
-/** An unmounted share must not be taken for a new directory, so the store remembers its mark. */
+/** The store remembers the mark, so that an unmounted share is not taken for a new directory. */
 async function openDirectory(path: string, parts: Tools & { store: Store }): Promise<SharedBlobs> {
   const { store, random } = parts
   const before = await store.getSetting('blobs.directory')

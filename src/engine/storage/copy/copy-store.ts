@@ -8,10 +8,9 @@ import { type BatchLimits, keyOf, type Shape, type Source, type Table, type Targ
 import type { Cell } from '../sql/database.ts'
 import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
-/** A store: of a data directory, or of a namespace of PostgreSQL. */
 export type StorePlace =
   | { directory: string }
-  /** `whileInUse`: as a source, it is read as of one moment, even while in use; otherwise it must not be in use. */
+  /** `whileInUse`: as a source, it is read as of one moment even while in use. Otherwise it must not be in use. */
   | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {
@@ -24,15 +23,15 @@ export interface CopyProgress {
 export interface CopiedTable {
   table: string
   rows: number
-  /** Of all its rows in the order of their key, the same on both sides. */
+  /** Of all rows in the order of their key, the same on both sides. */
   sha256: string
 }
 
 export interface CopyResult {
   tables: CopiedTable[]
-  /** It continued one that was interrupted. */
+  /** It continued an interrupted copy. */
   resumed: boolean
-  /** Texts with a NUL character, which PostgreSQL cannot keep: U+FFFD is in its place. */
+  /** Texts with a NUL character, which PostgreSQL cannot store: U+FFFD replaces it. */
   replacedTexts: number
 }
 
@@ -50,10 +49,10 @@ export interface CopyOptions {
 const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 
 /**
- * Copies a store to the other kind of database, and compares every row. The copy gets its name when it is whole; an
- * interrupted one continues after the last batch that was written. It blocks its thread: each side waits for its disk
- * or its server. Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine runs with one of them,
- * STORE_NOT_EMPTY, COPY_DIFFERS and what opening them throws.
+ * Copies a store to the other kind of database and compares every row. The copy gets its name when it is complete; an
+ * interrupted one continues after the last batch. Blocks its thread, because each side waits for its disk or server.
+ * Throws DATA_DIRECTORY_IN_USE or DATABASE_IN_USE while an engine uses one of them, STORE_NOT_EMPTY, COPY_DIFFERS and
+ * what opening them throws.
  */
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
@@ -89,7 +88,7 @@ interface Copying {
   report(progress: CopyProgress): void
 }
 
-/** What is already there was written in the order of the key, each batch as a whole. */
+/** Existing rows were written in the order of the key, in whole batches. */
 function copyTable(table: Table, { source, target, limits, report }: Copying): void {
   const total = source.count(table)
   let rows = target.count(table)
@@ -105,7 +104,7 @@ function copyTable(table: Table, { source, target, limits, report }: Copying): v
   }
 }
 
-/** Reads both from the beginning: what was copied before an interruption may have changed since. */
+/** Reads both from the start: what was copied before an interruption may have changed since. */
 function compareTable(table: Table, compared: Copying & { replacedTexts: number }): CopiedTable {
   const { source, target, limits, report } = compared
   const total = source.count(table)
@@ -151,7 +150,7 @@ function isSame(one: Cell[], other: Cell[]): boolean {
   })
 }
 
-/** Each value with its kind and length, so that no two rows are the same bytes. */
+/** Each value with its kind and length, so that different rows never have the same bytes. */
 function addRow(hash: Hash, row: Cell[]): void {
   for (const cell of row) {
     if (cell instanceof Uint8Array) hash.update(`b${cell.length}:`).update(cell)
@@ -161,7 +160,7 @@ function addRow(hash: Hash, row: Cell[]): void {
   hash.update('\n')
 }
 
-/** The tables of SQLite, if PostgreSQL has the same ones. */
+/** The tables of SQLite, provided that PostgreSQL has the same ones. */
 function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
   const columns = ({ columns }: Table) =>
     columns

@@ -14,7 +14,6 @@ import type { Cell } from '../sql/database.ts'
 import { COPY_OF, COPYING } from './side.ts'
 import { requireNewestSchema } from '../schema-versions.ts'
 
-/** Tables that only PostgreSQL has. */
 const ENGINES = ['engine_lease', 'engine_terms', 'engines', 'engine_common']
 const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGINES]
 
@@ -24,14 +23,14 @@ const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type
 const NO_LEASE = { holder: '', epoch: 0 }
 
 /**
- * A namespace of a database. Throws DATABASE_IN_USE while an engine runs with it, unless it is read as it is now, in
- * one transaction.
+ * Opens a namespace for reading. Throws DATABASE_IN_USE while an engine uses it, unless it is read as it is now, in one
+ * transaction.
  */
 export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
   return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
     if (isInUse) {
-      // The other side may take its time.
+      // The other side may take long.
       ask('SET idle_in_transaction_session_timeout TO 0')
       ask('SET default_transaction_isolation TO "repeatable read"')
       ask('BEGIN READ ONLY')
@@ -50,7 +49,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
           const [last, isCalled] = ask(`SELECT last_value, is_called FROM ${sequence}`)[0]!
           if (isCalled === 1) counters.set(table, last as number)
         }
-        // As fragments.ts has it: numbers that a transaction took and did not keep are not counted.
+        // As in fragments.ts: numbers of transactions that were rolled back do not count.
         const newest = `SELECT greatest((SELECT max(position) FROM "${schema}".changes),
           (SELECT position FROM "${schema}".last_forgotten_change))`
         counters.set('changes', ask(newest)[0]![0] as number)
@@ -61,7 +60,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
   })
 }
 
-/** A new namespace, under another name. Throws STORE_NOT_EMPTY if there is one with tables. */
+/** Opens a new namespace under a temporary name. Throws STORE_NOT_EMPTY if there is one with tables. */
 export function openPostgresTarget(
   address: PostgresAddress,
   { logger, isRestarted }: { logger: Logger; isRestarted: boolean }
@@ -76,7 +75,7 @@ export function openPostgresTarget(
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)
-    // This session holds the lock of the namespace: no other one migrates.
+    // This session holds the lock of the namespace, so no other one migrates.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
     const shape = shapeOf(session, draft)
@@ -120,14 +119,14 @@ export function openPostgresTarget(
 
 interface Session {
   connection: Connection
-  /** Every further question is part of it, so that none is asked on a new connection. */
+  /** Later queries belong to the transaction, so that none runs on a new connection. */
   isInTransaction: boolean
   ask(text: string, values?: Value[]): unknown[][]
   name: string
   schema: string
 }
 
-/** `work` with errors that say what to do; a session that it refuses is ended. */
+/** Explains errors, and ends a session that `work` rejects. */
 function opened<T>(address: PostgresAddress, work: (session: Session) => T): T {
   const connection = connectTo(address)
   const { name, schema } = address
@@ -185,7 +184,7 @@ function sideOf({ connection, ask, name }: Session, schema: string): Side {
 
 const quoted = (name: string): string => `"${name}"`
 
-/** The sizes of what is before a row are known without reading what is stored beside its table. */
+/** The sizes of the rows before are known without reading values that are stored beside the table. */
 function readSql(
   schema: string,
   { name, columns, key }: Table,
@@ -205,7 +204,7 @@ function readSql(
     WHERE bytes_before < ${limits.bytes} ${order}`
 }
 
-/** Table, sequence and column of what numbers itself. */
+/** The table, sequence and column of numbered rows. */
 const sequencesOf = ({ ask }: Session, schema: string) =>
   ask(
     `SELECT relname, pg_get_serial_sequence(format('%I.%I', '${schema}', relname), attname), attname

@@ -13,7 +13,7 @@ import { requireNewestSchema } from '../schema-versions.ts'
 
 const FILE = 'scrapdeck.sqlite'
 
-/** The store of a data directory. Throws DATA_DIRECTORY_IN_USE while an engine runs with it. */
+/** Throws DATA_DIRECTORY_IN_USE while an engine uses it. */
 export function openSqliteSource(directory: string): { source: Source; shape: Shape } {
   const path = join(directory, FILE)
   if (!existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `${directory} has no store: there is no ${FILE}.`)
@@ -40,7 +40,7 @@ export function openSqliteSource(directory: string): { source: Source; shape: Sh
   }
 }
 
-/** A new store for a data directory, in a file beside. Throws STORE_NOT_EMPTY if the directory has one. */
+/** A new store in a file beside the final one. Throws STORE_NOT_EMPTY if the directory has a store. */
 export function openSqliteTarget(directory: string, isRestarted: boolean): { target: Target; shape: Shape } {
   const [whole, path] = [join(directory, FILE), join(directory, `${FILE}.${COPYING}`)]
   if (existsSync(whole)) {
@@ -63,7 +63,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
     database.pragma('foreign_keys = OFF')
     const shape = shapeOf(database)
     const begun = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPY_OF) !== undefined
-    // Opening it has written there.
+    // Opening it has written rows there.
     if (begun) database.exec('DELETE FROM settings')
     const inserts = new Map<string, (rows: Cell[][]) => void>()
     return {

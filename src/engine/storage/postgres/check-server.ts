@@ -3,14 +3,13 @@ import type { Connection } from './connection.ts'
 
 export const OLDEST_MAJOR = 14
 
-/** What the server says of itself. */
 export interface ServerFacts {
   versionNumber: number
   isReplica: boolean
   isReadOnly: boolean
   fsync: string
   fullPageWrites: string
-  /** As the database has it; each connection of ours turns it on. */
+  /** The database's setting. Each of our connections turns it on. */
   synchronousCommit: string
   encoding: string
   /** Whether two transactions of one connection had the same server process. */
@@ -18,13 +17,13 @@ export interface ServerFacts {
 }
 
 export interface ServerVerdict {
-  /** Why it cannot serve. */
+  /** Why it cannot be used. */
   refusal: string | null
-  /** What should not stay so. */
+  /** Problems that an operator should solve. */
   warnings: string[]
 }
 
-/** Whether this server keeps what a store promises. Pure. */
+/** Whether this server can keep the store's promises. Pure. */
 export function judgeServer(facts: ServerFacts): ServerVerdict {
   const { versionNumber, isReplica, isReadOnly, fsync, fullPageWrites, synchronousCommit, encoding, keepsSession } =
     facts
@@ -48,7 +47,7 @@ export function judgeServer(facts: ServerFacts): ServerVerdict {
   return { refusal: null, warnings }
 }
 
-/** Asks the server, refuses what cannot serve (DATABASE_UNUSABLE), and returns the warnings. */
+/** Throws DATABASE_UNUSABLE, or returns the warnings. */
 export function checkServer(connection: Connection, name: string): string[] {
   const rows = (text: string) => connection.send({ text, values: [] }).result().rows[0]!
   const [versionNumber, isReplica, isReadOnly, fsync, fullPageWrites, encoding] = rows(
@@ -59,7 +58,7 @@ export function checkServer(connection: Connection, name: string): string[] {
   const [synchronousCommit] = rows(
     `SELECT coalesce((SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'), 'on')`
   )
-  // Through a transaction pooler, neither a session's settings nor its lock would stay with this connection.
+  // Behind a transaction pooler, neither a session's settings nor its lock would stay with this connection.
   rows(`SELECT set_config('scrapdeck.session', '1', false)`)
   const [mark] = rows(`SELECT coalesce(current_setting('scrapdeck.session', true), '')`)
   const { refusal, warnings } = judgeServer({

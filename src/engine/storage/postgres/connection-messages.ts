@@ -7,20 +7,20 @@ export type Value = string | number | Uint8Array | null
 export interface Query {
   text: string
   values: Value[]
-  /** Part of a transaction that another query began: it means nothing on another connection. */
+  /** Belongs to a transaction that another query began: meaningless on another connection. */
   isInTransaction?: boolean
-  /** Its text never comes again: it is not prepared. */
+  /** This text is not repeated, so it is not prepared. */
   isOnce?: boolean
 }
 
 export type ToConnection =
   | { kind: 'queries'; queries: Query[] }
-  /** Answers all queries since the last answer, in their order. */
+  /** Asks for the responses to all queries since the last answer, in order. */
   | { kind: 'answer' }
   | { kind: 'end' }
 
 export interface PostgresFailure {
-  /** SQLSTATE, or the name that the client library or the system has for it. */
+  /** The SQLSTATE, or the name that the client library or the system uses. */
   code: string
   message: string
   detail: string | null
@@ -29,7 +29,6 @@ export interface PostgresFailure {
 
 export type Outcome = { rows: unknown[][]; columns: string[]; changes: number } | { failure: PostgresFailure }
 
-/** How to connect; everything else is the library's business. */
 export interface ConnectionOptions {
   url: string
   /** Sent after each connect, before anything else. */
@@ -38,7 +37,7 @@ export interface ConnectionOptions {
 }
 
 export interface ConnectionData extends ConnectionOptions {
-  /** Incremented, and notified, with each answer. */
+  /** Incremented and notified with each answer. */
   answered: Int32Array<SharedArrayBuffer>
   port: MessagePort
 }

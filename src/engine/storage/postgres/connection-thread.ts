@@ -2,29 +2,29 @@ import { workerData } from 'node:worker_threads'
 import postgres from 'postgres'
 import type { ConnectionData, Outcome, PostgresFailure, Query, ToConnection } from './connection-messages.ts'
 
-// The thread that talks to PostgreSQL for the store's thread, which waits for it (connection.ts). One connection; what
-// is sent without waiting is pipelined on it. A connection that was lost is replaced when the next query comes.
+// The thread that talks to PostgreSQL for the store's thread, which waits for it (connection.ts). It has one
+// connection, on which queries without waiting are pipelined. A lost connection is replaced at the next query.
 
 const { url, setUp, connectSeconds, answered, port } = workerData as ConnectionData
 
-/** The largest value that is sent; bounds may be larger than that of any row. */
+/** The largest value that is sent. Bounds may be larger than any row. */
 const LARGEST = 2 ** 62
 const asWhole = (value: number): string => BigInt(Math.ceil(Math.max(-LARGEST, Math.min(LARGEST, value)))).toString()
 const asNumber = (text: string): number => Number(text)
 /** Values as SQLite returns them: numbers for all numbers, 0 and 1 for booleans. */
 const TYPES = {
-  // A bound may have fractions of a millisecond: for whole numbers, `<` and `>=` mean the same with the next whole one.
+  // A bound may have fractions of a millisecond. For whole numbers, `<` and `>=` mean the same with the next whole
+  // number.
   int8: { to: 20, from: [20], serialize: asWhole, parse: asNumber },
   numeric: { to: 1700, from: [1700], serialize: String, parse: asNumber },
   flag: { to: 16, from: [16], serialize: String, parse: (text: string) => (text === 't' ? 1 : 0) },
-  /** Kept as text. */
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
 const client = (onclose: () => void) =>
   postgres(url, {
     max: 1,
-    // Decided by the store, which must know whether a transaction is lost.
+    // The store decides, because it must know whether a transaction is lost.
     idle_timeout: 0,
     max_lifetime: null,
     connect_timeout: connectSeconds,
@@ -33,22 +33,22 @@ const client = (onclose: () => void) =>
     onclose,
     types: TYPES,
     connection: { application_name: 'scrapdeck' },
-    // Its types do not know it: by default, every hundredth query waits for those before it.
+    // Missing in its types. By default, every hundredth query waits for those before it.
     ...{ max_pipeline: 10_000 }
   })
 
 type Client = ReturnType<typeof client>
 interface Session {
   sql: Awaited<ReturnType<Client['reserve']>>
-  /** Rejects when the connection is lost: a query on a reserved connection that is gone would never be answered. */
+  /** Rejects when the connection is lost: a query on a lost reserved connection would never be answered. */
   lost: Promise<never>
 }
 
 let last: Client | null = null
-/** The newest connection is lost. */
+/** Call when the newest connection is lost. */
 let giveUp: (error: unknown) => void = () => {}
 let session: Promise<Session> | null = null
-/** No transaction is open on this connection: its remaining queries must not run outside of it. */
+/** No transaction is open on this connection: remaining queries of one must not run outside it. */
 let isTransactionLost = true
 let waiting: Promise<Outcome>[] = []
 
@@ -63,7 +63,7 @@ async function connect(): Promise<Session> {
     if (last === sql) forgetSession()
   })
   last = sql
-  // A connection that is not open yet is never reserved when types are not fetched.
+  // If types are not fetched, a connection that is not open yet is never reserved.
   await Promise.race([sql.unsafe('SELECT 1'), lost])
   const reserved = await Promise.race([sql.reserve(), lost])
   for (const text of setUp) await Promise.race([reserved.unsafe(text), lost])
@@ -72,7 +72,7 @@ async function connect(): Promise<Session> {
 
 async function perform({ text, values, isOnce = false }: Query, { sql, lost }: Session): Promise<Outcome> {
   const rows = await Promise.race([sql.unsafe(text, values as never[], { prepare: !isOnce }).values(), lost])
-  // After a query that failed amid its rows, `postgres` leaves as many places empty before those of the next.
+  // After a query that failed amid its rows, `postgres` leaves as many places empty before the rows of the next.
   const isWhole = rows.length === 0 || rows[0] !== undefined
   return {
     rows: isWhole ? [...rows] : [...rows].filter((row) => row !== undefined),
@@ -92,7 +92,7 @@ function failureOf(error: unknown): PostgresFailure {
 }
 
 /**
- * Codes after which there is no connection: those of Node and of `postgres`, and of
+ * Codes after which the connection is gone: those of Node and `postgres`, and of
  * https://www.postgresql.org/docs/current/errcodes-appendix.html.
  */
 const isLost = (code: string): boolean => /^(08|57P|CONNECT|E[A-Z]+$)/.test(code)
@@ -107,7 +107,7 @@ async function outcomeOf(query: Query, opening: Promise<Session>): Promise<Outco
   }
 }
 
-/** Queries are sent in their order: the first ones wait for the connection, and so do those behind them. */
+/** Queries are sent in order: the first ones wait for the connection, and so do those behind them. */
 let turn: Promise<unknown> = Promise.resolve()
 
 async function send(queries: Query[]): Promise<void> {
@@ -121,7 +121,7 @@ async function send(queries: Query[]): Promise<void> {
 async function sendOne(query: Query): Promise<void> {
   if (session === null) {
     const opening = (session = connect())
-    // What cannot be connected is tried again with the next query.
+    // A failed connect is tried again with the next query.
     await opening.catch(() => session === opening && forgetSession())
     waiting.push(outcomeOf(query, opening))
   } else waiting.push(outcomeOf(query, session))
@@ -160,7 +160,7 @@ port.on('message', (message: ToConnection) => {
   })
 })
 
-// `postgres` writes to a socket that is gone by then, in a turn of its own, where no caller could catch the error.
+// `postgres` writes to a closed socket in a later turn of the event loop, where no caller could catch the error.
 process.on('uncaughtException', (error) => {
   giveUp(Object.assign(new Error(error.message), { code: 'CONNECTION_CLOSED' }))
   forgetSession()

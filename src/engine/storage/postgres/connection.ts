@@ -10,19 +10,19 @@ import type {
 } from './connection-messages.ts'
 import { PostgresError } from './postgres-error.ts'
 
-/** So many are sent at once without waiting: PostgreSQL works on them while the next ones are made. */
+/** Queries that are sent at once without waiting: PostgreSQL works on them while the next ones are prepared. */
 const SENT_AT_ONCE = 64
 
-/** A query that was sent, or will be with the next one that is waited for. */
+/** A query that was sent, or will be sent with the next one that is waited for. */
 export interface Sent {
   /** Waits. Throws PostgresError. */
   result(): { rows: unknown[][]; columns: string[]; changes: number }
 }
 
 /**
- * A connection to PostgreSQL, called synchronously: the store's parts know no promises, as SQLite needs none. It
- * belongs to the store's thread, which waits for an answer as it waits for the disk with SQLite. Queries whose result
- * is not read are pipelined, so that a write costs as many round trips as it reads.
+ * A synchronous connection to PostgreSQL: the store's parts know no promises, because SQLite needs none. The store's
+ * thread waits for answers as it waits for the disk with SQLite. Queries whose result is not read are pipelined, so
+ * that a write costs as many round trips as it reads.
  */
 export class Connection {
   #worker: Worker
@@ -36,7 +36,7 @@ export class Connection {
   /** Sent or queued since the last answer. */
   #open: SentQuery[] = []
 
-  /** `answerSeconds`: longer than any query may take on the server, which ends it first. */
+  /** `answerSeconds`: longer than the server lets any query run. */
   constructor(options: ConnectionOptions & { answerSeconds: number; file?: URL }) {
     const { file = threadFile(import.meta.url, 'connection-thread'), answerSeconds, ...rest } = options
     this.#answerSeconds = answerSeconds
@@ -54,15 +54,15 @@ export class Connection {
   }
 
   /**
-   * Waits for all that was sent. Throws the first failure since the transaction began, even one that was thrown before:
-   * PostgreSQL answers a COMMIT after it without an error, and rolls back.
+   * Waits for everything that was sent. Throws the first failure since the transaction began, even if it was thrown
+   * before: PostgreSQL answers a later COMMIT without an error, and rolls back.
    */
   settle(): void {
     this.receive()
     if (this.#cause !== null) throw new PostgresError(this.#cause)
   }
 
-  /** Forgets the results, and the failures, of all that was sent: their transaction is rolled back. */
+  /** Forgets the results and failures of everything that was sent: the transaction is rolled back. */
   forget(): void {
     if (this.#open.length > 0) this.receive()
     this.#cause = null
@@ -97,7 +97,6 @@ export class Connection {
     this.#queued = []
   }
 
-  /** Waits for the results of all that was sent. */
   receive(): void {
     if (this.#open.length === 0) return
     const before = Atomics.load(this.#answered, 0)
@@ -106,7 +105,7 @@ export class Connection {
     const open = this.#open
     this.#open = []
     const result = Atomics.wait(this.#answered, 0, before, this.#answerSeconds * 1_000)
-    // Its answer, if there ever is one, would be taken for the next.
+    // A late answer would be taken for the next one.
     if (result === 'timed-out') this.#restart()
     const outcomes = result === 'timed-out' ? undefined : (receiveMessageOnPort(this.#port)?.message as Outcome[])
     open.forEach((sent, index) => {
@@ -117,7 +116,7 @@ export class Connection {
   }
 }
 
-/** A statement before it failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
+/** An earlier statement failed: https://www.postgresql.org/docs/current/errcodes-appendix.html. */
 const TRANSACTION_ABORTED = '25P02'
 
 const NO_ANSWER: Outcome = {

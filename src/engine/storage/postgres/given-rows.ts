@@ -2,12 +2,10 @@ import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
-/** True of each row, but estimated as rare: so the planner looks rows up by key instead of scanning a whole table. */
+/** True for each row, but estimated as rare: so the planner looks rows up by key instead of scanning the table. */
 const FEW = 'c0 IS NOT DISTINCT FROM c0'
 
-/**
- * As `Database.prepareMany` is given it. All rows are one parameter, so that their number does not matter to the plan.
- */
+/** SQL for `Database.prepareMany`. All rows are one parameter, so that their number does not matter to the plan. */
 export function withGivenSql({ sql, given, with: other, isAlike = false }: ManySql): string {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const cells = Object.values(given).map((kind, index) => `c${index} ${TYPES[kind]}`)
@@ -20,7 +18,7 @@ export function withGivenSql({ sql, given, with: other, isAlike = false }: ManyS
     ${sql}`
 }
 
-/** Its parameters: the rows, and of rows that are alike what all of them have in common. */
+/** The parameters: the rows, and for similar rows their common values. */
 export function givenValues(rows: readonly Cell[][], { isAlike = false }: Pick<ManySql, 'isAlike'>): string[] {
   if (!isAlike) return [asJson(rows)]
   const [first = [], ...others] = rows
@@ -43,5 +41,5 @@ function toObject(row: Cell[], isWanted: (index: number) => boolean = () => true
   return given
 }
 
-/** PostgreSQL's text cannot have this character, which comes only in what spiders and strangers write. */
+/** PostgreSQL's text cannot contain this character, which only spiders and strangers write. */
 export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)

@@ -4,15 +4,15 @@ import { type EngineRow, type LeaseTable, type SeenLease, type Term, ENGINE_LOCK
 
 const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1
-/** Shorter than a lease: an engine that waits longer for an answer has lost it. */
+/** Shorter than a lease: an engine that waits longer has lost it. */
 const STATEMENT_SECONDS = 4
-/** Rows of engines without a heartbeat for so long are deleted. */
+/** Rows of engines without a heartbeat for this long are deleted. */
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
 /**
- * The lease of a namespace, on a connection of its own: the lock that this connection holds ends with it, however its
- * process ends. Throws what `postgres` throws.
+ * The lease of a namespace, on its own connection: the lock that it holds ends with it, however the process ends.
+ * Throws what `postgres` throws.
  */
 export function openLeaseTable(address: PostgresAddress, options: { onLost: () => void }): LeaseTable {
   const { url, schema } = address
@@ -22,13 +22,13 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
       idle_timeout: 0,
       max_lifetime: null,
       connect_timeout: CONNECT_SECONDS,
-      // By default, up to 20 s after a few failures: a database that is back would have no leader for so long.
+      // The default grows to 20 s after a few failures, for which a recovered database would have no leader.
       backoff: () => RECONNECT_SECONDS,
       fetch_types: false,
-      // Two statements that wait for each other on one connection would make the second one late.
+      // Two statements that wait for each other on one connection would delay the second one.
       prepare: true,
       onnotice: () => {},
-      // That of a connection that was given up comes late, and says nothing about the newest one.
+      // The close of an abandoned connection arrives late, and says nothing about the newest one.
       onclose: () => client === sql && options.onLost(),
       connection: {
         application_name: 'scrapdeck lease',
@@ -135,8 +135,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
   }
 
   /**
-   * A leader that stands still may be in the middle of a transaction, which has the lease's row. Not if the lease was
-   * renewed or taken in the meantime: the writer is then the leader.
+   * Ends the connections of a stalled leader, which may be in a transaction that holds the lease's row. Does nothing if
+   * the lease was renewed or taken meanwhile: the writer is then the leader.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

@@ -3,12 +3,12 @@ import type { Connection } from './connection.ts'
 import { oneIndexOfFirings } from '../sqlite/migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
-/** In order; never change a released one, append a new one. */
+/** In order. Never change a released one; append a new one. */
 export const MIGRATIONS: Migrations = { baseline: 20, steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings] }
 
 /**
- * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.
- * Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed nothing.
+ * Updates the schema of this namespace in one transaction, alone among all engines. Throws DATA_FROM_NEWER_VERSION or
+ * DATA_TOO_OLD without any change.
  */
 export function migrate(
   connection: Connection,
@@ -41,7 +41,7 @@ export function migrate(
   }
 }
 
-/** One at a time: a prepared statement is one command. */
+/** A prepared statement is one command. */
 const statementsOf = (sql: string): string[] =>
   sql
     .replace(/--.*$/gm, '')

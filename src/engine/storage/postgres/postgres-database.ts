@@ -7,23 +7,22 @@ import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** Rows written before tables are analyzed first; then ten times as many, and so on. */
+/** Written rows after which tables are analyzed first; then ten times as many, and so on. */
 const COUNTED_FIRST = 1_000
-/** Analyzes the tables that the server believes to be smaller, so not those of a large database after each restart. */
+/** Analyzes tables that the server believes to be smaller, so not those of a large database after each restart. */
 const countRows = (written: number) => `DO $$ BEGIN
   EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
-/** For the names of cursors: several may be open at once. */
+/** For unique names of cursors: several may be open at once. */
 let cursors = 0
 
-/** What a row is given as. */
 type Shape = 'object' | 'list' | 'first'
 
 /**
- * The store's parts on PostgreSQL. One write at a time, of all engines together: a transaction that writes begins with
- * a lock of the whole namespace (`lockSql`), as SQLite's does. So the parts need to know nothing of others, changes are
- * numbered in the order of their commits, and nothing can deadlock. Group commit makes up for it: each transaction has
- * all writes that came during the one before.
+ * PostgreSQL for the store's parts. All engines together write one transaction at a time: each begins with a lock of
+ * the namespace (`lockSql`), as SQLite's does. So the parts need not know of others, changes are numbered in commit
+ * order, and nothing can deadlock. Group commit compensates: each transaction has all writes that arrived during the
+ * one before.
  */
 export class PostgresDatabase implements Database {
   readonly fragments = POSTGRES
@@ -31,7 +30,7 @@ export class PostgresDatabase implements Database {
   readonly #connection: Connection
   readonly #lockSql: string
   #inTransaction = false
-  /** A transaction has begun, though it may only read. */
+  /** A transaction has begun, even if it only reads so far. */
   #isOpen = false
   #changes = 0
 
@@ -105,7 +104,7 @@ export class PostgresDatabase implements Database {
       this.#send(this.#lockSql)
       this.#inTransaction = true
     },
-    // A statement that failed unnoticed turns a COMMIT into a ROLLBACK: its failure is thrown first.
+    // A statement that failed unnoticed turns a COMMIT into a ROLLBACK, so its failure is thrown first.
     COMMIT: () => {
       this.#send('COMMIT')
       try {
@@ -141,8 +140,9 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * A plan is made when a statement first comes, often on tables without rows, and lasts until the server has counted
-   * them. It does so once a minute: by then, a young database may have a million, and each claim reads all of them.
+   * The server plans a statement when it first arrives, often on empty tables, and keeps the plan until it has counted
+   * the rows. It counts once a minute: by then a young database may have a million rows, all of which each claim would
+   * read.
    */
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
@@ -163,8 +163,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * `?` and `:name` become `$1`, `$2` and so on. A name that comes twice is two parameters, as each place may have a type
- * of its own. `::` is a cast.
+ * Numbers the parameters `?` and `:name` as `$1`, `$2` and so on. A repeated name is a separate parameter each time,
+ * because each place may have its own type. `::` is a cast.
  */
 export function numberParameters(sql: string): { text: string; parameters: Parameter[] } {
   const parameters: Parameter[] = []
@@ -175,7 +175,7 @@ export function numberParameters(sql: string): { text: string; parameters: Param
   return { text, parameters }
 }
 
-/** Its name, or its place among values that have none. */
+/** A name, or the position among unnamed values. */
 type Parameter = string | number
 
 class ControlStatement {
@@ -209,7 +209,7 @@ class PostgresStatement implements Statement {
     this.#shape = shape
   }
 
-  /** The number of changed rows is waited for only when it is read. */
+  /** Waits for the number of changed rows only when it is read. */
   run(...values: unknown[]) {
     const sent = this.#send(values)
     this.#prepared.changed()
@@ -245,9 +245,9 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * In batches: memory does not depend on the number of rows, and reading the first row does not fetch a million.
-   * A loop that stops early may leave a cursor behind: it ends with its transaction. Outside of one, each batch is a
-   * query of its own, and rows that another engine adds meanwhile may shift the next.
+   * Reads in batches: memory does not depend on the number of rows, and reading the first row does not fetch a million.
+   * A loop that stops early may leave a cursor behind, which ends with its transaction. Outside a transaction, each
+   * batch is its own query, and rows that another engine adds meanwhile may shift the next batch.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared
@@ -270,7 +270,7 @@ class PostgresStatement implements Statement {
     if (isCursor) this.#sendOnce(`CLOSE ${name}`, [])
   }
 
-  /** Of this statement, as in better-sqlite3. */
+  /** Applies to this statement, as in better-sqlite3. */
   pluck(): this {
     this.#shape = 'first'
     return this
@@ -286,7 +286,7 @@ class PostgresStatement implements Statement {
     return this.#connection.send({ text, values: this.#given(values), isInTransaction: isInTransaction() })
   }
 
-  /** For a text that never comes again, whose plan the server would otherwise keep. */
+  /** For a text that is not repeated, whose plan the server would otherwise keep. */
   #sendOnce(text: string, values: Value[]): Sent {
     return this.#connection.send({ text, values, isInTransaction: true, isOnce: true })
   }

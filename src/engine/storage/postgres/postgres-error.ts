@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { PostgresFailure } from './connection-messages.ts'
 
-/** What PostgreSQL, or the connection to it, refused. `code`: SQLSTATE, or the client library's or system's name. */
+/** PostgreSQL or the connection to it failed. `code`: SQLSTATE, or the client library's or system's name. */
 export class PostgresError extends Error {
   readonly code: string
   readonly constraint: string | null
@@ -14,22 +14,22 @@ export class PostgresError extends Error {
   }
 }
 
-/** Raised by our own statement (postgres-driver.ts): another engine has the namespace. */
+/** Raised by our own statement (postgres-driver.ts): another engine uses the namespace. */
 export const IN_USE = 'SD001'
 
 /** Raised by begin_write (migrations/0001-baseline.ts): the transaction's lease is over. */
 const STALE = 'SD002'
 
-/** The connection ended during a COMMIT: what it wrote may be there. */
+/** The connection ended during a COMMIT, which may have taken effect. */
 const COMMIT_UNKNOWN = 'COMMIT_UNKNOWN'
 
-/** What a COMMIT that failed like this says about what it wrote. */
+/** Says that a failed COMMIT may have taken effect. */
 export function explainCommitError(error: unknown): unknown {
   if (!(error instanceof PostgresError) || !CONNECTION_LOST.test(error.code)) return error
   return new PostgresError({ code: COMMIT_UNKNOWN, message: error.message, detail: null, constraint: null })
 }
 
-/** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. `name`: of the database. */
+/** Turns errors that an operator can solve into a ScrapdeckError; returns others unchanged. `name`: of the database. */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
   if (error.code === IN_USE) {
@@ -49,7 +49,7 @@ export function explainPostgresError(error: unknown, name: string): unknown {
   return new ScrapdeckError('DATABASE_UNUSABLE', `${name}: ${problem}`, { cause: error })
 }
 
-/** The same for what `postgres` throws itself, in a thread that does not wait. */
+/** The same for errors of `postgres` itself, in a thread that does not wait. */
 export function explainClientError(error: unknown, name: string): unknown {
   const { code, message = '' } = error as { code?: unknown; message?: string }
   if (error instanceof ScrapdeckError || typeof code !== 'string') return error

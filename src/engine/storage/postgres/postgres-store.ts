@@ -12,7 +12,7 @@ export async function openPostgresStoreHere(options: {
   clock: Clock
   logger: Logger
   scheduleFlush?: (flush: () => void) => void
-  /** Of a caller that goes on using it. */
+  /** The caller continues to use it. */
   connection?: Connection
 }): Promise<RowStore> {
   const { address, clock, logger, scheduleFlush, connection } = options

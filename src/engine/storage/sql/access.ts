@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import type { createSecondFactors } from './second-factors.ts'
 import { createTable } from './table.ts'
 
-/** Users and the tokens of access. Writes run inside the caller's transaction. */
+/** Users and their access tokens. Writes run inside the caller's transaction. */
 export function createAccess({
   database,
   secondFactors,
@@ -104,7 +104,6 @@ export function createGroups(database: Database) {
       return groups.remove(id)
     },
 
-    /** The user is in no group any more. */
     leaveAll(id: UserId): void {
       leaveAll.run(id)
     }

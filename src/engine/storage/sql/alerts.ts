@@ -24,10 +24,10 @@ import { requireNextRevision, createTable, replaceRow } from './table.ts'
 
 const ofProjects = (sql: Fragments) => `(CAST(:projects AS TEXT) IS NULL OR project ${among(sql, ':projects')})`
 
-/** The first part alone finds them in an index. */
+/** Only the first part can use an index. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Firing ones are few and listed whole, the most severe first; ended ones by when they ended. */
+/** Firing alerts are few and listed completely, the most severe first; ended ones by when they ended. */
 export const alertsSql = (sql: Fragments) => ({
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
@@ -39,7 +39,7 @@ export const alertsSql = (sql: Fragments) => ({
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
     AND ${ofProjects(sql)} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
-  // Grouped at once, SQLite goes over all that a rule has ever had.
+  // In a single step, SQLite would scan all past alerts of a rule.
   figures: `WITH lately AS MATERIALIZED (SELECT rule_id, acknowledged, fired_at_ms FROM alerts WHERE fired_at_ms > ?)
     SELECT rule_id AS "ruleId", count(*) AS fired, sum(acknowledged) AS "actedOn", max(fired_at_ms) AS "lastFiredAtMs"
     FROM lately GROUP BY rule_id`,
@@ -48,7 +48,6 @@ export const alertsSql = (sql: Fragments) => ({
 })
 
 const EVENT = 'alert'
-/** More than there are. */
 const RANKS = ALERT_SEVERITIES.length
 
 interface RuleRow extends Pick<AlertRule, 'id' | 'revision' | 'createdAtMs'> {
@@ -63,7 +62,7 @@ interface Listing {
   limit: number
 }
 
-/** From when on it is surely over, whatever clocks do meanwhile; for one that has no end, the end of time. */
+/** When it is over for certain, whatever clocks do meanwhile. Without an end: the end of time. */
 function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
   if (repeats === null) return untilMs
   return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
@@ -121,7 +120,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
   return {
     writeAlerts: write,
-    /** On a user's request: it is audited. */
+    /** A user's request, so it is audited. */
     answerAlerts: write,
 
     listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),
@@ -133,7 +132,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
-    /** Those of before there were repeats have none. */
+    /** Silences from before there were repeats have none. */
     listSilences: (): AlertSilence[] => silences.all().map(({ silence }) => ({ ...{ repeats: null }, ...silence })),
     putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),
     deleteSilence: (id: AlertSilenceId): boolean => silences.remove(id),

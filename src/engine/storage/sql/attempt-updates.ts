@@ -24,22 +24,22 @@ export const ATTEMPT_UPDATES_MANY = {
   findings: updateMany('jobs', JOB_KEY, FINDINGS)
 }
 
-/** A job's columns that follow its attempts. */
+/** The columns of a job that follow its attempts. */
 export interface JobUpdate {
   id: JobId
-  /** Those of JOB_COLUMNS that do more than describe the run, in their order. */
+  /** The values of JOB_COLUMNS that change counts or holds, in order. */
   moving: Cell[]
-  /** Those of FINDINGS, in their order. */
+  /** The values of FINDINGS, in order. */
   findings: Cell[]
   hasMoved: boolean
 }
 
-/** Collects changes of attempts and of their jobs. Call `flush` before anything reads them in the same write. */
+/** Collects changes of attempts and their jobs. Call `flush` before anything reads them in the same write. */
 export function createAttemptUpdates(database: Database) {
   const updateAttempts = database.prepareMany(ATTEMPT_UPDATES_MANY.attempts)
   const updateJobs = database.prepareMany(ATTEMPT_UPDATES_MANY.jobs)
   const updateFindings = database.prepareMany(ATTEMPT_UPDATES_MANY.findings)
-  /** By key: the last one counts, as each has all columns. */
+  /** By key. The last one counts, because each has all columns. */
   const attempts = new Map<string, Cell[]>()
   const jobs = new Map<JobId, JobUpdate>()
 

@@ -31,10 +31,10 @@ export const attemptsSql = (sql: Fragments) => ({
     FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND archived_logs.attempt_number = attempts.number
     WHERE attempts.job_id ${among(sql, '?')}`,
-  // The few runs first, and not all attempts on the node.
+  // Start with the few runs, not with all attempts on the node.
   onNode: `SELECT attempts.* FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
-  // An attempt that was found again has several ends: the last one counts.
+  // An attempt that was found again has several ends. The last one counts.
   endedBefore: `SELECT EXISTS (
     SELECT 1 FROM ${sql.objects(':runs', 'run')} ${sql.thenJoin} attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
@@ -77,7 +77,7 @@ const toJobBefore = (row: JobRowBefore): JobBefore => ({ ...row, mayHaveRunTwice
 
 const NO_BYTES = new Uint8Array(0)
 
-/** `outcome`: null: it is queued again. */
+/** `outcome` null: queued again. */
 interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'overlapKey'> {
   outcome: AfterChange<JobBefore>['outcome']
   atMs: number
@@ -90,7 +90,7 @@ interface Asked {
   logged: { of: Set<JobId>; rows: () => Map<string, LoggedRow> } | null
 }
 
-/** Whether the log of an attempt is archived, and how large it is; null: no log was archived. */
+/** null: no log was archived. */
 interface LoggedRow {
   jobId: JobId
   number: AttemptNumber
@@ -110,7 +110,7 @@ interface ArchivedLogRow {
 
 const MOVING = ['state', 'outcome', 'hold', 'notBeforeMs', 'reason', 'nodeId', 'startedAtMs'] as const
 
-/** Attempts and the jobs that follow them: loads both, has `afterChange` compute the result, and writes it. */
+/** Attempts and their jobs: loads both, lets `afterChange` compute the result, and writes it. */
 export function createAttempts({
   database,
   changes,
@@ -143,17 +143,17 @@ export function createAttempts({
   const archive = database.prepareMany(LOGS_MANY.archive)
 
   /**
-   * Live attempts and their jobs, as they are now: of changes that are about to be applied, and what those that were
-   * applied have made of them.
+   * Live attempts and their jobs as of now: for changes that are about to be applied, with the results of those that
+   * were applied.
    */
   const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
   let wanted = new Map<JobId, AttemptNumber>()
   let ending = new Set<JobId>()
   let wantedLogs = new Set<JobId>()
   let asked: Asked | null = null
-  /** Jobs that have left their run in this write, and have not freed others yet. */
+  /** Jobs that left their run in this write, and have not released others yet. */
   let left: JobThatLeft[] = []
-  /** Logs archived in this write: the last one of each attempt counts. */
+  /** Logs archived in this write. The last one of each attempt counts. */
   const logs = new Map<string, Cell[]>()
   const updates = createAttemptUpdates(database)
 
@@ -164,7 +164,7 @@ export function createAttempts({
     }
   }
 
-  /** Sends the queries for all that the changes and logs of a write will read. */
+  /** Sends the queries for everything that the changes and logs of a write will read. */
   function ask(): void {
     if (wanted.size > 0) outbox.readAhead()
     const ids = JSON.stringify([...wanted.keys()])
@@ -201,8 +201,8 @@ export function createAttempts({
   }
 
   /**
-   * The attempt and its job as they are now. What is known of a live attempt is that: only its own changes write it and
-   * its job, and a write of something else ends with `discard`.
+   * The attempt and its job as of now. For a live attempt, the known state is exact: only its own changes write it and
+   * its job, and any other write ends with `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
     readAsked()
@@ -242,7 +242,7 @@ export function createAttempts({
     return true
   }
 
-  /** Writes what changes have made of attempts and jobs so far; before whatever reads them in the same write. */
+  /** Writes the changes of attempts and jobs so far. Call before anything reads them in the same write. */
   function flush(): void {
     updates.flush()
     flushLogs()
@@ -271,7 +271,7 @@ export function createAttempts({
     }
   }
 
-  /** Returns the job as it is then. */
+  /** Returns the job after the write. */
   function writeJob(id: JobId, before: JobBefore, after: JobBefore): JobBefore {
     if (before === after) return before
     const { killingLine, pages, items, errors } = after
@@ -322,7 +322,7 @@ export function createAttempts({
       const { project, bytes, packedBytes } = attempt
       if (packedBytes !== null) {
         logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
-        // Its blocks describe what was archived before.
+        // Its blocks describe the log that was archived before.
         keptLogs.forgetLogBlocks([{ jobId, number: attemptNumber }])
       }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
@@ -330,7 +330,7 @@ export function createAttempts({
       logSums.add(project, 1, { count: 1, ...size })
       logs.set(key, [jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes])
       if (attempt.isArchived === 0) changes.job(jobId)
-      // Marked again in the same write, it is another log.
+      // A log that is marked again in the same write is another log.
       logged.set(key, { ...attempt, isArchived: 1, ...size })
     },
 

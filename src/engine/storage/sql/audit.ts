@@ -10,7 +10,7 @@ const ENTRY = 'seq, at_ms AS "atMs", operation, who, project, result, record, ha
 
 export const auditSql = ({ like }: Fragments) => ({
   after: `SELECT ${ENTRY} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?`,
-  /** Looks at all between two places: only the place is in an index. */
+  /** Examines all entries between two positions: only the position is in an index. */
   between: `SELECT ${ENTRY}, (SELECT earlier.hash FROM audit AS earlier WHERE earlier.seq = audit.seq - 1) AS "previousHash"
     FROM audit WHERE seq < :before AND seq >= :since
     AND (CAST(:who AS TEXT) IS NULL OR who ${like} :who ESCAPE '\\')
@@ -25,13 +25,13 @@ export const auditSql = ({ like }: Fragments) => ({
   prune: 'DELETE FROM audit WHERE seq <= ?'
 })
 
-/** The most entries that one page examines. */
+/** Entries that one page may examine. */
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
 /**
- * Who did or tried what: each entry is chained to the one before it by its hash. A write that is rolled back leaves the
- * chain as it was. Writes run inside the caller's transaction; no two are at the same time.
+ * The audit log: each entry is chained to the one before it by its hash. A write that is rolled back leaves the chain
+ * unchanged. Writes run inside the caller's transaction, one at a time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
   const statements = auditSql(database.fragments)
@@ -53,13 +53,13 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const timeOf = database.prepare<[number], number>(statements.timeOf).pluck()
   const prune = database.prepare<[number]>(statements.prune)
 
-  /** The chain in this transaction; null: not read yet. There is no other writer. */
+  /** The chain in this transaction. null: not read yet. There is no other writer. */
   let known: AuditChain | null = null
   let isRecorded = true
 
   /**
-   * After a part of a transaction was rolled back, entries before that part are in the table, but not in the chain's
-   * row, which is written with the commit.
+   * After a partial rollback, entries from before that part are in the table, but not in the chain's row, which is
+   * written with the commit.
    */
   function readChain(): AuditChain {
     if (known !== null) return known
@@ -76,7 +76,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     isRecorded = true
   }
 
-  /** The first entry from that time on. Where a clock was set back, it may be another one nearby. */
+  /** The first entry at or after a time. Where a clock was set back, it may be another one nearby. */
   function firstAt(atMs: number): number {
     const { deleted, newest } = readChain()
     let [low, high] = [deleted.seq + 1, newest.seq + 1]
@@ -91,7 +91,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   return {
     auditChain: readChain,
 
-    /** Before each commit: once for all entries of the transaction. */
+    /** Once per transaction, before its commit. */
     recordNewest(): void {
       if (isRecorded) return
       record(readChain())
@@ -118,7 +118,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
 
     listAuditAfter: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
 
-    /** Newest first. `nextBefore`: where to go on; null: that was all. */
+    /** Newest first. `nextBefore` null: that was all. */
     pageAudit(
       filter: AuditFilter,
       { before, limit }: { before: number | null; limit: number }
@@ -143,7 +143,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       }
     },
 
-    /** Deletes the oldest entries, those before this time, but never the newest one. Returns how many. */
+    /** Deletes the oldest entries from before a time, but never the newest one. Returns how many. */
     forgetAudit(beforeMs: number, limit: number): number {
       const { deleted, newest } = readChain()
       const old: StoredAuditEntry[] = []
@@ -155,7 +155,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       if (last === undefined) return 0
       prune.run(last.seq)
       known = { deleted: { seq: last.seq, hash: last.hash }, newest }
-      // At once: if a later part of the transaction is rolled back, nothing else tells what was deleted.
+      // At once: if a later part of the transaction is rolled back, nothing else records what was deleted.
       record(known)
       return old.length
     }

@@ -4,15 +4,15 @@ import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contr
 import { chainConditionMetBy } from '../../model/chain-answers.ts'
 import type { Retention } from '../../model/records.ts'
 
-/** Rows of a table by job, oldest first, whose jobs were created and ended before a time. */
+/** Rows of a table by job, oldest first, for jobs that were created and ended before a time. */
 const oldOf = (sql: Fragments, table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} ${sql.thenJoin} jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
-/** SQL: whether the job may still end, or end again. */
+/** Whether the job may still end, or end again. */
 const mayEnd = (jobId: string) =>
   `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
-/** SQL: whether a chain answers the end in `given`. Not the chains that the job came from. */
+/** Whether a chain answers the end in `given`. Excludes chains that the job came from. */
 const IS_ANSWER = `enabled = 1 AND chains.project IN (given.project, '*') AND chains.spider IN (given.spider, '*')
     AND created_at_ms <= given.at_ms AND (condition = 'ended' OR condition = given.outcome)
     AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = given.ended_id AND chain_id = chains.id)`
@@ -51,7 +51,7 @@ export const chainEndsSql = (sql: Fragments) => ({
   stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
 })
 
-/** Leading digits of a job id, which encode its creation time (shared/ids.ts). */
+/** The leading digits of a job id encode its creation time (shared/ids.ts). */
 const TIME_DIGITS = 12
 
 export type ChainEnds = ReturnType<typeof createChainEnds>
@@ -82,10 +82,8 @@ export function createChainEnds(database: Database) {
   const forgetAnswered = database.prepareMany(CHAIN_ENDS_MANY.forgetAnswered)
   const forgetLines = database.prepareMany(CHAIN_ENDS_MANY.forgetLines)
 
-  /** The ends of this write. */
   let ended: Cell[][] = []
 
-  /** Deletes the records of jobs that nothing needs any more. */
   function forgetUnneeded(jobIds: readonly JobId[]): void {
     const ids = jobIds.map((id) => [id])
     forgetAnswered(ids)
@@ -98,7 +96,7 @@ export function createChainEnds(database: Database) {
       ended.push([id, project, spider, atMs, chainConditionMetBy(job.outcome)])
     },
 
-    /** Ends the write: forgets what its ends have made unneeded. */
+    /** Ends the write, and forgets what its ends have made unneeded. */
     flush(): void {
       recordDue(ended)
       forgetUnneeded(ended.map(([id]) => id as JobId))
@@ -109,7 +107,7 @@ export function createChainEnds(database: Database) {
       ended = []
     },
 
-    /** The job has not ended after all: its cancel was undone. Answered ends stay answered. */
+    /** The cancel was undone, so the job has not ended. Answered ends stay answered. */
     withdrawEnd(jobId: JobId): void {
       withdraw.run(jobId)
     },

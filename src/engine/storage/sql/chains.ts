@@ -6,7 +6,7 @@ import { chainEndsSql, type ChainEnds } from './chain-ends.ts'
 import type { createEnqueue } from './enqueue.ts'
 import type { NamedRow } from './rows.ts'
 
-/** Chains and their answers. Every function runs inside the caller's transaction. */
+/** Every function runs inside the caller's transaction. */
 export function createChains({
   database,
   enqueue,
@@ -63,7 +63,7 @@ export function createChains({
 
     answerChains(answers: ChainAnswer[]): boolean[] {
       return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
-        // This guard ensures exactly-once: a second answer finds the end already answered.
+        // Ensures that an end is answered exactly once: a second answer finds it already answered.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false
         if (jobs.length > 0) {
           for (const { id } of jobs) chainEnds.inherit(id, chainId, jobId)

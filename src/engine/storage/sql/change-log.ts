@@ -4,7 +4,7 @@ import { insertMany } from './table.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** A write that touches more jobs than this is logged as one entry: no reader handles so many individually. */
+/** A write that touches more jobs is logged as one entry: no reader handles so many individually. */
 const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
@@ -44,7 +44,6 @@ export function createChangeLog(database: Database) {
       if (jobs.size <= JOBS_LOGGED_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
-    /** Records that jobs entered or left this lane, or changed their order in it. */
     lane(lane: string): void {
       lanes.add(lane)
     },
@@ -53,7 +52,7 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    /** The lanes are announced once that has taken effect: what it returns says so. */
+    /** Announce the lanes once this has taken effect, by calling the returned function. */
     flush(): () => void {
       if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else insertAll([...jobs].map((id) => ['job', id]))
@@ -64,7 +63,7 @@ export function createChangeLog(database: Database) {
       }
     },
 
-    /** Sends the query for the position after this write, for `cursorAsked`: no round trip of its own. */
+    /** Queries the position after this write for `cursorAsked`, without a round trip of its own. */
     askCursor(): void {
       askedCursor = newest.ahead()
     },
@@ -75,7 +74,7 @@ export function createChangeLog(database: Database) {
       lanes.clear()
     },
 
-    /** Returns the lanes of all flushed writes since the last call. */
+    /** The lanes of all flushed writes since the last call. */
     drainLanes(): string[] {
       const taken = [...lanesToAnnounce]
       lanesToAnnounce = new Set()
@@ -100,7 +99,7 @@ export function createChangeLog(database: Database) {
       return { changes: [...newestOf.values()], cursor: reached, reset: false }
     },
 
-    /** Prunes the oldest first, so that the rest has no gap. */
+    /** Prunes the oldest entries, so that the rest has no gap. */
     prune: (keep: number, limit: number): number => prune.run(changeCursor() - keep, limit).changes
   }
 }

@@ -31,15 +31,15 @@ export const countersMany = (sql: Fragments) =>
   }) satisfies Record<string, ManySql>
 
 /**
- * Adds a difference to each row of this key; a row that would be 0 goes. Often the last job of a kind leaves (a spider
- * on a node has few jobs per state).
+ * Adds a difference to each row of this key, and deletes rows that reach 0. Often the last job of a kind leaves (a
+ * spider on a node has few jobs per state).
  */
 function addOrDrop(table: string, key: Columns) {
   const names = Object.keys(key).join(', ')
   const conflict = `ON CONFLICT (${names}) DO UPDATE SET count = ${table}.count + excluded.count`
   const isKey = Object.keys(key).map((name) => `${name} = ?`)
   return {
-    // Not as a join with those dropped, which would compare each with each.
+    // A join with the dropped rows would compare each with each.
     with: `dropped AS (DELETE FROM ${table} WHERE (${names}, count) IN (SELECT ${names}, -count FROM given)
       RETURNING ${names})`,
     sql: `INSERT INTO ${table} SELECT ${names}, count FROM given
@@ -140,13 +140,13 @@ export function createCounters(database: Database, changes: ChangeLog) {
   }
 }
 
-/** Live jobs: these values are both states and statuses. */
+/** These values are both states and statuses. */
 export const LIVE_JOB_STATES: ReadonlySet<string> = new Set(['queued', 'starting', 'running'])
 
-/** Ended jobs are counted by stretches of this length, a little more than a day, of the times in their ids. */
+/** Ended jobs are counted by stretches of time in their ids, a little longer than a day. */
 export const STRETCH_MS = 2 ** 27
 
-/** The lowest id of the stretch of the job: only the first digits of its id matter. */
+/** The lowest id of the job's stretch. Only the first digits of the id matter. */
 export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }
@@ -163,7 +163,7 @@ function increase(counts: Map<string, number>, key: string, amount: number): voi
   counts.set(key, (counts.get(key) ?? 0) + amount)
 }
 
-/** The dependencies of every writer of jobs: each change goes to the change log, the timeline and the counters. */
+/** What every writer of jobs needs: each change goes to the change log, the timeline and the counters. */
 export interface JobWriting {
   database: Database
   changes: ChangeLog

@@ -1,32 +1,32 @@
 import type { Fragments } from './fragments.ts'
 
 /**
- * A database as the parts of a store (this folder) use it: synchronously, in a transaction that their caller has begun.
- * Statements are SQL that SQLite and PostgreSQL both understand, and for what differs, the fragments of this database.
- * Parameters are `?` or `:name`, also on PostgreSQL.
+ * A database as the store's parts (this folder) use it: synchronously, in a transaction that their caller has begun.
+ * Statements are SQL that SQLite and PostgreSQL both understand, and fragments for what differs. Parameters are `?` or
+ * `:name`, also on PostgreSQL.
  */
 export interface Database {
   readonly fragments: Fragments
   prepare<Values extends unknown[] | {} = unknown[], Row = unknown>(
     sql: string
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
-  /** `work` sees one state of the database, however many statements it makes; it only reads. */
+  /** `work` only reads, and sees one consistent state of the database. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
-  /** Writes many rows: PostgreSQL all of them with `sql`, SQLite each with `each`. */
+  /** Writes many rows: PostgreSQL with `sql` at once, SQLite row by row with `each`. */
   prepareMany(many: ManySql & { each: string | readonly string[] }): (rows: readonly Cell[][]) => void
   /**
-   * One statement for many rows. The function sends it, and returns a function that waits for the rows of RETURNING, as
-   * lists in any order. Absent where a statement for each row is faster.
+   * One statement for many rows. The function sends it and returns a function that waits for the rows of RETURNING, as
+   * lists in any order. Absent where one statement per row is faster.
    */
   prepareGiven?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** A statement that failed may have ended it. */
   readonly inTransaction: boolean
-  /** For messages: where it is. */
+  /** The location, for messages. */
   readonly name: string
 }
 
 export type Cell = string | number | Uint8Array | null
-/** Each with its type, as SQLite has it. */
+/** The types of SQLite. */
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
 
 export interface ManySql {
@@ -37,42 +37,41 @@ export interface ManySql {
   /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
-  /** Most cells are the same in all rows: those are given once. */
+  /** Most cells are the same in all rows: those are sent once. */
   isAlike?: boolean
 }
 export type Many<Row = unknown[]> = (rows: readonly Cell[][]) => () => Row[]
 
-/** A prepared statement. Values are strings, numbers, bytes or null; flags are 0 and 1. */
+/** Values are strings, numbers, bytes or null; flags are 0 and 1. */
 export interface Statement<Values extends unknown[] = unknown[], Row = unknown> {
   run(...values: Values): { readonly changes: number }
   get(...values: Values): Row | undefined
   all(...values: Values): Row[]
-  /** Sends the query, and returns a function that waits for the row: several take one round trip to a server. */
+  /** Sends the query, and returns a function that waits for the row: several share one round trip. */
   ahead(...values: Values): () => Row | undefined
-  /** The same for `all`. */
+  /** Like `ahead`, for `all`. */
   aheadAll(...values: Values): () => Row[]
   iterate(...values: Values): IterableIterator<Row>
   /** Each row is its first column. */
   pluck(): Statement<Values, Row>
-  /** Each row is a list, in the order of its columns. */
+  /** Each row is a list of its columns. */
   raw(): Statement<Values, Row>
 }
 
-/** One database, opened for one store, with what each kind does in its own way. */
+/** One database, opened for one store. */
 export interface Driver {
   readonly database: Database
-  /** Grows with every row that is changed: a verb that only reads must leave it as it is. */
+  /** Grows with every changed row: a verb that only reads must not change it. */
   changeCount(): number
-  /** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. */
+  /** Turns errors that an operator can solve into a ScrapdeckError; returns others unchanged. */
   explain(error: unknown): unknown
   /** Waits until the statements of a write have taken effect. Throws the first failure. */
   settle(): void
-  /** Called after each commit. */
   committed(): void
   size(): DatabaseSize
-  /** Gives at most so many free pages back to the disk; returns how many are left, 0 if there is nothing to do. */
+  /** Gives up to `pages` free pages back to the disk. Returns how many are left; 0: nothing to do. */
   shrink(pages: number): number
-  /** Rewrites the database without free pages; not in a transaction. */
+  /** Rewrites the database without free pages. Not inside a transaction. */
   compact(): void
   close(): void
 }

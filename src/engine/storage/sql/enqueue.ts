@@ -11,11 +11,11 @@ import type { Order } from './order.ts'
 import { insertMany, PUT_DEDUPE_KEY } from './table.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
+/** Each insert of new dedupe keys deletes at least two expired ones per new one, so that they never accumulate. */
 const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
 
 export const ENQUEUE_SQL = {
-  /** For most jobs: columns without a value are literals, since each bound parameter takes time. */
+  /** For most jobs: columns without a value are literals, because each bound parameter takes time. */
   insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
       schedule_id, nominal_ms, state, secret_names, after, placement_tags)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
@@ -42,7 +42,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
   outbox: Outbox
 }
 
-/** Adds jobs to the queue. Every function runs inside the caller's transaction. */
+/** Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
   const insertPlainJobs = database.prepareGiven?.({ ...insertMany('jobs', PLAIN_COLUMNS), isAlike: true })
@@ -60,7 +60,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       WHERE key ${database.fragments.oneOf('SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?')}`
   )
 
-  /** Not inserted yet: whatever else the same write inserts or reads comes after them. */
+  /** Not inserted yet. Insert these before the same write inserts or reads anything else. */
   let plain: Cell[][] = []
 
   function flush(): void {
@@ -82,7 +82,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
       plain.push([...values, entry.atMs, encode(entry.message), scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
       return
     }
-    // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
+    // Both calls pass each value as its own argument: a list costs more than plain jobs save (measured).
     if (isPlain(job, hold)) {
       const { source, scheduleId, nominalMs } = job
       insertPlainJob.run(
@@ -192,7 +192,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   }
 }
 
-/** Whether insertPlain has columns for all of its values. */
+/** Whether insertPlain has columns for all values. */
 function isPlain(
   {
     env,
@@ -231,6 +231,6 @@ function isEmpty(record: object): boolean {
   return true
 }
 
-/** Most jobs have none, and a million may be queued at once: avoids serializing empty values each time. */
+/** Most jobs have none, and a million may be queued at once, so empty values are not serialized each time. */
 const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
 const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))

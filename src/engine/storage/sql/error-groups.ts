@@ -18,7 +18,7 @@ const OCCURRENCE = `job_id AS "jobId", attempt_number AS "attemptNumber", spider
 
 const seenIn = (kind: string, name: string) => `(CAST(:${name} AS TEXT) IS NULL OR EXISTS (
       SELECT 1 FROM error_spread WHERE group_id = error_groups.id AND kind = '${kind}' AND value = :${name}))`
-/** In the order of an index: what the filter leaves out is passed over. */
+/** In the order of an index, skipping rows that do not match the filter. */
 const pageOf = ({ like }: Fragments, project: string) => `SELECT ${COLUMNS} FROM error_groups
     WHERE ${project} (last_seen_ms, id) < (:beforeMs, :beforeId)
       AND (CAST(:state AS TEXT) IS NULL OR state = :state) AND (CAST(:firstVersion AS TEXT) IS NULL OR first_version = :firstVersion)
@@ -52,7 +52,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   remove: 'DELETE FROM error_groups WHERE id = ?',
   countedBefore: 'SELECT count FROM error_occurrences WHERE group_id = ? AND job_id = ? AND attempt_number = ?',
   jobCountedBefore: 'SELECT 1 FROM error_occurrences WHERE group_id = ? AND job_id = ? LIMIT 1',
-  // A log that is read again from its beginning, as after a restart, says less than it did: nothing is taken back.
+  // A log that is read again from its start, as after a restart, says less than before: nothing is taken back.
   occurrence: `INSERT INTO error_occurrences (group_id, job_id, attempt_number, spider, version, node_id, count,
       first_seen_ms, last_seen_ms, line, "offset", message)
     VALUES (:groupId, :jobId, :attemptNumber, :spider, :version, :nodeId, :count, :firstSeenMs, :lastSeenMs, :line,
@@ -60,7 +60,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
     ON CONFLICT (group_id, job_id, attempt_number) DO UPDATE SET
       count = ${sql.greatest}(error_occurrences.count, excluded.count),
       last_seen_ms = ${sql.greatest}(error_occurrences.last_seen_ms, excluded.last_seen_ms)`,
-  // A resolved group that is seen again is open again; an ignored one stays ignored.
+  // A resolved group that is seen again is open again. An ignored one stays ignored.
   group: `INSERT INTO error_groups (project, fingerprint, title, culprit, exception_type, because, state,
       first_seen_ms, last_seen_ms, first_version, count, job_count)
     VALUES (:project, :fingerprint, :title, :culprit, :exceptionType, :because, 'open', :firstSeenMs,
@@ -85,7 +85,7 @@ export const errorGroupsSql = (sql: Fragments) => ({
   forgetHours: 'DELETE FROM error_hours WHERE group_id = ? AND hour < ?'
 })
 
-/** A project with more has logs that say something new in each line: what was not seen for longest makes room. */
+/** A project with more has logs that say something new in each line. The group not seen for longest makes room. */
 export const MOST_GROUPS_OF_PROJECT = 1_000
 const HOUR_MS = 3_600_000
 const HOURS_KEPT = 24 * 60
@@ -102,7 +102,7 @@ interface RunRow {
   nodeId: string
 }
 
-/** The errors that runs logged, the same ones of all runs of a project together. */
+/** Logged errors, grouped across all runs of a project. */
 export function createErrorGroups({ database }: { database: Database }) {
   const sql = errorGroupsSql(database.fragments)
   const page = database.prepare<Record<string, unknown>, GroupRow>(sql.page)

@@ -28,7 +28,7 @@ export const findingsSql = (sql: Fragments) => ({
   dismiss: 'UPDATE spider_findings SET dismissed = 1 WHERE project = ? AND spider = ? AND job_id = ?'
 })
 
-/** Greater than every job id: they are hexadecimal. */
+/** Job ids are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
 
 interface PastRunRow extends Omit<PastRun, 'filledFields'> {
@@ -40,7 +40,7 @@ interface FindingsRow extends Omit<StoredFindings, 'findings' | 'isDismissed'> {
   dismissed: number
 }
 
-/** Past runs of spiders, and what is unusual about the newest. Writes run inside the caller's transaction. */
+/** Past runs of spiders, and findings about the newest. Writes run inside the caller's transaction. */
 export function createFindings(database: Database) {
   const statements = findingsSql(database.fragments)
   const successfulRuns = database.prepare<[string, string, string, number], PastRunRow>(statements.successfulRuns)

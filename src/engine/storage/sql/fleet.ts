@@ -24,7 +24,6 @@ import { createTable, replaceRow, requireNextRevision } from './table.ts'
 
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
-/** Nodes, versions, deployments and settings. */
 export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
   const nodes = createTable<StoredNode>(database, {
     name: 'nodes',
@@ -45,7 +44,7 @@ export function createFleet({ database, changes }: { database: Database; changes
     ...{ name: 'deployments', key: 'project version node_id', order: 'project, version, node_id' },
     fields: 'project version nodeId state error changedAtMs sha256'
   })
-  // Deleting first also removes the old deployments: a new egg under an old name is on no node yet.
+  // Deletes first, and thereby the old deployments: a new egg under an old name is on no node yet.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
@@ -163,7 +162,7 @@ function projectOf(change: VersionChange): ProjectName {
   return change.kind === 'put' ? change.stored.project : change.project
 }
 
-/** The limits on live jobs, in their order. Writes run inside the caller's transaction. */
+/** The limits on live jobs, in order. Writes run inside the caller's transaction. */
 export function createLimits(database: Database) {
   const all = database.prepare<[], Omit<LimitRule, 'perNode'> & { perNode: number }>(
     'SELECT id, project, spider, tag, per_node AS "perNode", max FROM limit_rules ORDER BY position'
@@ -194,7 +193,7 @@ interface SourceRow extends Omit<StoredSource, 'settings'> {
   settings: string
 }
 
-/** Node sources, and the nodes that they no longer list. Writes run inside the caller's transaction. */
+/** Node sources, and vanished nodes. Writes run inside the caller's transaction. */
 export function createSources(database: Database) {
   const all = database.prepare<[], SourceRow>(
     'SELECT revision, settings, sealed_password AS "sealedPassword" FROM discovery_sources ORDER BY position'

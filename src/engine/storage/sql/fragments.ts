@@ -1,42 +1,45 @@
 /**
- * The pieces of SQL that SQLite and PostgreSQL write differently. A part builds each of its statements from them once,
- * when it is created; everything else in a statement is SQL that both understand.
+ * The SQL that SQLite and PostgreSQL write differently. Parts build their statements from these pieces once, when they
+ * are created. All other SQL is understood by both.
  */
 export interface Fragments {
   /**
-   * Joins a table whose rows are looked up for each row before it. PostgreSQL finds that order; SQLite has to be told
+   * Joins a table that is looked up for each earlier row. PostgreSQL finds that order; SQLite needs to be told
    * (https://sqlite.org/optoverview.html).
    */
   readonly thenJoin: string
-  /** A table of the texts in a JSON list: `value`, and `key`, their place. */
+  /** A table of the texts in a JSON list: `value`, and `key`, their position. */
   texts(list: string, name: string): string
-  /** The same for a list of objects; `value ->> 'member'` reads a member. `member`: of an object that has the list. */
+  /**
+   * The same for a list of objects; `value ->> 'member'` reads a member. `member`: the list is in this member of an
+   * object.
+   */
   objects(list: string, name: string, member?: string): string
   /** Sorts by the list that a join starts with. SQLite needs no sorting: the list is its outer loop. */
   inOrderOf(name: string): string
-  /** A column of text that has JSON, before `->>`. */
+  /** A text column with JSON, before `->>`. */
   json(text: string): string
-  /** Compares with the rows of a SELECT that has a LIMIT. As an array, PostgreSQL finds them in the index. */
+  /** Compares with the rows of a SELECT with a LIMIT. PostgreSQL uses the index only for an array. */
   oneOf(select: string): string
   /** LIKE that ignores the case of ASCII letters. */
   readonly like: string
   /** `*` in the pattern matches anything; `[*]`, `[?]` and `[[]` are the characters themselves. */
   glob(text: string, pattern: string): string
-  /** A text without its case, as it is in the indexes. */
+  /** A text without its case, as in the indexes. */
   folded(text: string): string
   /** Outcomes that are equal, or both null. */
   sameOutcome(outcome: string, other: string): string
   readonly greatest: string
   readonly least: string
-  /** Lanes that are equal: a lane is too long for PostgreSQL's indexes, which have its hash (0001-baseline.ts). */
+  /** Equal lanes. A lane is too long for PostgreSQL's indexes, which have its hash (0001-baseline.ts). */
   sameLane(lane: string, other: string): string
-  /** What is unique in `queue_lanes`. */
+  /** The unique key of `queue_lanes`. */
   laneKey(lane: string): string
   /** Ascends with the ids of jobs, in the order of the index on their jobids. */
   readonly insertOrder: string
-  /** The last position that was ever given out, even if its row has been deleted. */
+  /** The last position that was ever assigned, even if its row has been deleted. */
   readonly lastChange: string
-  /** Names the index to use, where SQLite considers another one as good. */
+  /** Names the index, where SQLite considers another one as good. */
   byIndex(name: string): string
 }
 
@@ -60,7 +63,7 @@ export const SQLITE: Fragments = {
   byIndex: (name) => `INDEXED BY ${name}`
 }
 
-/** Functions whose names begin with `scrapdeck_` are in postgres/migrations/0001-baseline.ts. */
+/** Functions `scrapdeck_…` are in postgres/migrations/0001-baseline.ts. */
 export const POSTGRES: Fragments = {
   thenJoin: 'JOIN',
   texts: (list, name) => `json_array_elements_text(CAST(${list} AS json)) WITH ORDINALITY AS ${name}(value, key)`,
@@ -73,7 +76,7 @@ export const POSTGRES: Fragments = {
   like: 'ILIKE',
   glob: (text, pattern) => `scrapdeck_glob(${pattern}, ${text})`,
   folded: (text) => `lower(${text})`,
-  // Not IS NOT DISTINCT FROM, which uses no index.
+  // IS NOT DISTINCT FROM would use no index.
   sameOutcome: (outcome, other) => `coalesce(${outcome}, '') = coalesce(${other}, '')`,
   greatest: 'greatest',
   least: 'least',

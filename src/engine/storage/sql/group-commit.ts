@@ -12,27 +12,27 @@ interface Operation {
 }
 
 /**
- * One fsync for all writes of one turn of the event loop. Each write has a savepoint: if it fails, it is rolled back
- * and rejected alone. The only one of a transaction has none, to avoid keeping its pages twice: it is rolled back with
- * its transaction. Adjacent *joined* writes are one write as long as none of them fails; if one does, they are done
- * again, each alone. No write resolves before COMMIT; if COMMIT fails, all are rejected. `onCommit` runs after each
- * COMMIT, before the writes resolve, and must not throw.
+ * One fsync for all writes of one turn of the event loop. Each write has a savepoint: if it fails, it alone is rolled
+ * back and rejected. A single write has none, which would keep its pages twice; it is rolled back with its transaction.
+ * Adjacent *joined* writes are one write as long as none fails; if one does, each is repeated alone. No write resolves
+ * before COMMIT; if COMMIT fails, all are rejected. `onCommit` runs after each COMMIT, before the writes resolve, and
+ * must not throw.
  */
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
   /**
-   * Called in the transaction after each write, or after several joined ones: writes what they have collected. What it
-   * returns is called once all of that has taken effect.
+   * Called in the transaction after each write or group of joined writes: writes what they have collected. The returned
+   * function is called once that has taken effect.
    */
   record: () => () => void
-  /** Called once for writes that are joined, after all of them have said what they will read: asks for it. */
+  /** Called once for joined writes, after all of them have announced their reads: sends the queries. */
   ask?: () => void
-  /** Called instead if they failed. */
+  /** Called instead of `record` if they failed. */
   discard: () => void
   /** Waits until the statements of a write have taken effect; throws if one of them failed. */
   settle?: () => void
-  /** Called before each COMMIT: writes what all writes have in common, and asks for what `onCommit` will read. */
+  /** Called before each COMMIT: writes what all writes have in common, and sends the queries for `onCommit`. */
   beforeCommit?: () => void
   /** Called when one or all writes of a transaction were rolled back. */
   onRollback?: () => void
@@ -51,9 +51,9 @@ export function createGroupCommit(options: {
   let idle: { promise: Promise<void>; resolve: () => void } | null = null
 
   /**
-   * Runs `work` in the next transaction; resolves with its value once that transaction is on disk. `isJoined`: it may
-   * run twice, and before what earlier joined writes have collected is recorded. `ahead`: asks for what it will read,
-   * together with all others that are joined with it.
+   * Runs `work` in the next transaction, and resolves with its value once that is on disk. `isJoined`: it may run
+   * twice, and before what earlier joined writes collected is recorded. `ahead`: sends the queries for what it will
+   * read, together with those of the others.
    */
   function write<T>(
     work: () => T,
@@ -87,14 +87,13 @@ export function createGroupCommit(options: {
     done?.resolve()
   }
 
-  /** Runs and commits them. */
   function runAll(operations: Operation[]): (() => void)[] {
     const groups = joined(operations)
     if (groups.length > 1) return committed(groups.flatMap(runGroup))
     try {
       return run(operations, commitAll)
     } catch (error) {
-      // The only write is rolled back with its transaction, and so is everything if SQLite gave up.
+      // A single write is rolled back with its transaction, and so is everything if SQLite gave up.
       if (operations.length === 1 || !database.inTransaction) throw error
       rollback.run()
       onRollback?.()
@@ -120,7 +119,7 @@ export function createGroupCommit(options: {
       release.run()
       return answers
     } catch (error) {
-      // On a full or failing disk SQLite rolls back the whole transaction itself: then no write took effect.
+      // On a full or failing disk, SQLite rolls back the whole transaction itself: then no write took effect.
       if (!database.inTransaction) throw error
       rollbackOne.run()
       release.run()
@@ -130,7 +129,7 @@ export function createGroupCommit(options: {
     }
   }
 
-  /** `end`: throws if a statement of theirs failed. A COMMIT does so as well, without a round trip of its own. */
+  /** `end`: throws if one of their statements failed. A COMMIT also does, without its own round trip. */
   function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()
@@ -153,7 +152,7 @@ export function createGroupCommit(options: {
   return { write, drain }
 }
 
-/** Adjacent joined writes together, all others alone. */
+/** Groups adjacent joined writes; all others are alone. */
 function joined(operations: Operation[]): Operation[][] {
   const groups: Operation[][] = []
   for (const operation of operations) {

@@ -22,10 +22,10 @@ export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
 /** The columns that determine a job's hold. */
 export const HOLDABLE = 'not_before_ms AS "notBeforeMs", overlap_key AS "overlapKey", attempt_count AS "attemptCount"'
 
-/** Most jobs examined per overlap key: lanes that begin behind them wait for a later end. */
+/** Jobs examined per overlap key: lanes that begin behind them wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
-/** Found from the dependencies, never from all jobs that are held: no index has the state in this form. */
+/** Found from the dependencies, never from all held jobs: no index has the state in this form. */
 const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
 
 export const holdsSql = (sql: Fragments) => ({
@@ -37,7 +37,7 @@ export const holdsSql = (sql: Fragments) => ({
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
     WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
-  // Counted, and not a join with EXISTS, which PostgreSQL may begin with all jobs.
+  // Counted: PostgreSQL may begin a join with EXISTS at all jobs.
   waitedFor: `SELECT value FROM ${sql.texts('?', 'ended')} WHERE (SELECT count(*) FROM job_dependencies
       JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = ended.value AND ${IS_DEPENDENT}) > 0`,
   dependencies: `SELECT on_job_id AS "jobId", condition AS "on", jobs.outcome
@@ -47,7 +47,7 @@ export const holdsSql = (sql: Fragments) => ({
     ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
 })
 
-/** A job that ended, or is no longer live, and may release others. */
+/** A job that ended or is no longer live, and may release others. */
 export interface JobThatEnded {
   id: JobId
   outcome: Outcome
@@ -149,7 +149,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
     for (const next of nextOfEachLane(overlapNext.all(key))) release(next, null, entry)
   }
 
-  /** Handles the jobs that waited for ended ones: releases or skips them; a skipped job may in turn affect others. */
+  /** Releases or skips the jobs that waited for ended ones. A skipped job may in turn affect others. */
   function releaseAfter(ended: JobThatEnded[], atMs: number): void {
     const keys = new Map<string, JobId>()
     // The array grows during iteration: chains of any length need no recursion.
@@ -174,7 +174,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   return {
     isOverlapLive,
 
-    /** Asks for those of these jobs that others wait for. */
+    /** Queries which of these jobs others wait for. */
     askWaitedFor(ids: JobId[]): () => Set<JobId> {
       const asked = waitedFor.aheadAll(JSON.stringify(ids))
       return () => new Set(asked())

@@ -19,15 +19,15 @@ export interface DirectoryBlobStoreParts {
   path: string
   mark: string
   random: Pick<Random, 'hex'>
-  /** Tests only. */
+  /** For tests. */
   graceMs?: number | undefined
   serverTimeMs?: (() => Promise<number>) | undefined
 }
 
 /**
- * Blobs as files in a directory that several engines reach, such as a mounted share. It may become full, go away, or be
- * unmounted, and then another directory, empty and on this machine, is at its path: what is not found is not there only
- * if the directory still has its mark.
+ * Blobs as files in a directory that several engines share, such as a mounted share. It may become full, go away or be
+ * unmounted, which leaves an empty local directory at its path. So a missing file counts as missing only if the
+ * directory still has its mark.
  */
 export class DirectoryBlobStore implements SharedBlobStore {
   readonly #parts: DirectoryBlobStoreParts
@@ -48,12 +48,12 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
   }
 
-  /** Why it could not be used; null: the last probe succeeded, and nothing has failed since. */
+  /** Why it could not be used. null: the last probe succeeded, and nothing has failed since. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
 
-  /** Rejects as everything here, with BLOBS_UNUSABLE. */
+  /** Rejects with BLOBS_UNUSABLE, like all methods. */
   probe(): Promise<void> {
     return this.#explained(async () => {
       await this.#requireMark()
@@ -116,7 +116,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     return this.#explained(() => claimDirectory(this.#parts.path, owner, this.#parts.random))
   }
 
-  /** Drafts: a peer's may still grow, so the file server's time of their last byte counts. */
+  /** A peer's drafts may still grow, so their age counts by the file server's clock. */
   abortLeftUploads(): Promise<number> {
     return this.#explained(async () => {
       const drafts = await listDrafts(this.#parts.path)
@@ -140,24 +140,23 @@ export class DirectoryBlobStore implements SharedBlobStore {
     })
     if (before === null) return this.#whereMarked(true)
     const nowMs = await this.#serverTimeMs()
-    // ctime: when it was moved in, which may be long after its last byte.
+    // ctime is the time of the move, which may be long after the last byte.
     if (nowMs - Math.max(Number(before.mtimeMs), Number(before.ctimeMs)) < this.#graceMs) return false
     const aside = join(dirname(path), DRAFT + this.#parts.random.hex(8))
     try {
       await rename(path, aside)
     } catch (error) {
-      // Another engine was first.
       if (isMissing(error)) return true
       throw error
     }
     const isOther = (await stat(aside, { bigint: true })).ino !== before.ino
-    // Another engine has just written it again: it is about to refer to it.
+    // Another engine has just written it again and is about to refer to it.
     if (isOther) await rename(aside, path)
     else await rm(aside, { force: true })
     return !isOther
   }
 
-  /** That of another engine's machine may differ from ours. */
+  /** The clock of another engine's machine may differ from ours. */
   #serverTimeMs(): Promise<number> {
     return (this.#parts.serverTimeMs ?? (() => probeDirectory(this.#parts.path, this.#parts.random)))()
   }

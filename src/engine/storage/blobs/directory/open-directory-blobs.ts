@@ -8,12 +8,12 @@ import { describeFailure, takeDirectory } from './shared-directory.ts'
 
 export interface DirectoryBlobsOptions {
   path: string
-  /** Of the directory that was at this path before; null: none. */
+  /** The mark of the directory that was at this path before. */
   knownMark: string | null
   clock: Clock
   random: Random
   logger: Logger
-  /** Tests only. */
+  /** For tests. */
   graceMs?: number
   serverTimeMs?: () => Promise<number>
 }
@@ -25,7 +25,7 @@ export interface DirectoryBlobs extends SharedBlobs {
 
 const CHECKED_EVERY_MS = 30_000
 
-/** Blobs in a directory that several engines share. What an operator must mend is found now: BLOBS_UNUSABLE. */
+/** Opens blobs in a shared directory. Rejects with BLOBS_UNUSABLE if an operator must act. */
 export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promise<DirectoryBlobs> {
   const { path, clock, random, graceMs, serverTimeMs } = options
   const mark = await takeDirectory(path, options)
@@ -34,7 +34,7 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
   async function look(): Promise<void> {
     await store.probe()
     const { bsize, blocks, bavail } = await statfs(path)
-    // Some network file systems do not say.
+    // Some network file systems do not report it.
     disk = blocks === 0 ? null : { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
   }
   await look()
@@ -47,7 +47,7 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || store.problem !== null) {
         checkedAtMs = clock.monotonicMs()
-        // A share that hangs holds one thread of Node's pool, not one for each who asks.
+        // A share that hangs must hold only one thread of Node's pool.
         looking ??= look()
           .catch(() => {})
           .finally(() => {

@@ -6,18 +6,18 @@ import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
 import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
 
-/** The file that identifies a directory, wherever it is mounted. */
+/** Identifies a directory, wherever it is mounted. */
 export const MARK = 'owner/place'
 const OWNER = 'owner/store'
-/** What a data directory has; its blobs are one level below. */
+/** Files of a data directory; its blobs are one level below. */
 const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
 /** More than file systems store inline in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
- * Takes a directory for blobs, creates it if only itself is missing, and returns its mark. `knownMark`: of the one that
- * was at this path before; null: none. Rejects with BLOBS_UNUSABLE.
+ * Prepares a directory for blobs and returns its mark. Creates the directory itself, but not its parents. `knownMark`:
+ * of the directory that was at this path before. Rejects with BLOBS_UNUSABLE.
  */
 export async function takeDirectory(
   path: string,
@@ -51,12 +51,12 @@ export async function takeDirectory(
   }
 }
 
-/** null: it has none. */
+/** null: no mark. */
 export async function readMark(path: string): Promise<string | null> {
   return readText(join(path, MARK))
 }
 
-/** Returns whose blobs are in it: `owner`, unless another owner was recorded before. */
+/** Returns the owner of the blobs: `owner`, unless another one was recorded before. */
 export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
   writeOnce(path, OWNER, owner, random)
 
@@ -66,13 +66,12 @@ export async function makeFolder(path: string): Promise<boolean> {
     await mkdir(path, { mode: 0o700 })
     return true
   } catch (error) {
-    // Another engine may have been first.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
 }
 
-/** Returns what is in the file: `text`, or what another engine wrote there before. */
+/** Returns the content of the file: `text`, or what another engine wrote before. */
 async function writeOnce(root: string, name: string, text: string, random: Pick<Random, 'hex'>): Promise<string> {
   const path = join(root, name)
   const found = await readText(path)
@@ -84,7 +83,7 @@ async function writeOnce(root: string, name: string, text: string, random: Pick<
     await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code === 'EEXIST') return
       if (!NO_LINKS.includes(error.code ?? '')) throw error
-      // Without links, two engines may both seem to be first; the file that the later one wrote is read below.
+      // Without links, two engines may both seem to be first. The file that was written last is read below.
       if ((await readText(path)) === null) await rename(draft, path)
     })
   } finally {
@@ -102,12 +101,12 @@ async function readText(path: string): Promise<string | null> {
   }
 }
 
-/** Writes and removes a file. Resolves to the time that its file system gave it: that of the file server. */
+/** Writes and removes a file. Resolves with the time that the file server gave it. */
 export async function probeDirectory(root: string, random: Pick<Random, 'hex'>): Promise<number> {
   const path = join(root, dirname(MARK), DRAFT + random.hex(8))
   try {
     {
-      // Closed before its status is read: some file systems report a full disk only on close.
+      // Close it before reading its status: some file systems report a full disk only on close.
       await using file = await open(path, 'wx', 0o600)
       await file.write(Buffer.alloc(PROBE_BYTES))
       await file.sync()
@@ -151,7 +150,7 @@ export function directoryProblem(code: string, path: string, cause?: unknown): S
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 
-/** Visible without credentials: no names. Pure. */
+/** Visible without credentials, so without names. Pure. */
 export function describeFailure(problem: ScrapdeckError | null): string | null {
   if (problem === null) return null
   const { problem: code } = problem.data as { problem: string }

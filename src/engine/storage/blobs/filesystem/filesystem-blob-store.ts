@@ -9,17 +9,17 @@ import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-
 /** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
 export const DRAFT = '.draft-'
 
-/** What differs between a directory that is one engine's alone and one that several share. */
+/** The differences between a directory of one engine and a shared one. */
 export interface DirectoryRules {
-  /** Around what writes: turns errors of the disk into messages. */
+  /** Wraps writes, and turns disk errors into messages. */
   explain<T>(path: string, work: () => Promise<T>): Promise<T>
   makeFolder(folder: string): Promise<void>
   deleteUnused(path: string): Promise<boolean>
 }
 
 /**
- * Stores blobs as files in a directory of this engine's alone, which is created if missing. Drafts left by a crash are
- * removed at the start. Rejects with DATA_DIRECTORY_UNUSABLE if the directory cannot be used.
+ * Stores blobs as files in a private directory, which is created if missing. Removes drafts that a crash left. Rejects
+ * with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
@@ -30,14 +30,14 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     explain,
     makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
     async deleteUnused(path) {
-      // No other engine is about to refer to a blob.
+      // No other engine can be about to refer to the blob.
       await rm(path, { force: true })
       return true
     }
   })
 }
 
-/** Any number of engines may do this in one directory: a blob is a draft of its writer's own until it is renamed. */
+/** Several engines may do this in one directory: a blob is its writer's draft until it is renamed. */
 export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnused }: DirectoryRules): BlobStore {
   const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
@@ -59,7 +59,7 @@ export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnus
 
     async openRead(name) {
       const path = pathOf(name)
-      // Opened here, not by the stream, so that a missing blob fails now and not in the middle of a response.
+      // Opened here, so that a missing blob fails now and not in the middle of a response.
       const file = await orNotFound(name, () => open(path))
       return createReadStream('', { fd: file, autoClose: true })
     },
@@ -129,9 +129,9 @@ async function writeWhole(place: Place, path: string, content: Uint8Array | Read
   }
 }
 
-/** A rename if both are on one file system, which is the rule; otherwise a copy. */
+/** Renames the file if it is on the same file system, otherwise copies it. */
 async function moveIn(place: Place, path: string, source: string): Promise<void> {
-  // Here and not where it is written: several syncs at once are one for the disk, and other stores need none.
+  // Synced here: several syncs at once are one for the disk, and other stores need none.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
@@ -204,7 +204,7 @@ function shareSyncs(syncNow: (path: string) => Promise<void>): (path: string) =>
 }
 
 async function syncFile(path: string): Promise<void> {
-  // Windows syncs only what is open for writing.
+  // Windows syncs only files that are open for writing.
   await using file = await open(path, 'r+')
   await file.sync()
 }
@@ -223,7 +223,6 @@ async function sweepDrafts(root: string): Promise<void> {
   for (const draft of await listDrafts(root)) await rm(draft, { force: true })
 }
 
-/** Paths of what was not completed, or not yet. */
 export async function listDrafts(root: string): Promise<string[]> {
   const drafts: string[] = []
   for (const folder of await readdir(root, { withFileTypes: true })) {
@@ -265,7 +264,7 @@ export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
-/** Turns disk errors into messages for the operator; others (such as a broken stream) pass unchanged. */
+/** Turns disk errors into messages for the operator. Other errors pass unchanged. */
 async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -20,15 +20,15 @@ const TOUCH_EVERY_MS = 60_000
 const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
 
 /**
- * Blobs that are stored elsewhere, as files on this machine: within a size, least recently used out. A file has its
- * name only once it is complete and on disk, so whatever a crash left under such a name is a blob; the rest is deleted
- * at the start. Its name says which blob and which content of it (`tag`), so a replaced blob is never read from here.
+ * Local copies of blobs, up to a total size; the least recently used go first. A file gets its name only when it is
+ * complete and on disk, so named files survive a crash and all others are deleted at the start. The name contains the
+ * blob and its content (`tag`), so a replaced blob is never read from here.
  */
 export class BlobFiles {
   readonly #directory: string
   readonly #limitBytes: number
   readonly #parts: { clock: Pick<Clock, 'nowMs'>; random: Pick<Random, 'hex'> }
-  /** By blob, least recently used first. */
+  /** Least recently used first. */
   readonly #files = new Map<string, CachedFile>()
   readonly #figures = { hits: 0, misses: 0 }
   #bytes = 0
@@ -56,12 +56,12 @@ export class BlobFiles {
     return { ...this.#figures, entries: this.#files.size, bytes: this.#bytes }
   }
 
-  /** For a file that becomes one of these, or that the caller removes. */
+  /** For a file that `add` takes over, or that the caller removes. */
   draftPath(): string {
     return join(this.#directory, `draft-${this.#parts.random.hex(8)}`)
   }
 
-  /** Does not count as use. `tag`: of the wanted content; null: of any that is here. */
+  /** Does not count as use. `tag` null: any content. */
   has(name: string, tag: string | null): boolean {
     const file = this.#files.get(keyOf(name))
     return file !== undefined && (tag === null || file.path.endsWith(tailOf(tag)))
@@ -85,7 +85,7 @@ export class BlobFiles {
     return file.path
   }
 
-  /** Takes over a draft that is complete and synced. */
+  /** Takes over a complete, synced draft. */
   async add(name: string, tag: string, draft: string, sizeBytes: number): Promise<string> {
     const key = keyOf(name)
     const path = join(this.#directory, key + tailOf(tag))
@@ -99,7 +99,6 @@ export class BlobFiles {
     return path
   }
 
-  /** The file is gone, or must not be used any more. */
   async remove(name: string): Promise<void> {
     await this.#remove(keyOf(name))
   }
@@ -130,7 +129,7 @@ export class BlobFiles {
     }
     for (const [key, file] of found.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
       const before = this.#files.get(key)
-      // A crash between the new file's rename and the old one's removal.
+      // A crash came between the new file's rename and the old one's removal.
       if (before !== undefined) rmSync(before.path, { force: true })
       this.#files.delete(key)
       this.#files.set(key, file)

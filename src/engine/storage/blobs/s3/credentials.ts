@@ -10,29 +10,29 @@ export interface Credentials {
   accessKeyId: string
   secretAccessKey: string
   sessionToken: string | null
-  /** null: they do not expire. */
+  /** null: never. */
   expiresAtMs: number | null
   /** For messages, never a secret: `the variable AWS_ACCESS_KEY_ID`. */
   from: string
 }
 
 export interface CredentialSources {
-  /** A file of ours in the shared format (`blobs_credentials_file`); it excludes all other sources. */
+  /** Our own file in the shared format (`blobs_credentials_file`). Excludes all other sources. */
   file: string | null
-  /** Of the address; it excludes all sources but the shared file. */
+  /** From the address. Excludes all sources but the shared file. */
   profile: string | null
   environment: Readonly<Record<string, string | undefined>>
   homeDirectory: string
   clock: Pick<Clock, 'nowMs'>
 }
 
-/** Replaced so long before they expire. */
+/** Credentials are renewed this long before they expire. */
 const EARLY_MS = 300_000
-/** A metadata service is on this machine or its host; anything else there must not delay a start for long. */
+/** Metadata services are on this machine or its host. Anything else must not delay a start for long. */
 const METADATA_LIMIT_MS = 2_000
 const ANSWER_MAX_BYTES = 65_536
 const IMDS = 'http://169.254.169.254'
-/** Where containers find theirs: on this machine, or at the addresses of ECS and EKS. */
+/** The services for containers: on this machine, or at the addresses of ECS and EKS. */
 const CONTAINER_HOSTS = new Set([
   '169.254.170.2',
   '169.254.170.23',
@@ -43,8 +43,8 @@ const CONTAINER_HOSTS = new Set([
 ])
 
 /**
- * Credentials by the standard chain: our own file, else the environment, the shared credentials file, a web identity
- * (EKS), the container's service (ECS, EKS), the machine's (EC2). Read when first used, and again before they expire.
+ * Credentials from the standard chain: our own file, else the environment, the shared credentials file, a web identity
+ * (EKS), the container's service (ECS, EKS), the machine's (EC2). Read when first used, and renewed before they expire.
  */
 export class CredentialChain {
   readonly #sources: CredentialSources
@@ -55,7 +55,7 @@ export class CredentialChain {
     this.#sources = sources
   }
 
-  /** Where the last ones came from. */
+  /** The source of the last credentials. */
   get from(): string {
     return this.#from
   }
@@ -174,7 +174,7 @@ export class CredentialChain {
       const answer = await ask(`${base}/${roles}${encodeURIComponent(name)}`, { headers })
       return answer.status === 200 ? complete(parse(answer.text), `the role ${name} of this machine`) : null
     } catch {
-      // There is no such service on most machines.
+      // Most machines have no such service.
       return null
     }
   }
@@ -210,7 +210,7 @@ async function fromFile(path: string, profile: string, isNamed: boolean): Promis
   return { accessKeyId, secretAccessKey, sessionToken, expiresAtMs: null, from: `profile ${profile} in ${path}` }
 }
 
-/** Of the shared configuration file; null: it names none. */
+/** From the shared configuration file. null: it names none. */
 export async function readConfiguredRegion(sources: Omit<CredentialSources, 'clock' | 'file'>): Promise<string | null> {
   const { environment, homeDirectory, profile } = sources
   const path = environment['AWS_CONFIG_FILE'] || join(homeDirectory, '.aws', 'config')

@@ -4,11 +4,10 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { S3Client } from './s3-client.ts'
 import { hasStatus, isGone, S3Error } from './s3-failure.ts'
 
-/** One object as it is now. */
 export interface S3Object {
   sizeBytes: number
   etag: string
-  /** null: something else than Scrapdeck wrote it. */
+  /** null: another program wrote it. */
   sha256: string | null
   /** By the server's clock. */
   ageMs: number
@@ -17,8 +16,8 @@ export interface S3Object {
 const RESUMES = 4
 
 /**
- * Writes one object to a new file, which is synced and verified against the checksum it was stored with. A transfer
- * that breaks off is continued. Rejects with S3Error, the disk's error, or BLOB_DAMAGED.
+ * Downloads an object to a new file, syncs it and verifies its checksum. Continues a transfer that breaks off. Rejects
+ * with S3Error, the disk's error, or BLOB_DAMAGED.
  */
 export async function download(
   client: S3Client,
@@ -47,7 +46,7 @@ export async function download(
       }
       if (at === before) throw damaged(name, 'it ends too early')
     } catch (error) {
-      // The client has retried what it could; a body that breaks off is continued here.
+      // The client has retried what it could. A body that breaks off is continued here.
       if (error instanceof S3Error || error instanceof ScrapdeckError || isOfDisk(error) || ++breaks > RESUMES)
         throw error
     }
@@ -58,7 +57,7 @@ export async function download(
   await file.sync()
 }
 
-/** One range. Rejects with S3Error, 412 if the object is another one by now. */
+/** Rejects with S3Error; 412: the object has been replaced. */
 export async function readRange(
   client: S3Client,
   { key, name, object }: { key: string; name: string; object: S3Object },
@@ -92,7 +91,7 @@ export async function readRange(
   }
 }
 
-/** An egg is named by its content. */
+/** An egg's name is its hash. */
 export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'>): string | null =>
   /^eggs\/([0-9a-f]{64})$/.exec(name)?.[1] ?? sha256
 

@@ -34,30 +34,30 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
-  /** The server honours conditional writes, as far as it was tried. */
+  /** Whether the server honours conditional writes, as far as known. */
   isConditional: boolean
-  /** Tests only. */
+  /** For tests. */
   graceMs?: number
 }
 
-/** A range of a blob up to this size is read from a whole copy: the next range is then on this machine. */
+/** Up to this size, a range is read from a local copy of the whole blob, so that the next range is already here. */
 const WHOLE_BYTES = PART_BYTES
 const DOWNLOADS_AT_ONCE = 4
-/** A log that is read page by page is not looked up for each. */
+/** So that a log that is read page by page is not looked up for each page. */
 const LOOKED_UP_MS = 2_000
 const LOOKED_UP_MAX = 256
-/** Others may be writing the same name; each try sees who was first. */
+/** Other engines may be writing the same name. Each try sees who was first. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
-/** Whose blobs these are, and who wants them. */
+/** The owner of these blobs, and the stores that want to own them. */
 const OWNER = 'owner/store'
 const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
- * Blobs as objects of one bucket. Each is written under a condition: nothing overwrites an object that it has not seen,
- * so a request that is repeated after a lost answer, or a second engine, changes nothing. Whole blobs are read through
- * files on this machine, which are verified; ranges of large ones are requests of their own.
+ * Blobs as objects of one bucket. Each write has a condition, so nothing overwrites an object that it has not seen: a
+ * request repeated after a lost response, or a second engine, changes nothing. Whole blobs are read through verified
+ * local copies; ranges of large ones are requests of their own.
  */
 export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
@@ -65,7 +65,7 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
   readonly #downloading = new KeyedSingleFlight<string, string>()
   readonly #lookedUp = new BoundedMap<string, { object: S3Object; atMs: number }>(LOOKED_UP_MAX)
-  /** Conditional writes: until a server says that it does not know them. */
+  /** Until a server says that it does not support them. */
   #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
@@ -122,7 +122,7 @@ export class S3BlobStore implements SharedBlobStore {
         try {
           return readerOf(await this.#openWhole(name))
         } catch (error) {
-          // A full disk must not keep anybody from reading.
+          // A full disk must not prevent reading.
           if (object === null || !NO_ROOM.has((error as NodeJS.ErrnoException).code ?? '')) throw error
         }
       }
@@ -178,7 +178,7 @@ export class S3BlobStore implements SharedBlobStore {
       return this.#head(name)
     })
     if (object === null) return true
-    // By the server's clock: that of another engine's machine may differ from ours.
+    // By the server's clock: another engine's machine may differ from ours.
     if (object.ageMs < this.#graceMs) return false
     await this.delete(name)
     return true
@@ -218,7 +218,7 @@ export class S3BlobStore implements SharedBlobStore {
         await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
         if (isConditionUnknown(error)) return this.#claimInSteps(owner)
-        // Another engine was first, or an earlier try whose answer was lost.
+        // Another engine was first, or an earlier try whose response was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
@@ -227,7 +227,7 @@ export class S3BlobStore implements SharedBlobStore {
 
   /**
    * Without conditional writes, each store first records a wish for the blobs. Of two at the same moment, at least one
-   * sees the other's wish, and gives up.
+   * sees the other's wish and gives up.
    */
   async #claimInSteps(owner: string): Promise<string> {
     const { client } = this.#parts
@@ -262,7 +262,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#explained(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }
 
-  /** Of a blob as it is stored, for comparisons; null: there is none, or it is not known. */
+  /** Of the stored blob, for comparisons. null: there is none, or its hash is unknown. */
   async sha256Of(name: string): Promise<string | null> {
     const object = await this.#explained(() => this.#head(name))
     return object === null ? null : expectedSha256(name, object)
@@ -273,7 +273,7 @@ export class S3BlobStore implements SharedBlobStore {
     const key = this.#keyOf(name)
     const written = { sizeBytes: content.sizeBytes }
     const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
-    // Of what is large or may often be there already, nothing is sent in vain.
+    // Large blobs, and those that are often there already, are not sent in vain.
     const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
     let before = looksFirst ? await this.#head(name) : null
     for (let count = 0; ; count += 1) {
@@ -294,7 +294,7 @@ export class S3BlobStore implements SharedBlobStore {
           this.#isConditional = false
           continue
         }
-        // 404: what was to be replaced is gone, or an upload was ended by a request whose answer was lost.
+        // 404: the object to replace is gone, or a request whose response was lost ended the upload.
         const isOthers = isConditionFailed(error) || isGone(error)
         if (!isOthers) throw error
         if (count + 1 >= WRITE_TRIES) throw busy(name, 'written')
@@ -304,8 +304,8 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * An old blob that is about to be referred to again must not look unused: its age begins anew. false: it is gone by
-   * now, or the server cannot do that.
+   * Restarts the age of an old blob that will be referred to again, so that it does not look unused. false: it is gone,
+   * or the server cannot do this.
    */
   async #renewAge(name: string, object: S3Object): Promise<boolean> {
     if (object.ageMs < this.#graceMs / 2) return true
@@ -321,7 +321,7 @@ export class S3BlobStore implements SharedBlobStore {
     try {
       await client.send({ operation: 'copy', method: 'PUT', key, headers })
       this.#lookedUp.delete(name)
-      // Some servers keep the time of an object that is copied onto itself: then it is written again.
+      // Some servers keep the time of an object that is copied onto itself. It is then written again.
       const renewed = await this.#head(name)
       return renewed !== null && renewed.ageMs < this.#graceMs / 2
     } catch (error) {
@@ -376,7 +376,6 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** Once for all who want it. */
   #fetch(name: string, object: S3Object): Promise<string> {
     const { files, client } = this.#parts
     const tag = tagOf(name, object)
@@ -393,7 +392,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#downloading.run(key, () => this.#downloads(fetchNow))
   }
 
-  /** null: the storage does not respond, and what is on this machine is better than nothing. */
+  /** null: the storage does not respond, so a local copy is better than nothing. */
   async #lookUpUnlessAway(name: string): Promise<S3Object | null> {
     const isHere = this.#parts.files.has(name, null)
     try {
@@ -404,7 +403,7 @@ export class S3BlobStore implements SharedBlobStore {
     }
   }
 
-  /** As it was at most a few seconds ago. Rejects with NOT_FOUND. */
+  /** At most a few seconds old. Rejects with NOT_FOUND. */
   async #lookUp(name: string, tries?: number): Promise<S3Object> {
     const { clock } = this.#parts
     const known = this.#lookedUp.get(name)
@@ -429,7 +428,7 @@ export class S3BlobStore implements SharedBlobStore {
       const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(headers['last-modified'] ?? '')
       return {
         ...{ sizeBytes, etag: headers['etag'], sha256: headers[SHA256_HEADER] ?? null },
-        // Without a time, it counts as new: it is not deleted.
+        // Without a time it counts as new, so it is not deleted.
         ageMs: Number.isNaN(ageMs) ? 0 : ageMs
       }
     } catch (error) {
@@ -464,7 +463,7 @@ function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
 }
 
-/** As much as one request takes; there is more unless `isWhole`. */
+/** As much as one request takes. There is more unless `isWhole`. */
 async function readHead(content: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
   const pieces: Uint8Array[] = []
   for (let bytes = 0; bytes <= PART_BYTES; ) {

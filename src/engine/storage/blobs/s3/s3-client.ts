@@ -14,7 +14,7 @@ export interface S3Request {
   /** For people, and as a label of metrics: `get`, `put`. */
   operation: string
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
-  /** With the prefix; empty: the bucket itself. */
+  /** With the prefix. Empty: the bucket itself. */
   key: string
   query?: Record<string, string>
   headers?: Record<string, string>
@@ -36,9 +36,7 @@ export interface S3Stream {
   body: Readable
 }
 
-/** Since the start, for metrics. */
 export interface S3Figures {
-  /** By operation. */
   requests: Map<string, { answered: number; refused: number; failed: number; seconds: number }>
   retries: number
   sentBytes: number
@@ -49,7 +47,7 @@ const TRIES = 5
 const RETRY_FIRST_MS = 200
 const RETRY_MAX_MS = 5_000
 const CONNECT_MS = 5_000
-/** From the last byte of a request to the answer's head; and between two pieces of its body. */
+/** From the last byte of a request to the response's head, and between two pieces of its body. */
 const ANSWER_MS = 20_000
 /** One try with its body: a part of 8 MB at 70 kB/s. */
 const TRY_MS = 120_000
@@ -73,10 +71,10 @@ export class S3Client {
   }
   readonly #agent: Agent
   readonly #stopping = new AbortController()
-  /** Keys derived from the secret, by day. */
+  /** Derived from the secret, by day. */
   readonly #signingKeys = new Map<string, ArrayBuffer>()
   readonly figures: S3Figures = { requests: new Map(), retries: 0, sentBytes: 0, receivedBytes: 0 }
-  /** Of the last request that said something about the storage as a whole. */
+  /** From the last request that said something about the storage as a whole. */
   #problem: ScrapdeckError | null = null
 
   constructor(parts: {
@@ -85,7 +83,7 @@ export class S3Client {
     credentials: CredentialChain
     clock: Clock
     random: Pick<Random, 'next'>
-    /** Tests only. */
+    /** For tests. */
     answerMs?: number
   }) {
     const { address, region, answerMs = ANSWER_MS, ...others } = parts
@@ -98,33 +96,32 @@ export class S3Client {
     })
   }
 
-  /** Why the storage cannot be used now; null: the last request was answered. */
+  /** Why the storage cannot be used now. null: the last request was answered. */
   get problem(): ScrapdeckError | null {
     return this.#problem
   }
 
-  /** The whole answer, which is small. */
+  /** For small responses. */
   send(request: S3Request): Promise<S3Answer> {
     return this.#withRetries(request, async (answer) => {
       const text = await this.#readText(answer.body)
-      // A copy or the end of a multipart upload may fail after the head of its answer was sent.
+      // A copy or the end of a multipart upload may fail after the head of its response was sent.
       if (answer.status === 200 && request.method !== 'GET' && text.includes('<Error>'))
         throw new S3Error(this.#failureOf(request, { ...answer, status: 500 }, text))
       return { status: answer.status, headers: answer.headers, text }
     })
   }
 
-  /** The body must be read or destroyed. The body is not retried: its reader knows how far it came. */
+  /** The caller must read or destroy the body. The body is not retried: its reader knows how far it came. */
   stream(request: S3Request): Promise<S3Stream> {
     return this.#withRetries(request, async (answer) => answer)
   }
 
-  /** Of a stream's body. */
   countReceived(bytes: number): void {
     this.figures.receivedBytes += bytes
   }
 
-  /** Turns what this client throws into an error for people; others pass unchanged. */
+  /** Turns what this client throws into an error for people. Other errors pass unchanged. */
   explain(error: unknown): unknown {
     if (!(error instanceof S3Error)) return error
     return explainFailure(error.failure, this.address, this.#parts.credentials.from)
@@ -225,7 +222,7 @@ export class S3Client {
     const { clock } = this.#parts
     const serverMs = Date.parse(headers['date'] ?? '')
     const code = textOf(text, 'Code')
-    // An answer to HEAD has no body; any other has S3's XML, or comes from another server.
+    // A response to HEAD has no body. Any other has S3's XML, or comes from another server.
     const isForeign = code === null && request.method !== 'HEAD' && ![301, 307, 304, 404, 412, 416].includes(status)
     const isBusy = status >= 500
     return {

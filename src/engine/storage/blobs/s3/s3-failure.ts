@@ -1,22 +1,21 @@
 import { ScrapdeckError } from '../../../../shared/errors.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
-/** Why a request failed. */
 export interface S3Failure {
   /** For people: `listing the bucket`. */
   operation: string
-  /** null: no answer. */
+  /** null: no response. */
   status: number | null
-  /** Of the answer's XML, or the system's name of a failed connection. */
+  /** From the response's XML, or the system's name of a failed connection. */
   code: string
   message: string
-  /** Which region the bucket is in, if the answer says so. */
+  /** The bucket's region, if the response names it. */
   region: string | null
-  /** The server's clock minus this machine's; null: it did not say. */
+  /** The server's clock minus this machine's. */
   clockOffsetMs: number | null
 }
 
-/** Thrown by the client; never leaves this folder. */
+/** Thrown by the client. Never leaves this folder. */
 export class S3Error extends Error {
   readonly failure: S3Failure
 
@@ -30,7 +29,7 @@ export class S3Error extends Error {
 export const hasStatus = (error: unknown, ...statuses: number[]): boolean =>
   error instanceof S3Error && error.failure.status !== null && statuses.includes(error.failure.status)
 
-/** One object or upload is missing, not the bucket; an answer to HEAD says no more than 404. */
+/** An object or upload is missing, not the bucket. A response to HEAD says no more than 404. */
 export const isGone = (error: unknown): boolean =>
   error instanceof S3Error &&
   error.failure.status === 404 &&
@@ -38,7 +37,7 @@ export const isGone = (error: unknown): boolean =>
 
 const RETRIED = new Set([408, 429, 500, 502, 503, 504])
 const RETRIED_CODES = new Set(['RequestTimeout', 'OperationAborted', 'ConditionalRequestConflict', 'SlowDown'])
-/** A connection that cannot be made for these reasons will not be made in a few seconds. */
+/** A connection that fails for these reasons will not succeed in a few seconds. */
 const FINAL_CODES = /^(ERR_TLS|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|ERR_SSL|ABORTED)/
 
 /** Another try may succeed. Pure. */
@@ -55,7 +54,7 @@ const ABOUT_CREDENTIALS = new Set([
   ...['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired']
 ])
 
-/** Whether it is about the storage as a whole, or our access to it, and not about one object. Pure. */
+/** Whether it concerns the storage as a whole or our access to it, not one object. Pure. */
 export const isOfStorage = (failure: S3Failure): boolean =>
   failure.code !== 'ABORTED' &&
   (failure.status === null ||
@@ -64,7 +63,7 @@ export const isOfStorage = (failure: S3Failure): boolean =>
     failure.code === 'NoSuchBucket' ||
     isAboutCredentials(failure))
 
-/** What an operator can do about it. `from`: where the credentials come from. */
+/** Says what an operator can do. `from`: the source of the credentials. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
   const text = `The blobs at ${address.name} cannot be used: ${problemOf(failure, address, from)}`
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: failure.code }, cause: new S3Error(failure) })

@@ -1,8 +1,8 @@
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * The text of the first element with this name; null: there is none. S3's answers are flat and need no more than this:
- * what looks wrong yields null, and the caller treats the answer as not being S3's.
+ * The text of the first element with this name. S3's responses are flat and need no more than this: malformed XML
+ * yields null, and the caller treats the response as not being S3's.
  */
 export function textOf(xml: string, name: string): string | null {
   const start = xml.indexOf(`<${name}>`)
@@ -11,7 +11,7 @@ export function textOf(xml: string, name: string): string | null {
   return decode(xml.slice(start + name.length + 2, end))
 }
 
-/** What is inside each element with this name; they are not nested. */
+/** The content of each element with this name; they are not nested. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = []
   for (let at = 0; ; ) {

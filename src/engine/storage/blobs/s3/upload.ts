@@ -15,10 +15,10 @@ const PARTS_MAX = 9_000
 const PARTS_AT_ONCE = 3
 const HASH_PIECE_BYTES = 256 * 1024
 
-/** An upload that takes longer is given up. The row that refers to its blob is written right after it. */
+/** A longer upload is given up. The row that refers to its blob is written right after it. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
 
-/** Of the whole content, as metadata of the object: what was downloaded is verified against it. */
+/** Metadata with the hash of the whole content. Downloads are verified against it. */
 export const SHA256_HEADER = 'x-amz-meta-sha256'
 
 export type Condition = { 'if-none-match': '*' } | { 'if-match': string } | Record<string, never>
@@ -36,7 +36,7 @@ export async function contentOf(bytes: Uint8Array): Promise<Content> {
   return { sizeBytes: bytes.length, sha256: Buffer.from(digest).toString('hex'), read }
 }
 
-/** Reads the file once for its checksum. It must not change until it is uploaded. */
+/** Reads the file once for its checksum. It must not change before the upload ends. */
 export async function contentOfFile(path: string): Promise<Content> {
   const hash = createHash('sha256')
   await using file = await open(path)
@@ -138,12 +138,12 @@ async function uploadParts(
   }
 }
 
-/** If this fails, the upload is aborted once the grace is over. */
+/** If this fails, the upload is aborted after the grace period. */
 async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
   await client.send({ operation: 'abort_upload', method: 'DELETE', key, query: { uploadId }, tries: 2 }).catch(() => {})
 }
 
-/** Aborts uploads that an engine left when it was killed. They cost storage and are in no list of objects. */
+/** Aborts uploads that a killed engine left. They cost storage and appear in no list of objects. */
 export async function abortLeftUploads(client: S3Client, prefix: string): Promise<number> {
   let aborted = 0
   let after: Record<string, string> = {}
@@ -166,7 +166,6 @@ export async function abortLeftUploads(client: S3Client, prefix: string): Promis
 
 /** Another engine or an earlier try was first, or the object has changed. */
 export const isConditionFailed = (error: unknown): boolean => hasStatus(error, 412)
-/** The server does not support conditional writes. */
 export const isConditionUnknown = (error: unknown): boolean =>
   hasStatus(error, 501) || (error instanceof S3Error && error.failure.code === 'NotImplemented')
 

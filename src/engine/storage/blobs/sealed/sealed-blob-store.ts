@@ -9,19 +9,19 @@ import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
 import { openSealedReader, readFileSeal } from './sealed-reader.ts'
 import { openSealedStream, sealing } from './sealed-streams.ts'
 
-/** What is sealed is stored under another name: whether it is, and its size, is known from a list. */
+/** Encrypted blobs have another name, so that a list shows whether a blob is encrypted, and its size. */
 export const SEALED = '.sealed'
 const NAME_MAX = 200
 const READ_BYTES = 262_144
 
 /**
- * Encrypts what a store of blobs holds, whichever it is. What it held before stays readable, until it is sealed too
- * (logs/archive/resealing.ts). Sizes are those of the content.
+ * Encrypts the content of any blob store. Blobs from before remain readable until they are encrypted too
+ * (runs/logs/archive/re-encryption.ts). Sizes are those of the content.
  */
 export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
-  /** By how many, by name. */
+  /** How many writers each name has. */
   readonly #changing = new Map<string, number>()
   readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
 
@@ -32,7 +32,7 @@ export class SealedBlobStore implements BlobStore {
 
   async write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
     requireName(name)
-    // What fails while this waits is found when it is read.
+    // A failure during the wait shows when the content is read.
     if (content instanceof Readable) content.on('error', () => {})
     return this.#change(name, () => this.#writeSealed(name, content))
   }
@@ -44,14 +44,14 @@ export class SealedBlobStore implements BlobStore {
       sizeBytes = size
     })
     await this.#stored.write(name + SEALED, Readable.from(sealed, { objectMode: false }))
-    // As it was before anything was encrypted.
+    // From before anything was encrypted.
     await this.#stored.delete(name)
     return { sizeBytes }
   }
 
   /**
-   * Seals the blob with the newest key, unless it is. false: it is being written, or was replaced or deleted meanwhile.
-   * Rejects as reading it does.
+   * Encrypts the blob with the newest key if necessary. false: it is being written, or was replaced or deleted
+   * meanwhile. Rejects as reading does.
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
@@ -69,7 +69,7 @@ export class SealedBlobStore implements BlobStore {
     })
   }
 
-  /** What is read of a blob to seal it again must not replace what is written meanwhile, nor bring it back. */
+  /** Re-encryption must not replace what is written meanwhile, nor bring back what was deleted. */
   async #change<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1)
     try {
@@ -125,7 +125,7 @@ export class SealedBlobStore implements BlobStore {
 
   async has(name: string): Promise<boolean> {
     const sealedName = sealedNameOf(name)
-    // In this order: sealing removes the plain one last.
+    // In this order: encryption removes the plain blob last.
     return (await this.#stored.has(name)) || (await this.#stored.has(sealedName))
   }
 
@@ -146,7 +146,7 @@ export class SealedBlobStore implements BlobStore {
     const found = new Map<string, { name: string; sizeBytes: number }>()
     for (const { name, sizeBytes } of await this.#stored.list(prefix)) {
       const plainName = name.endsWith(SEALED) ? name.slice(0, -SEALED.length) : name
-      // Also under its old name, for the moment between its two states.
+      // For a moment, a blob may exist under both names.
       if (plainName === name && found.has(name)) continue
       const plainBytes = plainName === name ? sizeBytes : (planFrames(sizeBytes)?.plainBytes ?? 0)
       found.set(plainName, { name: plainName, sizeBytes: plainBytes })
@@ -154,7 +154,7 @@ export class SealedBlobStore implements BlobStore {
     return [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1))
   }
 
-  /** Which key sealed a blob; null: none did. Rejects with NOT_FOUND. */
+  /** The key that encrypted a blob. null: it is not encrypted. Rejects with NOT_FOUND. */
   keyIdOf(name: string): Promise<string | null> {
     return this.#find(
       name,
@@ -173,7 +173,7 @@ export class SealedBlobStore implements BlobStore {
     return await reader.read(0, HEADER_BYTES)
   }
 
-  /** It may be sealed between the first two looks. */
+  /** It may be encrypted between the first two looks. */
   async #find<T>(name: string, sealed: (sealedName: string) => Promise<T>, plain: () => Promise<T>): Promise<T> {
     const sealedName = sealedNameOf(name)
     for (const look of [sealed, plain, sealed]) {
@@ -187,7 +187,7 @@ export class SealedBlobStore implements BlobStore {
   }
 }
 
-/** A stream destroyed before it is read has no reader for its error: it is abandoned at the next piece instead. */
+/** A stream that is destroyed before it is read has no reader for its error, so it is abandoned at the next piece. */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     signal.throwIfAborted()

@@ -3,12 +3,13 @@ import { ScrapdeckError } from '../../../../shared/errors.ts'
 import { type EncryptionKeys, KEY_BYTES, KEY_ID_BYTES } from '../../../runtime/encryption-keys.ts'
 
 /**
- * A sealed file is a header and frames of 64 KiB, each encrypted with AES-256-GCM: the STREAM construction (Hoang and
- * others, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with the parameters of age
- * (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the last frame) and, as in Tink's
- * AES-GCM-HKDF streaming, the cipher that processors have instructions for. Each file has its own key: HKDF-SHA-256 of
- * the operator's key, a random salt and the file's name. So a frame that is changed, moved, left out or of another file
- * is not opened, a file under another name neither, and one that was cut off has no last frame.
+ * An encrypted file is a header and frames of 64 KiB, each encrypted with AES-256-GCM. It follows the STREAM
+ * construction (Hoang and others, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with
+ * the parameters of age (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the last
+ * frame). As in Tink's AES-GCM-HKDF streaming, the cipher is one that processors have instructions for. Each file has
+ * its own key: HKDF-SHA-256 of the operator's key, a random salt and the file's name. So frames that were changed,
+ * moved, removed or taken from another file are refused, as are renamed files, and files that were cut off have no last
+ * frame.
  *
  *   magic and version (8) · id of the key (8) · salt (16) · frames: up to 65,536 bytes encrypted, then a tag (16)
  */
@@ -21,14 +22,14 @@ const SALT_BYTES = HEADER_BYTES - MAGIC.length - KEY_ID_BYTES
 const NONCE_BYTES = 12
 const CIPHER = 'aes-256-gcm'
 
-/** The key of one encrypted file: also for threads, which do not get the operator's keys. */
+/** The key of one encrypted file, also for threads, which do not get the operator's keys. */
 export interface FileSeal {
   key: Uint8Array
   /** For messages. */
   name: string
 }
 
-/** The header of a new file, and what seals its frames. */
+/** The header of a new file, and the key for its frames. */
 export function newSeal(keys: EncryptionKeys, name: string): { header: Buffer; seal: FileSeal } {
   const { id, bytes } = keys.newest!
   const salt = randomBytes(SALT_BYTES)
@@ -37,7 +38,7 @@ export function newSeal(keys: EncryptionKeys, name: string): { header: Buffer; s
 
 export const isSealed = (bytes: Uint8Array): boolean => MAGIC.equals(bytes.subarray(0, MAGIC.length))
 
-/** Throws BLOB_DAMAGED, or ENCRYPTION_KEY_MISSING. */
+/** Throws BLOB_DAMAGED or ENCRYPTION_KEY_MISSING. */
 export function openHeader(keys: EncryptionKeys, name: string, header: Uint8Array): FileSeal {
   const salt = header.subarray(MAGIC.length + KEY_ID_BYTES, HEADER_BYTES)
   return sealOf(keys.find(keyIdOf(name, header), `The file ${name}`), salt, name)
@@ -81,13 +82,12 @@ function nonceOf(index: number, isLast: boolean): Buffer {
   return nonce
 }
 
-/** Where the frames of a sealed file are. */
 export interface FramePlan {
   frames: number
   plainBytes: number
 }
 
-/** null: no sealed file has this size. Pure. */
+/** null: no encrypted file has this size. Pure. */
 export function planFrames(sealedBytes: number): FramePlan | null {
   const body = sealedBytes - HEADER_BYTES
   if (body < TAG_BYTES) return null
@@ -106,15 +106,15 @@ export function requireFrames(name: string, sealedBytes: number): FramePlan {
 
 export const frameStart = (index: number): number => HEADER_BYTES + index * SEALED_FRAME_BYTES
 
-/** Small content at once: of at most one frame. */
+/** For content of at most one frame. */
 export function sealBytes(keys: EncryptionKeys, name: string, plain: Uint8Array): Uint8Array {
   if (plain.length > FRAME_BYTES) throw new RangeError('more than one frame')
   const { header, seal } = newSeal(keys, name)
-  // In memory of its own: what is posted to a thread is copied with all of the buffer behind it.
+  // In its own memory: a message to a thread copies the whole buffer behind it.
   return new Uint8Array(Buffer.concat([header, ...sealFrame(seal, 0, true, plain)]))
 }
 
-/** Throws BLOB_DAMAGED, or ENCRYPTION_KEY_MISSING. */
+/** Throws BLOB_DAMAGED or ENCRYPTION_KEY_MISSING. */
 export const openBytes = (keys: EncryptionKeys, name: string, sealed: Uint8Array): Buffer =>
   openFrame(openHeader(keys, name, sealed), 0, true, sealed.subarray(HEADER_BYTES))
 

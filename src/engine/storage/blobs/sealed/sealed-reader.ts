@@ -14,12 +14,13 @@ import {
   sealBroken
 } from './sealed-format.ts'
 
-/** What one turn of the event loop opens at most. */
+/** Frames that one turn of the event loop decrypts. */
 const TURN_FRAMES = 4
 
 /**
- * Ranges of a sealed file, which is closed with it, or if it rejects. The last frame is opened at once: a file that was
- * cut off is refused, whichever range is wanted. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING.
+ * Reads ranges of an encrypted file. Closes the file at the end, or if this rejects. Decrypts the last frame at once,
+ * so that a file that was cut off is refused whichever range is wanted. Rejects with BLOB_DAMAGED or
+ * ENCRYPTION_KEY_MISSING.
  */
 export async function openSealedReader(keys: EncryptionKeys, name: string, stored: BlobReader): Promise<BlobReader> {
   return orDispose(stored, async () =>
@@ -27,13 +28,12 @@ export async function openSealedReader(keys: EncryptionKeys, name: string, store
   )
 }
 
-/** The key of an encrypted file on this machine, for callers that read the file themselves. */
+/** For callers that read the encrypted file themselves. */
 export async function readFileSeal(keys: EncryptionKeys, name: string, path: string): Promise<FileSeal> {
   await using file = await openFileReader(path)
   return openHeader(keys, name, await file.read(0, HEADER_BYTES))
 }
 
-/** The same, with the key. */
 export const openSealedFile = (seal: FileSeal, stored: BlobReader): Promise<BlobReader> =>
   orDispose(stored, () => readerOfSealed(seal, stored))
 
@@ -55,7 +55,7 @@ async function readerOfSealed(seal: FileSeal, stored: BlobReader): Promise<BlobR
       const end = Math.min(offset + length, plan.plainBytes)
       if (end <= offset) return new Uint8Array(0)
       const lastAt = (plan.frames - 1) * FRAME_BYTES
-      // Often needed first, as the end of a log says where the rest is.
+      // Often needed first: the end of a log says where the rest is.
       if (offset >= lastAt) return last.subarray(offset - lastAt, end - lastAt)
       const result = Buffer.allocUnsafe(end - offset)
       const [first, until] = [Math.floor(offset / FRAME_BYTES), Math.ceil(end / FRAME_BYTES)]
@@ -82,14 +82,14 @@ function* framesIn(seal: FileSeal, { frames }: FramePlan, first: number, count: 
   }
 }
 
-/** Bytes of an open file. Synchronous: for threads. */
+/** An open file. Synchronous, for threads. */
 export interface FileBytes {
   sizeBytes: number
-  /** Into the beginning of `buffer`; fewer than `length` only at the end. */
+  /** Fills the start of `buffer`; fewer than `length` only at the end. */
   read(buffer: Buffer, at: number, length: number): number
 }
 
-/** `seal`: null for a file that is not sealed. Throws BLOB_DAMAGED. */
+/** `seal` null: the file is not encrypted. Throws BLOB_DAMAGED. */
 export function fileBytes(descriptor: number, storedBytes: number, seal: FileSeal | null): FileBytes {
   const readStored = (buffer: Buffer, at: number, length: number): number => {
     let filled = 0

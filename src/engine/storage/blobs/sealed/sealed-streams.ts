@@ -11,10 +11,10 @@ import {
   sealFrame
 } from './sealed-format.ts'
 
-/** What is encrypted in one turn of the event loop takes a fraction of a millisecond. */
+/** Encrypting this much in one turn of the event loop takes a fraction of a millisecond. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
-/** The sealed file of this content, in pieces; `onSize` gets the plain size at the end. */
+/** The encrypted file in pieces. `onSize` gets the plain size at the end. */
 export async function* sealing(
   keys: EncryptionKeys,
   name: string,
@@ -25,7 +25,7 @@ export async function* sealing(
   let index = 0
   let sizeBytes = 0
   yield header
-  // Which frame is the last is known once nothing follows it.
+  // Only the end of the content shows which frame is the last.
   for await (const { bytes, isLast } of chunks(content, FRAME_BYTES)) {
     const frames: Buffer[] = []
     for (let at = 0; at < bytes.length || (isLast && at === 0); at += FRAME_BYTES) {
@@ -40,8 +40,8 @@ export async function* sealing(
 }
 
 /**
- * The content of a sealed file that is read from its beginning. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING:
- * for the header at once, for the rest while it is read. Nothing that is not authentic is ever passed on.
+ * Decrypts a file from its start. Rejects with BLOB_DAMAGED or ENCRYPTION_KEY_MISSING: for the header at once, for the
+ * rest while it is read. Nothing that is not authentic is ever passed on.
  */
 export async function openSealedStream(keys: EncryptionKeys, name: string, stored: Readable): Promise<Readable> {
   const pieces = stored[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
@@ -83,7 +83,7 @@ async function* opening(seal: FileSeal, body: AsyncIterable<Uint8Array>): AsyncG
   }
 }
 
-/** Whole frames of `frameBytes`, several at once, and in the last chunk, which is there even if empty, the rest. */
+/** Whole frames of `frameBytes`, several at once. The last chunk has the rest, even if it is empty. */
 async function* chunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   frameBytes: number
