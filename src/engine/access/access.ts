@@ -26,25 +26,25 @@ export interface AccessParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** The user name of the service's own password, which no other user may have. */
+  /** Reserved for the service's own password. */
   ownerName: string
-  /** Whether a new password is easily guessed; absent: judged in a thread of its own. */
+  /** Whether a new password is easily guessed. Default: judged in a separate thread. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
 /**
- * A user who left the provider does not log in again, and no event reports it here: tokens of its users are valid only
- * this long after their last login.
+ * A user who leaves the provider does not log in again, and no event reports that. So tokens of its users are valid
+ * only this long after their last login.
  */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
-/** A user whom an identity provider or a proxy vouches for. */
+/** A user for whom an identity provider or a proxy vouches. */
 export interface Vouched {
-  /** Who it is there: `oidc ISSUER SUB`, `proxy NAME`. The only thing by which the user is found again. */
+  /** The identity there: `oidc ISSUER SUB`, `proxy NAME`. The only key by which the user is found again. */
   subject: string
-  /** For the name of a new user. */
+  /** For a new user. */
   name: string
-  /** As the groups there say, in place of what they said before. */
+  /** From the groups there. Replaces the previous role. */
   role: string | null
   projects: StoredUser['projects']
   nodeGroups: StoredUser['nodeGroups']
@@ -64,7 +64,6 @@ export class Access {
   readonly #users: UserCommands
   readonly #tokens: TokenCommands
   readonly groups: GroupCommands
-  /** The custom roles. */
   readonly roles: Roles
 
   constructor(parts: AccessParts, directory: Directory, roles: readonly StoredRole[] = []) {
@@ -95,14 +94,14 @@ export class Access {
     return this.#directory.events
   }
 
-  /** Whether anybody but the owner can log in: a service without users checks no password but its own. */
+  /** Only the owner can log in: the service then checks no other passwords. */
   get isEmpty(): boolean {
     return this.#directory.userCount === 0
   }
 
   /**
-   * Performs `work` when all earlier changes are done. `check`: throws if it may not be done any more by then. Absent:
-   * rejects with UNAUTHORIZED if the actor has been logged out or changed while it waited.
+   * Performs `work` when all earlier changes are done. `check` throws if that is no longer allowed by then. Default:
+   * rejects with UNAUTHORIZED if the actor has been logged out or changed meanwhile.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -110,7 +109,6 @@ export class Access {
       return work()
     })
 
-  /** undefined: there is none. */
   getUser = (id: UserId): ListedUser | undefined => this.#users.get(id)
   listUsers = (): ListedUser[] => this.#users.list()
   createUser = (given: GivenUser): Promise<ListedUser> => this.#users.create(given)
@@ -118,7 +116,7 @@ export class Access {
   endSessionsOf: UserCommands['endSessions'] = (id, work) => this.#users.endSessions(id, work)
   endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs, keep) =>
     this.#users.endOtherSessions(id, countsFromMs, keep)
-  /** Those of all users and of the owner, on every engine that shares the database. */
+  /** Of all users and the owner, on every engine of the database. */
   endAllSessions = (): Promise<void> =>
     this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))
   confirmPassword: UserCommands['confirmPassword'] = (by, current, words) =>
@@ -131,12 +129,12 @@ export class Access {
   requireGrantable: TokenCommands['requireGrantable'] = (by, wanted) => this.#tokens.requireGrantable(by, wanted)
   revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
-  /** null: there is no such token any more. */
+  /** null: there is no such token. */
   tokenName(id: AccessTokenId): string | null {
     return this.#directory.token(id)?.name ?? null
   }
 
-  /** A token, valid or not, or a mistyped one: no password begins like this, so none need be checked. */
+  /** Whether it is a token, even an invalid or mistyped one. No password starts like this, so none need be checked. */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)
   }
@@ -152,18 +150,18 @@ export class Access {
     return this.#principalOfToken(owner, token)
   }
 
-  /** The principal of a signed token of another issuer that was verified lately; null: it must be verified. */
+  /** For a signed token of another issuer that was verified lately. null: it must be verified. */
   findByBearer(text: string): Principal | null {
     return this.#bearers.find(text)
   }
 
-  /** Its signature has just been verified. */
+  /** Call after its signature was verified. */
   admitBearer(text: string, bearer: Bearer): Principal {
     if (this.#rights.of(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
+  /** Like `signIn`, without waiting, for a proxy that vouches with each request. null: something must be written. */
   findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
@@ -175,9 +173,9 @@ export class Access {
   }
 
   /**
-   * The user of this subject, created the first time, with this role from now on. Never one of the same name that
-   * another service vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of
-   * these roles exists and no group here has one, and BAD_INPUT.
+   * The user of this subject, created the first time, with this role from now on. Never a user of the same name that
+   * another service vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if no role
+   * exists here or in its groups, and BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects, nodeGroups } = vouched
@@ -210,24 +208,27 @@ export class Access {
     })
   }
 
-  /** For a user without a role by outside groups: no own role, if groups of this Scrapdeck give one; else null. */
+  /**
+   * For a user without a role from outside groups: an empty role if groups of this Scrapdeck give one. null: they do
+   * not.
+   */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
     return { role: null, projects: {}, nodeGroups: {} }
   }
 
-  /** The service that vouches for this subject reports that it has logged out. */
+  /** The service that vouches for this subject reports a logout. */
   endSessions(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /** No service vouches for this subject any more: its sessions end, and its tokens until it logs in again. */
+  /** No service vouches for this subject any more: its sessions end, and its tokens until the next login. */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
 
-  /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
+  /** null: no such user, a wrong password, or a disabled user. All take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
     const user = this.#directory.userByName(name)
     const sinceMs = this.sessionStart(user?.id ?? null)
@@ -240,13 +241,13 @@ export class Access {
     return this.#principalOf(user.id, sinceMs)
   }
 
-  /** Whether passwords of this name are checked here alone: the owner's, and those of users who were made here. */
+  /** Whether only this service checks passwords of this name: the owner's, and those of users created here. */
   isLocalName(name: string): boolean {
     const user = this.#directory.userByName(name)
     return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
-  /** The principal of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: active. */
+  /** null: the session has ended. `userId` null: the owner. `isSeen`: counts as activity. */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
@@ -255,12 +256,12 @@ export class Access {
     return principal
   }
 
-  /** When a session of this user begins, if it begins now: never before what ended earlier ones, by another clock. */
+  /** The start of a new session. Never before the end of earlier ones, which may come from another clock. */
   sessionStart(userId: UserId | null): number {
     return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
-  /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
+  /** Whether this principal's rights are unchanged: false also after a change of its role or password. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
@@ -284,7 +285,7 @@ export class Access {
     return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
-  /** null: its user has no role any more in the projects that it is for. */
+  /** null: its user has no role any more in the token's projects. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
     const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
@@ -330,7 +331,7 @@ export class Access {
     return user.vouchedAtMs !== null && this.#parts.clock.nowMs() - user.vouchedAtMs < VOUCHED_FOR_MS
   }
 
-  /** Ends the sessions of this subject's user, too, unless `change` says that there is nothing to do. */
+  /** Also ends the sessions of this subject's user. `change` returns null if there is nothing to do. */
   #changeSubject(subject: string, change: (user: StoredUser) => StoredUser | null): Promise<void> {
     return this.#directory.inTurn(async () => {
       const user = this.#directory.userBySubject(subject)
@@ -347,7 +348,7 @@ export class Access {
   }
 }
 
-/** How often it is recorded who was seen. */
+/** How often last-seen times are recorded. */
 const SEEN_EVERY_MS = 60_000
 
 /** When users and tokens were last seen: collected, and recorded once a minute. */

@@ -15,7 +15,7 @@ import { codeIn, WITHOUT_FILES } from './run-rights.ts'
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
-  /** Whether the session by which it acts goes on. Absent: it has none. */
+  /** Whether the actor's session continues. Absent: it has none. */
   isOpen?: () => boolean
 }
 
@@ -24,13 +24,13 @@ const CODE = permissionsOf(['code.choose'])
 const acting = new AsyncLocalStorage<Acting>()
 
 /**
- * Runs `work` as this principal; null: without an actor, such as a schedule. Everything that it starts inherits that,
- * timers too: what acts on its own time says so.
+ * Runs `work` as this principal. null: without an actor, such as a schedule. Everything that it starts inherits this,
+ * timers too: work that starts by itself must pass null.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
 
-/** As long as `isOpen`: what waits for its turn asks again (Access.inTurn). Within actAs. */
+/** Valid while `isOpen`: queued work checks it again (Access.inTurn). Call within actAs. */
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
@@ -47,7 +47,7 @@ export const endedMeanwhile = (): ScrapdeckError =>
     { data: { credentials: 'wrong' } }
   )
 
-/** The entry in the audit log of what is being done; null: it has none. */
+/** The audit entry of the current operation. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
 
 /** null: the owner of this machine, or no actor, such as a schedule. */
@@ -56,12 +56,12 @@ export function actorName(): string | null {
   return principal?.userId == null ? null : principal.name
 }
 
-/** Adds to the request in its entry of the audit log, before anything is written: what a file turned out to say. */
+/** Adds to the request in its audit entry before anything is written, such as what a file contained. */
 export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)
 }
 
-/** The same with the setting that takes the files of its node from the run, if the actor may not choose code. */
+/** The same, with the setting that takes the node's files from the run if the actor may not choose code. */
 export function asActorStores<Given extends { project: ProjectName; settings?: Record<string, string> | undefined }>(
   given: Given
 ): Given {
@@ -72,9 +72,9 @@ export function asActorStores<Given extends { project: ProjectName; settings?: R
 
 /**
  * Returns the order, or the template of orders, as the actor may give it. Without the permission to choose code, it
- * gets the setting that takes the files of its node from the run (run-rights.ts). It is stored with that, so
- * schedules, chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need
- * a permission of their own, so this does not check them.
+ * gets the setting that keeps the node's files from the run (run-rights.ts). The setting is stored, so schedules,
+ * chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need their own
+ * permission, so this does not check them.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
@@ -91,7 +91,6 @@ export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { pro
   )
 }
 
-/** Whether the actor has this permission in all projects. */
 export function actorMayEverywhere(needed: Permission): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || includes(principal.rights.everywhere ?? NONE, permissionsOf([needed]))
@@ -100,12 +99,12 @@ export function actorMayEverywhere(needed: Permission): boolean {
 /** Whether jobs of the actor may go before those of all projects. */
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
-/** For a run or a template: jobs of a priority above 0 go before those of all projects. */
+/** Jobs of a priority above 0 go before those of all projects. */
 export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
-/** Whether the actor may see all of these: a lookup by name is checked like one by id. */
+/** Whether the actor may see all of these: lookups by name are checked like those by id. */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
@@ -129,8 +128,8 @@ export function requireOnNodeOfActor(tags: readonly string[], needed: Permission
 }
 
 /**
- * Throws ROLE_REQUIRED if the actor moves a node into or out of a foreign node group. `before`: its tags; null: it is
- * added. Called where nothing can change the tags between the check and the write.
+ * Throws ROLE_REQUIRED if the actor moves a node into or out of a foreign node group. `before`: its tags; null: a new
+ * node. Nothing may change the tags between the check and the write.
  */
 export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
   const principal = acting.getStore()?.principal
@@ -151,8 +150,8 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
 }
 
 /**
- * Throws ROLE_REQUIRED if the actor may change only some nodes: `use` affects the machine that Scrapdeck runs on, with
- * its keys and files, or all projects.
+ * Throws ROLE_REQUIRED if the actor may change only some nodes. `use` affects the machine of Scrapdeck with its keys
+ * and files, or all projects.
  */
 export function requireAllNodesOfActor(use: string): void {
   const principal = acting.getStore()?.principal
@@ -166,13 +165,13 @@ export function requireAllNodesOfActor(use: string): void {
 
 /**
  * Throws ROLE_REQUIRED unless an owner acts, for a source of nodes that is a file of this machine: a file of one line,
- * which can be a password, becomes the address of a node that everybody sees.
+ * which can be a password, becomes the address of a node that everyone sees.
  */
 export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** Whether the actor may see a node with these tags, which was found by its address, not by its id. */
+/** Whether the actor may see a node with these tags that was found by its address, not by its id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

@@ -7,12 +7,11 @@ import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../model/records.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** More than an issuer's programs use at once; with more, the oldest are verified again. */
+/** More than an issuer's programs use at once. Beyond that, the oldest are verified again. */
 const BEARERS_MAX = 2_000
-/** Characters of an id of ours. */
 const ID_LENGTH = 32
 
-/** Who sent a signed token of another issuer, as its signature says. */
+/** The sender of a signed token of another issuer, according to its signature. */
 export interface Bearer {
   /** `jwt ISSUER SUB`. */
   subject: string
@@ -24,8 +23,8 @@ export interface Bearer {
 }
 
 /**
- * Signed tokens of another issuer that were verified, until they expire. None is stored, nor are their users: a token
- * is its own proof. Their ids are hashes, so that one subject is one client for limits, and one token one receiver.
+ * Verified tokens of another issuer, until they expire. Neither they nor their users are stored: a token is its own
+ * proof. Their ids are hashes, so that limits count one client per subject.
  */
 export class Bearers {
   readonly #clock: Clock
@@ -45,7 +44,7 @@ export class Bearers {
     return principal
   }
 
-  /** The permissions of roles are different now. */
+  /** Call when the permissions of roles change. */
   recompute(): void {
     for (const [id, kept] of this.#byId) kept.principal = this.#principalOf(id, kept.bearer)
   }

@@ -5,26 +5,25 @@ import type { StoredAccessToken, StoredGroup, StoredUser } from '../model/record
 import type { AccessStore, SettingStore } from '../storage/store.ts'
 import { Mutex } from '../runtime/mutex.ts'
 
-/** See Access.inTurn. */
+/** Documented at Access.inTurn. */
 export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<T>
 
-/** Users, groups and tokens, and what holds for the sessions of all of them. */
 export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>
 
 /** The longest possible name. */
 const NAME_MAX = 64
 
-/** Names that differ only in case, or in how a character is written, are one. */
+/** Names that differ only in case or in the encoding of a character are the same. */
 export const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /**
- * Users, groups and tokens: the only owner of all three. All are in memory, so that a request is answered without a
- * question to the store; each change is on disk before it counts.
+ * The only owner of users, groups and tokens. All are in memory, so that requests need no query; each change is on disk
+ * before it counts.
  */
 export class Directory {
   readonly #store: DirectoryStore
   readonly #users = new Map<UserId, StoredUser>()
-  /** By folded name: anybody may ask for one. */
+  /** By folded name. Anyone may look up a name. */
   readonly #idByName = new Map<string, UserId>()
   readonly #idBySubject = new Map<string, UserId>()
   readonly #tokens = new Map<AccessTokenId, StoredAccessToken>()
@@ -33,7 +32,6 @@ export class Directory {
   readonly #groupsByUser = new Map<UserId, StoredGroup[]>()
   #allSessionsSinceMs: number
   readonly #mutex = new Mutex()
-  /** `changed`: rights of users have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
   constructor(
@@ -51,7 +49,6 @@ export class Directory {
     this.#sortMembers()
   }
 
-  /** With all that are in the store. */
   static async open(store: DirectoryStore): Promise<Directory> {
     const [users, tokens, groups, sinceMs] = await Promise.all([
       ...([store.listUsers(), store.listAccessTokens(), store.listGroups()] as const),
@@ -73,7 +70,7 @@ export class Directory {
     return this.#users.size
   }
 
-  /** `undefined` also for null, which is the owner of this machine. */
+  /** `undefined` also for null, the owner of this machine. */
   user(id: UserId | null): StoredUser | undefined {
     return id === null ? undefined : this.#users.get(id)
   }
@@ -106,14 +103,13 @@ export class Directory {
   }
 
   /**
-   * What ends all sessions of this user now, those that began in this millisecond included. Never less than before: the
-   * clock of the engine that led then may have been ahead, and sessions begin no earlier than the last end.
+   * Ends all sessions of this user, including those that began in this millisecond. Never decreases: the clock of an
+   * earlier leader may have been ahead, and sessions begin no earlier than the last end.
    */
   nextSessionsSince(userId: UserId | null, nowMs: number): number {
     return Math.max(nowMs, this.sessionsSince(userId)) + 1
   }
 
-  /** Ends the sessions of all users and of the owner. */
   async endAllSessions(nowMs: number): Promise<void> {
     const newest = Math.max(...this.users.map(({ id }) => this.nextSessionsSince(id, nowMs)))
     const sinceMs = Math.max(newest, this.nextSessionsSince(null, nowMs))
@@ -121,7 +117,7 @@ export class Directory {
     this.#allSessionsSinceMs = sinceMs
   }
 
-  /** With its tokens, and out of its groups. */
+  /** Also its tokens and memberships. */
   async deleteUser({ id, name, subject }: StoredUser): Promise<boolean> {
     const isDeleted = await this.#store.deleteUser(id)
     this.#users.delete(id)
@@ -173,7 +169,6 @@ export class Directory {
     return this.#groups.get(id)
   }
 
-  /** Those that the user is a member of. */
   groupsOf(userId: UserId): readonly StoredGroup[] {
     return this.#groupsByUser.get(userId) ?? []
   }
@@ -193,7 +188,7 @@ export class Directory {
     return isDeleted
   }
 
-  /** Changes no rights. Skips users and tokens that are gone. */
+  /** Changes no rights. Skips users and tokens that were deleted. */
   async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
     for (const id of users) {
       const user = this.#users.get(id)

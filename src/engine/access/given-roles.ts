@@ -4,25 +4,24 @@ import { includes, type Permissions } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../shared/roles.ts'
 import { type Rights, rightsOf } from './rights.ts'
 
-/** The roles of a user. */
 export interface GivenRoles {
-  /** In all projects; null: only in those named. */
+  /** In all projects. null: only in those named. */
   role: string | null
   projects: Readonly<Record<ProjectName, string>>
-  /** By tag of nodes. Absent: in none. */
+  /** By tag of nodes. */
   nodeGroups?: Readonly<Record<string, NodeGroupRole>>
 }
 
-/** The permissions of a role; NONE: there is no such role. */
+/** NONE: there is no such role. */
 export type SetOfRole = (role: string) => Permissions
 
-/** Whether both are the same roles, not only the same rights of today. */
+/** Compares the roles, not their current rights. */
 export const areSameRoles = (one: GivenRoles, other: GivenRoles): boolean =>
   one.role === other.role &&
   isDeepStrictEqual({ ...one.projects }, { ...other.projects }) &&
   isDeepStrictEqual({ ...one.nodeGroups }, { ...other.nodeGroups })
 
-/** What these roles allow. Pure, as everything here. */
+/** What these roles allow. Pure, like everything here. */
 export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {
   const each = Object.entries(projects).map(([name, one]) => [name as ProjectName, setOf(one)] as const)
   const ofNodes = Object.entries(nodeGroups).map(([tag, one]) => [tag, NODE_GROUP_PERMISSIONS[one]] as const)
@@ -32,7 +31,7 @@ export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, set
 export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
   role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
 
-/** How all these roles are called, for people: those that another one does not include. */
+/** For people: the names of these roles, without those that another one includes. */
 export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
   const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
   const names = [...new Set(texts.flatMap(rolesIn))]

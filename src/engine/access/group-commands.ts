@@ -9,7 +9,7 @@ import type { Roles } from './roles.ts'
 const GROUPS_MAX = 200
 const MEMBERS_MAX = 1_000
 
-/** Without what has a default. */
+/** Fields with defaults are optional. */
 type GivenGroup = Pick<NewGroup, 'name'> & Partial<NewGroup>
 
 export interface GroupCommandsParts {
@@ -20,7 +20,6 @@ export interface GroupCommandsParts {
   random: Random
 }
 
-/** What owners do with groups of users. */
 export class GroupCommands {
   readonly #directory: Directory
   readonly #parts: GroupCommandsParts
@@ -34,12 +33,11 @@ export class GroupCommands {
     return [...this.#directory.groups]
   }
 
-  /** The names of the groups that the user is a member of. */
   namesOf(userId: UserId): string[] {
     return this.#directory.groupsOf(userId).map(({ name }) => name)
   }
 
-  /** Rejects with GROUP_NAME_TAKEN, USER_NOT_FOUND, BAD_INPUT. */
+  /** Rejects with GROUP_NAME_TAKEN, USER_NOT_FOUND or BAD_INPUT. */
   create({
     name,
     description = '',

@@ -10,7 +10,7 @@ import { SecondFactors } from './second-factor/second-factors.ts'
 import { SignIns } from './sign-ins.ts'
 
 export interface AccessOptions {
-  /** For how many days the audit log is kept (0: for ever; default: 400), and to which syslog server it is sent. */
+  /** How many days the audit log is kept (0: forever; default: 400), and the syslog server that receives it. */
   audit?: { days: number; syslog: SyslogAddress | null }
 }
 

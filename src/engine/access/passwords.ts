@@ -5,13 +5,13 @@ import type { Clock } from '../runtime/clock.ts'
 
 /** RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
 const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
-/** Where the runtime has no argon2 (Electron): as OWASP says for scrypt. */
+/** For runtimes without argon2 (Electron): OWASP's advice for scrypt. */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** Each takes a core and up to 128 MB for a moment: guesses must not take the whole machine. */
+/** Each check takes a core and up to 128 MB for a moment: guesses must not use up the machine. */
 const AT_ONCE = 2
-/** More wait than people and their programs cause. */
+/** More than people and their programs cause. */
 const WAITING_MAX = 50
 const RETRY_AFTER_SECONDS = 2
 
@@ -24,16 +24,16 @@ interface Parsed {
 }
 
 /**
- * Hashes of passwords, slow on purpose and computed outside the event loop, at most two at once. A hash of a kind that
- * this runtime lacks (argon2id in Electron) is never right.
+ * Password hashes, slow on purpose and computed outside the event loop, at most two at once. A hash of a kind that this
+ * runtime lacks (argon2id in Electron) never matches.
  */
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
-  /** Checked for users that do not exist: both answers take the same time. */
+  /** Checked for unknown users, so that both answers take the same time. */
   #decoy: Promise<string> | null = null
 
-  /** Says itself how it was made, so that a later Scrapdeck may make others: `argon2id 19456,2,1 SALT HASH`. */
+  /** Contains its parameters, so that later versions may use others: `argon2id 19456,2,1 SALT HASH`. */
   async hash(password: string): Promise<string> {
     const kind = typeof crypto.argon2 === 'function' ? 'argon2id' : 'scrypt'
     const { memory, passes, parallelism } = ARGON2ID
@@ -43,7 +43,7 @@ export class Passwords {
     return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
   }
 
-  /** `stored`: null takes as long, and is never right. Rejects with TOO_MANY_REQUESTS: the password may be right. */
+  /** `stored` null: takes as long, and never matches. Rejects with TOO_MANY_REQUESTS: the password may be right. */
   async isRight(password: string, stored: string | null): Promise<boolean> {
     if (this.#waiting.length >= WAITING_MAX) {
       const text = `Too many passwords are being checked. Wait ${RETRY_AFTER_SECONDS} s and try again, or use a token.`

@@ -13,27 +13,29 @@ import { leastRoleWith, roleOf } from '../../shared/roles.ts'
 import type { AccessTokenId, ProjectName, UserId } from '../../shared/contract/index.ts'
 import { permissionsIn, permissionsOnNode, type Rights, rightsOf } from './rights.ts'
 
-/** Who a request is from, as far as rights go. */
+/** The sender of a request, as far as rights go. */
 export interface Principal {
-  /** null: the owner of this machine's data directory: the service's own password, its socket, the desktop's window. */
+  /**
+   * null: the owner of this machine's data directory (the service's own password, its socket, the desktop's window).
+   */
   userId: UserId | null
-  /** For people: in messages and records. */
+  /** For messages and records. */
   name: string
-  /** How its roles are called, for people. Its rights alone decide. */
+  /** The names of its roles, for people. Only its rights decide. */
   role: string
   rights: Rights
-  /** The token that was sent; null: something else. */
+  /** The token that was sent. null: other credentials. */
   tokenId: AccessTokenId | null
-  /** When the password was checked, or the session began: a later password of the user ends it. */
+  /** When the password was checked or the session began: a later password of the user ends it. */
   sinceMs: number
 }
 
-/** A user who can read the data directory may do everything anyway. */
+/** Anyone who can read the data directory can do everything anyway. */
 export const OWNER: Principal = {
   ...{ userId: null, name: 'owner', role: 'owner', rights: rightsOf(ALL_PERMISSIONS), tokenId: null, sinceMs: 0 }
 }
 
-/** `what`: `jobs.run`, or the path that was requested. Throws ROLE_REQUIRED unless it holds in some project. */
+/** `what`: `jobs.run`, or the requested path. Throws ROLE_REQUIRED unless it holds in some project. */
 export function requirePermission(principal: Principal, needed: Permissions, what: string): void {
   const held = principal.rights.anywhere
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, '')
@@ -45,7 +47,7 @@ export function requirePermissionEverywhere(principal: Principal, needed: Permis
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
 }
 
-/** For a project that may be seen. Throws ROLE_REQUIRED. */
+/** For a visible project. Throws ROLE_REQUIRED. */
 export function requirePermissionIn(
   principal: Principal,
   project: ProjectName,
@@ -56,7 +58,7 @@ export function requirePermissionIn(
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
 
-/** For a node with these tags that may be seen, or that is added. Throws ROLE_REQUIRED. */
+/** For a visible or new node with these tags. Throws ROLE_REQUIRED. */
 export function requirePermissionOnNode(
   principal: Principal,
   tags: readonly string[],
@@ -99,7 +101,7 @@ const quoted = (names: readonly Permission[]): string =>
 
 const NAMED_MAX = 6
 
-/** After "has": the built-in role that is the same, or the permissions. */
+/** Follows "has": the equivalent built-in role, or the permissions. */
 function describeHeld(held: Permissions): string {
   if (held === NONE) return 'none'
   const same = roleOf(held)

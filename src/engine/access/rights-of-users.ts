@@ -3,11 +3,11 @@ import type { Directory } from './directory.ts'
 import { givenRights, type GivenRoles, type SetOfRole, shownRole } from './given-roles.ts'
 import { NO_RIGHTS, type Rights, uniteRights } from './rights.ts'
 
-/** What users may do: by their own roles and by those of their groups. */
+/** The rights of users from their own roles and those of their groups. */
 export class RightsOfUsers {
   readonly #directory: Directory
   readonly #setOf: SetOfRole
-  /** Computed once, until what was given changes: by the object that says so. */
+  /** Computed once per object of given roles. */
   #known = new WeakMap<GivenRoles, Rights>()
   /** The union for each user, until anything changes. */
   readonly #ofUsers = new Map<UserId, Rights>()
@@ -18,13 +18,12 @@ export class RightsOfUsers {
     directory.events.on('changed', () => this.#ofUsers.clear())
   }
 
-  /** The permissions of roles are different now. */
+  /** Call when the permissions of roles change. */
   forget(): void {
     this.#known = new WeakMap()
     this.#ofUsers.clear()
   }
 
-  /** The rights of these roles alone. */
   of(given: GivenRoles): Rights {
     const known = this.#known.get(given)
     if (known !== undefined) return known
@@ -33,7 +32,7 @@ export class RightsOfUsers {
     return rights
   }
 
-  /** NO_RIGHTS for a user that is gone. */
+  /** NO_RIGHTS for a deleted user. */
   ofUser(id: UserId): Rights {
     const known = this.#ofUsers.get(id)
     if (known !== undefined) return known
@@ -42,7 +41,7 @@ export class RightsOfUsers {
     return rights
   }
 
-  /** How the roles of a user are called, for people. */
+  /** The names of the user's roles, for people. */
   shownRoleOf(id: UserId): string {
     return shownRole(this.#givenTo(id), this.#setOf)
   }

@@ -11,13 +11,13 @@ import {
 } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** The rights of a user: computed once, then each check is one bit operation. */
+/** Computed once, so that each check is a single bit operation. */
 export interface Rights {
-  /** In all projects, and so for the service as a whole; null: nothing is given but in those named. */
+  /** In all projects, and so for the service as a whole. null: only in those named. */
   readonly everywhere: Permissions | null
-  /** In these projects, all of it: more than everywhere. */
+  /** All permissions in these projects, including those given everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
-  /** With the nodes that have one of these tags, beside what is given everywhere. */
+  /** On nodes with these tags, in addition to what is given everywhere. */
   readonly inNodeGroups: ReadonlyMap<string, Permissions>
   /** Everywhere, in any project or in any node group. */
   readonly anywhere: Permissions
@@ -25,7 +25,7 @@ export interface Rights {
 
 const NO_NODE_GROUPS: ReadonlyMap<string, Permissions> = new Map()
 
-/** Makes rights of what is given. Pure, as everything here. */
+/** Pure, like everything here. */
 export function rightsOf(
   everywhere: Permissions | null,
   given: Iterable<readonly [ProjectName, Permissions]> = [],
@@ -53,7 +53,7 @@ export function rightsOf(
 
 export const NO_RIGHTS = rightsOf(null)
 
-/** What either of the two gives: of a user and of its groups. */
+/** The union, for a user and its groups. */
 export function uniteRights(one: Rights, other: Rights): Rights {
   if (other.anywhere === NONE) return one
   if (one.anywhere === NONE) return other
@@ -62,13 +62,13 @@ export function uniteRights(one: Rights, other: Rights): Rights {
   return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
 }
 
-/** What a token is for; null: everything of its kind, unless it is for some of the other. */
+/** The scope of a token. null: everything of its kind, unless the other kind is restricted. */
 export interface TokenScope {
   projects: readonly ProjectName[] | null
   nodeGroups: readonly string[] | null
 }
 
-/** What both allow: of a user and of a token with these permissions, for everything or only for some of it. */
+/** The intersection, for a user and a token with these permissions. */
 export function narrowRights(rights: Rights, permissions: Permissions, { projects, nodeGroups }: TokenScope): Rights {
   const { everywhere, inProjects, inNodeGroups } = rights
   const ofNodes = nodePermissionsIn(permissions)
@@ -86,31 +86,31 @@ export function narrowRights(rights: Rights, permissions: Permissions, { project
   return rightsOf(null, each, eachGroup)
 }
 
-/** null: none, so that the project is as if it were not there. */
+/** null: none, so the project is treated as absent. */
 export function permissionsIn({ everywhere, inProjects }: Rights, project: ProjectName): Permissions | null {
   return inProjects.get(project) ?? everywhere
 }
 
-/** What is of no project is everybody's. */
+/** Things without a project are visible to everyone. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
   return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
-/** The only projects that may be seen; null: all. */
+/** The only visible projects. null: all. */
 export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
-/** The permissions on a node with these tags; null: none, so the node is treated as absent. */
+/** null: none, so the node is treated as absent. */
 export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
   const { everywhere, inNodeGroups } = rights
   const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
   if (inGroups !== NONE) return inGroups
-  // Where jobs of the own projects run is no secret.
+  // Where jobs of visible projects run is no secret.
   return seenNodeGroups(rights) === null ? READ : null
 }
 
-/** Tags of the only nodes that may be seen; null: all may. */
+/** Tags of the only visible nodes. null: all nodes. */
 export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
   return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
 }
@@ -127,7 +127,7 @@ export function areSameRights(one: Rights, other: Rights): boolean {
 const isSameMap = (one: ReadonlyMap<string, Permissions>, other: ReadonlyMap<string, Permissions>): boolean =>
   one === other || (one.size === other.size && [...one].every(([name, held]) => other.get(name) === held))
 
-/** Differs with what may be done, and where. */
+/** Equal for equal rights in the same places. */
 export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): string {
   if (inProjects.size + inNodeGroups.size === 0) return `${everywhere}`
   const sorted = (map: ReadonlyMap<string, Permissions>) => [...map].sort(([one], [other]) => (one < other ? -1 : 1))

@@ -24,9 +24,9 @@ import type { InTurn } from './directory.ts'
 export interface RolesParts {
   store: Pick<AccessStore, 'putRole' | 'deleteRole'>
   clock: Pick<Clock, 'nowMs'>
-  /** Changes of roles and of who has them, one after the other. */
+  /** Serialises changes of roles and of their holders. */
   inTurn: InTurn
-  /** Who and what has this role: `the user anna`. `inProjects`: only in single ones. */
+  /** The holders of this role: `the user anna`. `inProjects`: only in single projects. */
   holdersOf: (name: string, where?: 'inProjects') => string[]
 }
 
@@ -34,15 +34,14 @@ const ROLES_MAX = 100
 const HOLDERS_NAMED = 5
 
 /**
- * The custom roles of owners, beside the built-in ones. All are in memory; each change is on disk before it counts.
- * None ever has what is for owners, whatever is stored.
+ * The custom roles, in addition to the built-in ones. All are in memory; each change is on disk before it counts. They
+ * never have permissions reserved for owners, whatever is stored.
  */
 export class Roles {
   readonly #parts: RolesParts
   readonly #custom: Map<string, StoredRole>
-  /** The options that give a role to groups from elsewhere, by the name of the role. */
+  /** The options that give a role to outside groups, by the name of the role. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
-  /** `changed`: rights of users may have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
   constructor(parts: RolesParts, roles: readonly StoredRole[]) {
@@ -50,7 +49,7 @@ export class Roles {
     this.#custom = new Map(roles.map((role) => [role.name, role]))
   }
 
-  /** What one role, or several together, allow. NONE: there is no such role. */
+  /** The permissions of one role, or of several together. NONE: there is no such role. */
   readonly setOf = (text: string): Permissions =>
     rolesIn(text).reduce((set, name) => unite(set, this.#setOfOne(name)), NONE)
 
@@ -59,18 +58,17 @@ export class Roles {
     return [...ROLES.map((name) => describe(name, '', permissionsOfRole(name), true)), ...custom.map(describeCustom)]
   }
 
-  /** Sets which options name which roles. */
   setConfigured(roles: ReadonlyMap<string, readonly string[]>): void {
     this.#configured = roles
     this.events.emit('changed')
   }
 
-  /** Roles that options give to groups, and that do not exist: their members get nothing by them. */
+  /** Roles that options name but that do not exist: they give nothing. */
   missing(): { name: string; options: readonly string[] }[] {
     return [...this.#configured].flatMap(([name, options]) => (this.setOf(name) === NONE ? [{ name, options }] : []))
   }
 
-  /** Rejects with ROLE_NAME_TAKEN, BAD_INPUT. */
+  /** Rejects with ROLE_NAME_TAKEN or BAD_INPUT. */
   create({ name, description, permissions }: NewRole): Promise<AccessRole> {
     return this.#parts.inTurn(async () => {
       if (this.setOf(name) !== NONE) {
@@ -83,7 +81,7 @@ export class Roles {
     })
   }
 
-  /** Rejects with ROLE_NOT_FOUND, BAD_INPUT. */
+  /** Rejects with ROLE_NOT_FOUND or BAD_INPUT. */
   update({ name, ...changes }: Partial<NewRole> & Pick<NewRole, 'name'>): Promise<AccessRole> {
     return this.#parts.inTurn(async () => {
       const before = this.#require(name)
@@ -94,7 +92,7 @@ export class Roles {
     })
   }
 
-  /** Rejects with ROLE_NOT_FOUND, ROLE_IN_USE. */
+  /** Rejects with ROLE_NOT_FOUND or ROLE_IN_USE. */
   remove(name: string): Promise<boolean> {
     return this.#parts.inTurn(async () => {
       this.#require(name)
@@ -113,7 +111,7 @@ export class Roles {
     })
   }
 
-  /** Throws BAD_INPUT unless each of these roles exists and can be given where it is. */
+  /** Throws BAD_INPUT unless each of these roles exists and can be given there. */
   requireGiven({ role, projects }: GivenRoles): void {
     if (role !== null) this.requireRole(role, 'role')
     for (const [project, one] of Object.entries<string>(projects)) {
@@ -155,7 +153,7 @@ export class Roles {
   }
 }
 
-/** Never what is for owners: a database can be edited, and a later version may know more of it. */
+/** Never permissions reserved for owners: a database can be edited, and a later version may know more of them. */
 const setOfCustom = ({ permissions }: StoredRole): Permissions =>
   unite(subtract(permissionsOf(permissions), OWNER_PERMISSIONS), READ)
 

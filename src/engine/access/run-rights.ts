@@ -1,7 +1,7 @@
 /**
- * Settings of Scrapy that change how much and how fast a spider crawls, and nothing else. Any other can name code,
- * files or ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins): a user who may set it can run other code on the
- * node, which is what the permission `code.choose` is for. https://docs.scrapy.org/en/latest/topics/settings.html
+ * Settings of Scrapy that only change how much and how fast a spider crawls. Any other setting can name code, files or
+ * ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins): a user who may set it can run other code on the node, which
+ * needs the permission `code.choose`. https://docs.scrapy.org/en/latest/topics/settings.html
  */
 const HARMLESS = new Set(
   `AJAXCRAWL_ENABLED AUTOTHROTTLE_DEBUG AUTOTHROTTLE_ENABLED AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY
@@ -20,14 +20,14 @@ const HARMLESS = new Set(
   )
 )
 
-/** What Scrapdeck itself sets for a crawl order, from `ignore_cache` and `http_cache`. */
+/** Scrapdeck itself sets these for a crawl order, from `ignore_cache` and `http_cache`. */
 const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
 
 const RUNS_CODE = 'can make a run execute other code'
 
 /**
- * Takes from a run the capability to read what its node can: Scrapy then has no handler for `file:`, `s3:` and `ftp:`,
- * however an address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so they stay.
+ * Keeps the node's files from a run: Scrapy then has no handler for `file:`, `s3:` and `ftp:`, however an address is
+ * spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so they remain.
  */
 export const WITHOUT_FILES = {
   DOWNLOAD_HANDLERS_BASE: JSON.stringify({
@@ -37,7 +37,7 @@ export const WITHOUT_FILES = {
   })
 }
 
-/** Whether these settings are of a run without that capability. */
+/** Whether these settings keep the node's files from the run. */
 export const isWithoutFiles = (settings: Readonly<Record<string, string>>): boolean =>
   settings.DOWNLOAD_HANDLERS_BASE === WITHOUT_FILES.DOWNLOAD_HANDLERS_BASE
 
@@ -50,7 +50,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Refused at once as a courtesy: another spelling finds no handler in the run (WITHOUT_FILES). */
+/** Refused early as a courtesy: other spellings find no handler in the run (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
@@ -61,7 +61,7 @@ function isLocalAddress(name: string, value: string): boolean {
   return addressesIn(value).some((address) => SCHEME.test(address) && !CRAWLED.test(address.trim()))
 }
 
-/** As the crawl API writes them, a JSON list; anything else may be one address. */
+/** The crawl API writes a JSON list; anything else may be one address. */
 function addressesIn(text: string): string[] {
   try {
     const list: unknown = JSON.parse(text)
@@ -71,7 +71,7 @@ function addressesIn(text: string): string[] {
   }
 }
 
-/** An argument with which a run would read files of its node; null: none. */
+/** An argument with which a run would read files of its node. */
 function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null {
   for (const values of [args, ...argSets, matrix]) {
     for (const [name, value] of Object.entries(values)) {
@@ -83,8 +83,8 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
 }
 
 /**
- * What of a run, or of a template for runs, can make it run other code than that of its egg, or read files of its node;
- * and how, as the beginning of a sentence; null: nothing.
+ * How a run, or a template for runs, could run code other than its egg's or read files of its node, as the start of a
+ * sentence. null: it cannot.
  */
 export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
   const { settings = {}, env = {}, secretNames = [] } = given

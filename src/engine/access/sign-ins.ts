@@ -8,21 +8,21 @@ import { UserAttemptLimiter } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import { BoundedMap } from '../runtime/bounded.ts'
 
-/** A code in the address of the browser, until the program at that address has exchanged it. */
+/** How long the program at the redirect address may take to exchange the code. */
 const CODE_MS = 60_000
-/** Until the user has typed the code that a program shows. */
+/** How long the user may take to type the code that a program shows. */
 const DEVICE_MS = 10 * 60_000
-/** A program that polls more often than this ignores its interval. */
+/** A program that polls more often ignores its interval. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
-/** Begun by strangers: one of them must not displace those of others. */
+/** Strangers can begin these: one of them must not displace those of others. */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
 
-/** What a user has allowed: a token of that user. */
+/** A user has allowed a token with these rights. */
 export interface Grant {
   by: Principal
-  /** Whether the session that allowed it goes on: a token must not outlive it before anybody has the token. */
+  /** Whether the session that allowed it continues: until the token exists, it must not outlive the session. */
   isSessionOpen: () => boolean
   token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
 }
@@ -45,7 +45,7 @@ export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 
 /**
  * Programs that people sign in with their browser, between the first request and the token. In memory: after a restart,
- * or when another engine takes over, a sign-in starts again. Codes are kept by their hashes, and count once.
+ * or when another engine takes over, a sign-in starts again. Codes are stored as hashes and valid once.
  */
 export class SignIns {
   readonly #access: Access
@@ -61,7 +61,7 @@ export class SignIns {
     this.#guesses = new UserAttemptLimiter(clock, 'codes')
   }
 
-  /** Returns the code for the redirect address; null: the program asks. Throws ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */
+  /** Returns the code for the redirect address. null: the program polls. Throws ROLE_REQUIRED or SIGN_IN_NOT_FOUND. */
   approve(
     by: Principal,
     { to, expiresInDays, role, projects }: SignInApproval,
@@ -81,7 +81,7 @@ export class SignIns {
     return code
   }
 
-  /** A code counts once, right or wrong. Throws SIGN_IN_FAILED. */
+  /** A code is valid for one attempt, right or wrong. Throws SIGN_IN_FAILED. */
   redeem({ code, verifier, redirectUri }: { code: string; verifier: string; redirectUri: string }): Grant {
     const key = hashOf(code)
     const found = this.#codes.get(key)
@@ -97,7 +97,7 @@ export class SignIns {
     return found.grant
   }
 
-  /** A program that cannot open a browser, and shows this code instead. */
+  /** For a program that cannot open a browser, and shows this code instead. */
   begin(
     requester: SignInRequester,
     address: string
@@ -118,7 +118,7 @@ export class SignIns {
     return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
   }
 
-  /** Throws SIGN_IN_FAILED when it was denied or has expired, TOO_MANY_REQUESTS if it is asked too often. */
+  /** Throws SIGN_IN_FAILED when it was denied or has expired, TOO_MANY_REQUESTS for polling too often. */
   poll(deviceCode: string): Poll {
     this.#forgetExpired()
     const key = hashOf(deviceCode)
@@ -156,7 +156,7 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // A hit is counted too: a user who knows one code could try others beside it.
+    // Hits count too: a user who knows one code could try others.
     if (found !== undefined) return found
     throw new ScrapdeckError(
       'SIGN_IN_NOT_FOUND',

@@ -18,10 +18,10 @@ import { TOKEN_PREFIX } from '../../shared/secret-values.ts'
 const TOKENS_EACH_MAX = 200
 export const DAY_MS = 86_400_000
 
-/** Without what has a default. */
+/** Fields with defaults are optional. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
-/** What decides whether a user may have such a token. */
+/** The fields that decide whether a user may have such a token. */
 export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'projects' | 'nodeGroups'>>
 
 export interface TokenCommandsParts {
@@ -33,7 +33,6 @@ export interface TokenCommandsParts {
   random: Random
 }
 
-/** What users do with their tokens, and owners with those of all. */
 export class TokenCommands {
   readonly #directory: Directory
   readonly #parts: TokenCommandsParts
@@ -43,14 +42,12 @@ export class TokenCommands {
     this.#parts = parts
   }
 
-  /** Those that this principal may see: its own, or all. */
+  /** The principal's own tokens, or all. */
   list(by: Principal): AccessToken[] {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
 
-  /**
-   * Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. `check`: as for Access.inTurn.
-   */
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND or BAD_INPUT. `check`: as for Access.inTurn. */
   create(by: Principal, wanted: GivenToken, check?: () => void): Promise<{ secret: string; token: AccessToken }> {
     return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)
@@ -71,7 +68,7 @@ export class TokenCommands {
     }, check)
   }
 
-  /** The user and the role of the future token. Throws as `create` rejects, for a missing permission. */
+  /** The user and the role of the future token. Throws as `create` rejects for a missing permission. */
   requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
     const userId = wanted.userId ?? by.userId
     if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
@@ -94,14 +91,14 @@ export class TokenCommands {
     return { userId, role }
   }
 
-  /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */
+  /** A role for a token that may do everything that its user may. Later rights of the user are included. */
   #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
     const { roles, rights } = this.#parts
     const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
     return rolesIn(own).length === 1 && includes(roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
   }
 
-  /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */
+  /** Rejects with TOKEN_NOT_FOUND, also for tokens that this principal may not see. */
   revoke(by: Principal, id: AccessTokenId): Promise<boolean> {
     return this.#parts.inTurn(async () => {
       const token = this.#directory.token(id)
@@ -113,13 +110,16 @@ export class TokenCommands {
   }
 }
 
-/** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
+/**
+ * Owners manage all tokens, others their own. A token with less than owner rights manages only itself, or it could end
+ * stronger ones.
+ */
 function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
   if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** Whether its user has all that the role allows, or, with roles for nodes alone, all of it that counts there. */
+/** Whether the user has everything that the role allows. With roles for nodes only, what counts on nodes. */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
@@ -136,25 +136,24 @@ function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** A new token: 256 random bits, and a checksum that distinguishes a mistyped one from a revoked one. */
+/** 256 random bits, and a checksum that distinguishes a mistyped token from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`
 }
 
-/** No password begins like this. */
+/** No password starts like this. */
 export const looksLikeToken = (text: string): boolean => text.startsWith(TOKEN_PREFIX)
 
-/** Whether a text can be one of our tokens. */
 export function isTokenText(text: string): boolean {
   const match = FORM.exec(text)
   return match !== null && checksum(match[1]!) === match[2]
 }
 
-/** What is stored: with that many random bits, a fast hash is as good as a slow one. */
+/** With that many random bits, a fast hash is as good as a slow one. */
 export const hashTokenText = (text: string): string => hash('sha256', text)
 
-/** The ending by which users recognize it. */
+/** The ending by which users recognise a token. */
 const endingOf = (text: string): string => text.slice(-8)
 
 const checksum = (secret: string): string => crc32(secret).toString(16).padStart(8, '0')

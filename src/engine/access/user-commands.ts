@@ -24,19 +24,18 @@ export interface UserCommandsParts {
   passwords: Passwords
   clock: Clock
   random: Random
-  /** The user name of the service's own password, which no other user may have. */
+  /** Reserved for the service's own password. */
   ownerName: string
-  /** Whether a new password is easily guessed; absent: judged in a thread of its own. */
+  /** Whether a new password is easily guessed. Default: judged in a separate thread. */
   isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
-/** Without what second-factor/ knows. */
+/** Without the fields of second-factor/. */
 export type ListedUser = Omit<User, 'hasAuthenticator' | 'passkeyCount'>
 
-/** Without what has a default. */
+/** Fields with defaults are optional. */
 export type GivenUser = Pick<NewUser, 'name' | 'kind' | 'role'> & Partial<NewUser>
 
-/** What owners do with users, and users with their own password. */
 export class UserCommands {
   readonly #parts: UserCommandsParts
   readonly #guesses: UserAttemptLimiter
@@ -46,7 +45,6 @@ export class UserCommands {
     this.#guesses = new UserAttemptLimiter(parts.clock)
   }
 
-  /** undefined: there is none. */
   get(id: UserId): ListedUser | undefined {
     const user = this.#parts.directory.user(id)
     return user === undefined ? undefined : describeUser(user)
@@ -56,7 +54,7 @@ export class UserCommands {
     return this.#parts.directory.users.map(describeUser)
   }
 
-  /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
+  /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND or BAD_INPUT. */
   create(given: GivenUser): Promise<ListedUser> {
     const { directory, inTurn, roles, passwords, clock, random } = this.#parts
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
@@ -92,7 +90,7 @@ export class UserCommands {
 
   /**
    * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that allowed this.
-   * Rejects with USER_NOT_FOUND, BAD_INPUT.
+   * Rejects with USER_NOT_FOUND or BAD_INPUT.
    */
   update(
     id: UserId,
@@ -133,7 +131,7 @@ export class UserCommands {
     })
   }
 
-  /** As confirmPassword. */
+  /** Rejects like confirmPassword. */
   async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
     const text =
       'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
@@ -149,8 +147,8 @@ export class UserCommands {
   }
 
   /**
-   * For what a browser that was left alone must not do. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the
-   * password is wrong or there is none, and TOO_MANY_REQUESTS after some that were wrong.
+   * Protects actions in a browser that was left unattended. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if
+   * the password is wrong or the user has none, and TOO_MANY_REQUESTS after several wrong ones.
    */
   async confirmPassword(
     { userId, tokenId }: Principal,
@@ -170,7 +168,7 @@ export class UserCommands {
     return user
   }
 
-  /** All of this user's, once `work` is done in the same turn. Rejects with USER_NOT_FOUND. */
+  /** Ends all sessions of this user after `work`, in the same turn. Rejects with USER_NOT_FOUND. */
   endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
     return this.#parts.inTurn(async () => {
       this.#parts.directory.requireUser(id)
@@ -180,9 +178,8 @@ export class UserCommands {
   }
 
   /**
-   * All of this user's but the one that asks, which counts from the time that `keep` gets on: before anybody is cut
-   * off. `countsFromMs`: from when it has counted so far, asked in its turn; null: it has ended. Rejects with
-   * UNAUTHORIZED if it has.
+   * Ends all sessions of this user except the caller's, which `keep` renews before the others end. `countsFromMs`: the
+   * start of the caller's session, read in turn; null: it has ended. Rejects with UNAUTHORIZED if it has.
    */
   endOtherSessions(
     id: UserId,
@@ -212,7 +209,7 @@ export class UserCommands {
     return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
-  /** A user whom another service vouches for, with its subject and name there. Throws BAD_INPUT. */
+  /** A user for whom another service vouches, with its subject and name there. Throws BAD_INPUT. */
   newFromElsewhere(subject: string, wanted: string): StoredUser {
     this.#refuseTooMany()
     const { clock, random } = this.#parts
@@ -248,7 +245,7 @@ export class UserCommands {
   }
 }
 
-/** Words of this service, which are in many of its passwords. */
+/** Words of this service, which many of its passwords contain. */
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 const passwordChanged = (): ScrapdeckError =>
@@ -256,7 +253,7 @@ const passwordChanged = (): ScrapdeckError =>
     data: { field: 'current' }
   })
 
-/** A user who may do nothing, by any of these, could not log in. */
+/** A user without any rights could not log in. */
 function refuseNoRole(all: readonly GivenRoles[]): void {
   if (all.some(hasRole)) return
   throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some, or a group that has one', {
@@ -274,20 +271,20 @@ const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
 const NAME_MAX = 56
 
 /**
- * The user name for this name at another service: letters, digits and `. _ @ + -`, everything else as `-`. Empty: no
- * part of it can be in a name.
+ * The user name for a name at another service: letters, digits and `. _ @ + -`, everything else becomes `-`. Empty: no
+ * part of it is usable.
  */
 export function nameFrom(text: string): string {
   const plain = text
     .slice(0, 1_000)
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{N}._@+-]+/gu, '-')
-  // Not half of a character that takes two.
+  // Do not cut a surrogate pair in half.
   const short = plain.slice(0, NAME_MAX).replace(/\p{Cs}$/u, '')
   return short.replaceAll(/^-+|-+$/g, '')
 }
 
-/** The name, or the first of `name-2`, `name-3` … that is free: namesakes get separate accounts. */
+/** The name, or the first free one of `name-2`, `name-3` …: namesakes get separate accounts. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
   if (!isTaken(name)) return name
   let number = 2

@@ -37,7 +37,7 @@ interface MaintenanceParts
 
 export type Maintenance = ReturnType<typeof openMaintenance>
 
-/** What deletes: retention, with the watch of the disk that it frees, and the periodic removal of what is left over. */
+/** Opens what deletes: retention with its watch of the disk, and periodic cleanup. */
 export function openMaintenance(
   opened: AsyncDisposableStack,
   { dataDirectory, audit }: AccessOptions & StorageOptions,
@@ -47,7 +47,7 @@ export function openMaintenance(
   const localItems = new LocalFiles({
     ...{ store, directory: layout?.items ?? null, isNeeded },
     async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
-      // Their archived copy has a retention of its own.
+      // The archived copy has its own retention.
       if ((await store.findItems(jobId, number)) !== null) return
       const nowMs = clock.nowMs()
       const record = { jobId, number, project, spider, endedAtMs: endedAtMs ?? nowMs, sizes: null, problem: null }
@@ -71,7 +71,7 @@ export function openMaintenance(
   const sweeps = [
     ...parts.sweeps,
     sweepLeftHolds({ directory: dataDirectory, clock, logger }),
-    // In the data directory, blobs belong to one engine, and are deleted at once.
+    // In the data directory, blobs belong to one engine and are deleted at once.
     ...(sharedBlobs === null ? [] : [sweepUnusedBlobs({ projects, blobs: sharedBlobs.store, clock, logger })])
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)

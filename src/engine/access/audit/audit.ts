@@ -21,14 +21,13 @@ import type { NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
 import type { AuditStore } from '../../storage/store.ts'
 import { targetsOf } from './targets.ts'
 
-/** Where a request came from. */
 export interface RequestOrigin {
   door: AuditDoor
   /** null: this machine's own socket or window. */
   address: string | null
-  /** Absent: it gets one. */
+  /** Absent: one is created. */
   requestId?: string
-  /** Short, and useless for logging in. Absent: none. */
+  /** Short, and useless for logging in. */
   session?: string | null
 }
 
@@ -42,13 +41,13 @@ export interface Actor {
 
 export interface AuditedOperation {
   operation: string
-  /** Of any shape; a function returns it when it is needed. */
+  /** Of any shape. A function is called only when the input is needed. */
   input: unknown
   /** False: only failures for lack of a right are recorded. */
   writes: boolean
   /** No entry unless it changes something: the caller records failures. */
   onlyChanges?: boolean
-  /** The answer in what the work returns. Absent: all of it. */
+  /** The answer within the result of the work. Absent: all of it. */
   answerOf?: (result: unknown) => unknown
 }
 
@@ -72,12 +71,12 @@ const REFUSALS: ReadonlySet<string> = new Set([
     'TOO_MANY_REQUESTS'
   ]
 ])
-/** After them, this engine may write nothing any more. */
+/** Recorded first: afterwards this engine may not write any more. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
 
 /**
- * The audit log: what people and programs do or try, one entry each. The entry of an operation is written in the
- * transaction of its first write (store/audit/audited-store.ts); of one that writes nothing here, when it has ended.
+ * The audit log: one entry for each operation of people and programs. The entry is written in the transaction of the
+ * operation's first write (storage/audit/audited-store.ts), or at its end if it writes nothing.
  */
 export class Audit {
   readonly #parts: AuditParts
@@ -124,8 +123,8 @@ export class Audit {
   }
 
   /**
-   * An attempt that failed. Equal ones of the same sender are counted; `sender`: whom a stranger's count
-   * for. Absent: his address.
+   * Records a failed attempt. Equal attempts of one sender are counted; `sender`: for whom a stranger's attempts count.
+   * Default: the address.
    */
   refuse(
     actor: Actor,
@@ -134,7 +133,7 @@ export class Audit {
     return this.#repeats.add(senderOf(actor, sender), this.#recordOf(actor, operation, input, code))
   }
 
-  /** Something that was done without any operation, such as a login. */
+  /** Records something that happened without an operation, such as a login. */
   record(actor: Actor, { operation, input }: { operation: string; input: unknown }): Promise<void> {
     return this.#append(this.#recordOf(actor, operation, input, null))
   }
@@ -156,7 +155,7 @@ export class Audit {
     const { store } = this.#parts
     const { deleted } = await store.auditChain()
     const from = Math.max(after, deleted.seq)
-    // One more before them: its hash is that before the first.
+    // Includes one more entry before them, for its hash.
     const listed = await store.listAuditAfter(Math.max(from - 1, deleted.seq), limit + 1)
     const entries = listed.flatMap((entry, at) =>
       entry.seq <= from ? [] : [toEntry(entry, at === 0 ? deleted.hash : listed[at - 1]!.hash)]
@@ -164,7 +163,7 @@ export class Audit {
     return { entries: entries.slice(0, limit), nextAfter: entries.length < limit ? null : entries[limit - 1]!.seq }
   }
 
-  /** Computes all hashes anew, some at a time. `expect`: a hash that was kept somewhere else. */
+  /** Recomputes all hashes in small steps. `expect`: a hash that was kept elsewhere. */
   async verify(expect: string | null, signal?: AbortSignal): Promise<AuditCheck> {
     const { store } = this.#parts
     const { deleted, newest } = await store.auditChain()
@@ -172,7 +171,7 @@ export class Audit {
     for (;;) {
       signal?.throwIfAborted()
       const entries = await store.listAuditAfter(check.lastSeq, ENTRIES_AT_ONCE)
-      // Those that came meanwhile are checked the next time.
+      // Newer entries are checked the next time.
       const wanted = entries.filter(({ seq }) => seq <= newest.seq)
       const fits = wanted.every((entry) => check.add(entry))
       if (!fits || wanted.length < ENTRIES_AT_ONCE) break
@@ -212,7 +211,7 @@ export class Audit {
     }
   }
 
-  /** What was done is done: it does not fail because it cannot be recorded any more, as while stopping. */
+  /** Must not fail what was already done, for example while stopping. */
   async #append(record: NewAuditRecord): Promise<void> {
     try {
       await this.#parts.store.appendAudit(record)
@@ -225,7 +224,6 @@ export class Audit {
   }
 }
 
-/** The entry of one operation, for its first write. */
 class Ticket implements AuditTicket {
   readonly #make: (facts: object | null) => NewAuditRecord
   #facts: object | null = null
@@ -250,7 +248,7 @@ class Ticket implements AuditTicket {
     this.#facts = { ...this.#facts, ...facts }
   }
 
-  /** Work that the operation has started may go on: its writes have no actor. */
+  /** Work that the operation started may continue: its writes have no actor. */
   end(): void {
     this.#hasEnded = true
     this.#isTaken = true
@@ -262,19 +260,19 @@ export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string
   ...{ previousHash, hash }
 })
 
-/** The sender whose repetitions are counted together. */
+/** Repetitions of the same sender are counted together. */
 function senderOf({ principal, origin }: Actor, sender = origin.address): string {
   return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
 }
 
-/** An answer such as `{ changed: [] }`. All others may be of operations that change something outside the store. */
+/** An answer such as `{ changed: [] }`. Other operations may change something outside the store. */
 function saysNothingChanged(result: unknown): boolean {
   if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
   const values: unknown[] = Object.values(result)
   return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
 }
 
-/** What oRPC refuses before our code has no code of ours. */
+/** Errors of oRPC have no code of ours. */
 function codeOf(error: unknown): string {
   if (isScrapdeckError(error)) return error.code
   const { code } = error as { code?: unknown }
@@ -282,13 +280,13 @@ function codeOf(error: unknown): string {
 }
 
 const WINDOW_MS = 60_000
-/** Kinds of them in a minute; what comes on top is counted per operation only. */
+/** Kinds per minute. Beyond that, only operations are counted. */
 const KINDS_MAX = 300
 
 /**
- * Equal failures of the same sender within a minute, and equal operations that changed nothing, become two entries at
- * most: the first at once, and one that counts all that followed. So a client that guesses passwords, or repeats what
- * is refused or has no effect, cannot fill the disk.
+ * Equal failures of one sender within a minute, and equal operations that changed nothing, become at most two entries:
+ * the first at once, and one that counts the rest. So a client that guesses passwords or repeats useless requests
+ * cannot fill the disk.
  */
 class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>
@@ -336,7 +334,7 @@ class Repeats {
   }
 }
 
-/** The entry of many senders: what they have in common. */
+/** The entry for many senders: what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
   ...{ operation: 'many', input: 'null', targets: [], moreTargets: 0, project: null, address: null },

@@ -12,11 +12,11 @@ export interface SyslogParts {
   clock: Clock
   logger: Logger
   address: SyslogAddress
-  /** As the messages name it. */
+  /** For the messages. */
   hostName: string
 }
 
-/** The server takes nothing: entries wait in the log until it does, or are too old. */
+/** The server accepts nothing: entries stay in the log until it does, or until they expire. */
 export interface SyslogAway {
   address: string
   reason: string
@@ -28,22 +28,22 @@ const ENTRIES_AT_ONCE = 200
 const SEND_AFTER_MS = 100
 const LOOK_EVERY_MS = 30_000
 /**
- * A syslog server acknowledges nothing. What it was sent counts as received if the connection is still open after this
- * time; else it is sent again.
+ * A syslog server acknowledges nothing. Entries count as received if the connection is still open after this time.
+ * Otherwise they are sent again.
  */
 const SETTLED_AFTER_MS = 1_000
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 60_000
 
 /**
- * Sends the audit log to a syslog server, in its order and from where it was, also after a restart: the server may have
- * been away for as long as entries are kept. At least once: what may be lost with a connection is sent again.
+ * Sends the audit log to a syslog server in order, and continues after a restart: the server may be away as long as
+ * entries are kept. At least once: what may be lost with a connection is sent again.
  */
 export class SyslogStream {
   readonly #parts: SyslogParts
   readonly #timers: Timers
   #connection: SyslogConnection | null = null
-  /** Received: the next start goes on after it. null: not read yet. */
+  /** The last received entry; the next start continues after it. null: not read yet. */
   #settledSeq: number | null = null
   #sentSeq = 0
   #unsettled: { seq: number; sentAtMs: number }[] = []
@@ -65,7 +65,7 @@ export class SyslogStream {
     this.#timers.set(LOOK_EVERY_MS, () => this.start())
   }
 
-  /** null: the server takes what it is sent, or was not sent anything yet. */
+  /** null: the server accepts entries, or was not contacted yet. */
   away(): SyslogAway | null {
     return this.#away
   }
@@ -83,7 +83,7 @@ export class SyslogStream {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#timers.stop()
-    // It ends what waits for the network.
+    // Ends pending network calls.
     this.#connection?.close()
     await this.#sending.running
     this.#connection?.close()
@@ -129,7 +129,7 @@ export class SyslogStream {
     }
     const { deleted } = await store.auditChain()
     const after = Math.max(this.#sentSeq, deleted.seq)
-    // One more before them: its hash is that before the first.
+    // Includes one more entry before them, for its hash.
     const listed = await store.listAuditAfter(Math.max(after - 1, deleted.seq), ENTRIES_AT_ONCE)
     const messages = listed.flatMap((entry, at) => {
       if (entry.seq <= after) return []
@@ -144,7 +144,7 @@ export class SyslogStream {
     return listed.length === ENTRIES_AT_ONCE
   }
 
-  /** Throws if the connection is broken: what it had is sent again. */
+  /** Throws if the connection is broken: unconfirmed entries are then sent again. */
   async #settle(): Promise<void> {
     if (this.#unsettled.length === 0) return
     if (this.#connection?.isOpen !== true) throw new Error('The server closed the connection')

@@ -1,12 +1,12 @@
 import { maskTokens } from '../../../shared/secret-values.ts'
 
-/** Input fields that name what an operation is about, and what each of them names. */
+/** Input fields that name targets, and their nouns. */
 const NOUNS = Object.entries({
   ...{ project: 'project', version: 'version', spider: 'spider', spiders: 'spider', nodeId: 'node', nodeIds: 'node' },
   ...{ jobId: 'job', jobIds: 'job', job: 'job', scheduleId: 'schedule', userId: 'user', webhookId: 'webhook' },
   ...{ name: 'name', id: 'id', ids: 'id', to: 'engine', path: 'path' }
 })
-/** In the inputs of these groups of operations, `id` and `name` are of such a thing. */
+/** What `id` and `name` mean in these groups of operations. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   ...{ jobs: 'job', nodes: 'node', discovery: 'source', schedules: 'schedule', chains: 'chain', webhooks: 'webhook' },
   ...{
@@ -33,11 +33,11 @@ export interface Targets {
   moreTargets: number
 }
 
-/** Some paste a token into the wrong field. */
+/** Some users paste a token into the wrong field. */
 const readable = (text: string, lengthMax: number): string =>
   maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
-/** What a request names, whether or not it is valid. Pure. */
+/** The targets of a request, valid or not. Pure. */
 export function targetsOf(operation: string, input: unknown): Targets {
   const found: Targets = { project: null, targets: [], moreTargets: 0 }
   if (typeof input !== 'object' || input === null) return found

@@ -3,18 +3,18 @@ import type { Logger } from '../../runtime/logger.ts'
 import { withReflection } from '../../runtime/with-reflection.ts'
 import type { StoredPasskey } from '../../model/records.ts'
 
-/** Where a browser shows Scrapdeck: `https://deck.example.org`, and its host, for which passkeys are made. */
+/** `https://deck.example.org`, and its host, to which passkeys are bound. */
 export interface PasskeySite {
   origin: string
   host: string
 }
 
-/** Why there can be no passkeys where a request came from, for people. */
+/** Why passkeys are not possible at the request's address, for people. */
 export interface NoPasskeySite {
   problem: string
 }
 
-/** As the browser sends a login: `PublicKeyCredential.toJSON()`. */
+/** A login as the browser sends it: `PublicKeyCredential.toJSON()`. */
 export interface PasskeyAnswer {
   id: string
   rawId: string
@@ -29,16 +29,18 @@ const load = (): Promise<Library> => withReflection(() => import('@simplewebauth
 
 /** How long a person may take. */
 export const PASSKEY_MS = 10 * 60_000
-/** The user has shown a finger, a face or a PIN: that makes a passkey two factors. */
+/** The user has shown a finger, a face or a PIN, which makes a passkey two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
-/** EdDSA, ES256 and RS256: to look for newer ones, the library asks Node, which prints warnings. */
+/** EdDSA, ES256 and RS256. To find newer ones, the library asks Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
 /** The owner of the passkey, as the authenticator stores it. */
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
-/** Options for `navigator.credentials.create()`. `others`: of the user, so that none is made twice in one place. */
+/**
+ * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, to avoid duplicates in one place.
+ */
 export async function registrationOptions(
   { host }: PasskeySite,
   user: { id: UserId; name: string },
@@ -52,7 +54,7 @@ export async function registrationOptions(
   })
 }
 
-/** null: it is not a passkey that was made here for this challenge, by a user who was verified. */
+/** null: not a passkey that a verified user created for this challenge. */
 export async function verifyRegistration(
   credential: NewCredential,
   { site, challenge, logger }: { site: PasskeySite; challenge: string; logger: Logger }
@@ -72,14 +74,14 @@ export async function verifyRegistration(
   }
 }
 
-/** Options for `navigator.credentials.get()`: any passkey of this host, which says itself whose it is. */
+/** Options for `navigator.credentials.get()`. Any passkey of this host identifies its own user. */
 export async function loginOptions({ host }: PasskeySite) {
   return (await load()).generateAuthenticationOptions({
     ...{ rpID: host, timeout: PASSKEY_MS, userVerification: 'required', allowCredentials: [] }
   })
 }
 
-/** How often the passkey has signed by now, as it says; null: the answer does not count. */
+/** The signature counter of the passkey. null: the answer is not valid. */
 export async function verifyLogin(
   answer: PasskeyAnswer,
   passkey: StoredPasskey,

@@ -18,14 +18,14 @@ interface CacheParts extends Tools {
 
 export type EngineCache = Awaited<ReturnType<typeof openCache>>
 
-/** The cache that several engines share. Its connection is not waited for: nothing depends on it. */
+/** Does not wait for the connection, because nothing depends on the cache. */
 export async function openCache(
   opened: AsyncDisposableStack,
   { cache: options = null }: CacheOptions,
   { store, isStoreShared, credentials, clock, random, logger }: CacheParts
 ) {
   const position = isStoreShared ? askSharedStore(store) : followOwnStore(store)
-  // A single engine keeps in memory what it would share.
+  // A single engine keeps this in memory.
   if (options === null) return { position, cache: null, sharedAnswers: null }
   const [{ openRedisCache }, { SharedAnswers }] = await Promise.all([
     import('./redis/redis-cache.ts'),

@@ -2,19 +2,19 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { SharedCache } from './shared-cache.ts'
 import type { StorePosition } from './store-position.ts'
 
-/** Answers at the newest position that this engine keeps in memory. */
+/** In memory: answers at the newest position. */
 const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =
   | { body: Buffer }
-  /** There is none. `keep` stores the answer made instead, without waiting for the cache. */
+  /** There is no answer. `keep` stores a new one, without waiting for the cache. */
   | { body: null; keep(body: Buffer): void }
 
 /**
- * Answers that depend on the store alone, computed by one engine and served by all. An answer belongs to a position of
- * the change log, read *before* the answer is computed: so it never claims a change that it lacks. It is served only if
- * its position is that of the store after the request arrived. So a change needs no invalidation, and an engine that
- * writes an old answer late does no harm: it is never served.
+ * Answers that depend only on the store, computed by one engine and served by all. Each answer belongs to a position of
+ * the change log that was read *before* it was computed, so it never claims a change that it lacks. It is served only
+ * if the store is still at that position after the request arrived. So changes need no invalidation, and an old answer
+ * that is written late is never served.
  */
 export class SharedAnswers {
   readonly #cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
@@ -44,7 +44,7 @@ export class SharedAnswers {
       body: null,
       keep: (made) => {
         this.#hold(key, position, made)
-        // On any failure, the next engine computes it again.
+        // After a failure, the next engine computes it again.
         this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
       }
     }

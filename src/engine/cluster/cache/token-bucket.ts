@@ -7,12 +7,12 @@ export interface BucketRule {
 }
 
 export interface Bucket {
-  /** Negative: it owes for a request that cost more than the burst. */
+  /** Negative: a debt for a request that cost more than the burst. */
   left: number
   atMs: number
 }
 
-/** What a request got, and what is left after it. */
+/** The result of a request, and what is left. */
 export interface Taken {
   isTaken: boolean
   left: number
@@ -22,9 +22,9 @@ export interface Taken {
 export const MAX_DEBT_SECONDS = 60
 
 /**
- * Charges a request that costs as much as `cost` ordinary ones; null: a client that was never seen, or whose bucket is
- * full again. A request that costs more than the burst is accepted when the bucket is full; it then owes the rest. One
- * that is refused costs nothing. The cache's own form of this rule is TAKE in redis/scripts.ts; a test compares them.
+ * Charges a request that costs as much as `cost` ordinary ones. null: a new client, or one with a full bucket. A
+ * request that costs more than the burst is accepted when the bucket is full, and leaves a debt. A refused request
+ * costs nothing. The cache has the same rule in TAKE (redis/scripts.ts); a test compares them.
  */
 export function takeFrom(
   bucket: Bucket | null,
@@ -44,15 +44,13 @@ function fill(bucket: Bucket | null, { burst, perSecond }: BucketRule, nowMs: nu
   return { left: Math.min(burst, bucket.left + ((atMs - bucket.atMs) / 1000) * perSecond), atMs }
 }
 
-/** Seconds until a request of this cost is accepted. */
 export function secondsUntil(cost: number, { burst, perSecond }: BucketRule, left: number): number {
   return Math.ceil((Math.min(cost, burst) - left) / perSecond)
 }
 
-/** Bounds memory use: with more clients, the longest idle ones are forgotten. */
+/** With more clients, the longest idle ones are forgotten. */
 const MAX_BUCKETS = 10_000
 
-/** The buckets of one rule, in this engine's memory. */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonicMs'>
   readonly #buckets = new Map<string, Bucket>()

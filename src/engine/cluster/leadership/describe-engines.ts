@@ -2,7 +2,7 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { EngineRow, EngineSelf } from '../../storage/lease-table.ts'
 import { canReadEachOther, isSamePlace } from '../../storage/blobs/blobs-place.ts'
 
-/** An engine sends a heartbeat each second. */
+/** Engines send a heartbeat each second. */
 export const SILENT_AFTER_MS = 5_000
 
 /** `leader`: the id of the leading engine, if known. */
@@ -14,10 +14,10 @@ export function describeEngines(rows: readonly EngineRow[], leader: string | nul
   }))
 }
 
-/** Live engines that keep eggs and logs elsewhere than `self`, or encrypted with other keys. Pure. */
+/** Live engines whose eggs and logs are elsewhere than those of `self`, or encrypted with other keys. Pure. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
-    // The same address: an earlier process of this engine.
+    // The same address means an earlier process of this engine.
     ({ id, address, silentMs }) => id !== self.id && address !== self.address && silentMs <= SILENT_AFTER_MS
   )
   return others.filter(({ blobs }) => !isSamePlace(blobs, self.blobs) || !canReadEachOther(blobs, self.blobs))

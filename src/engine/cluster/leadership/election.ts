@@ -8,34 +8,33 @@ import { Mutex } from '../../runtime/mutex.ts'
 const BEAT_MS = 1_000
 /** How often a follower checks the lease. */
 const LOOK_MS = 150
-/** Shortly before the end of a lease, the leader sends nothing more: a request takes time to arrive. */
+/** The leader sends nothing in the last part of a lease, because a request takes time to arrive. */
 const MARGIN_MS = 500
-/** Without an answer by then, the network or the server is down. A new connection may get through. */
+/** Without a response by then, the network or the server is down. A new connection may get through. */
 const ANSWER_MS = 4_500
 /** An engine that failed to start as leader lets others try for this long. */
 const UNABLE_MS = 10_000
 
 export interface ElectionOptions {
-  /** `onLost`: the connection ended. */
   openTable: (options: { onLost: () => void }) => LeaseTable
   self: EngineSelf
   clock: Clock
   logger: Logger
-  /** Starts to lead. Rejects: it cannot, and another engine may. */
+  /** Starts to lead. Rejects if it cannot; another engine may. */
   lead: (lease: Lease) => Promise<void>
   /** Stops leading, on request or because another engine leads. Never rejects. */
   follow: (why: string) => Promise<void>
 }
 
 /**
- * Elects one leader among the engines of a database. Its lease expires by the database's clock, and for the leader
- * itself earlier, by its own monotonic clock: it checks `mayAct` before each request to a node.
+ * Elects one leader among the engines of a database. The lease expires by the database's clock, and earlier for the
+ * leader itself, by its own monotonic clock: it checks `mayAct` before each request to a node.
  */
 export class Election {
   readonly #options: ElectionOptions
   readonly #table: LeaseTable
   #lease: Lease | null = null
-  /** By the monotonic clock: until then no other engine can have the lease. */
+  /** Monotonic. Until then no other engine can have the lease. */
   #validUntilMs = 0
   #hasLock = false
   #isConnected = false
@@ -45,9 +44,9 @@ export class Election {
   /** The successor, once a handover was requested. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** Since when the lease is unchanged: by the monotonic clock, after the first answer that showed it. */
+  /** How long the lease is unchanged, by the monotonic clock, since the first response that showed it. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
-  /** Why it could not lead. */
+  /** Why this engine could not lead. */
   #failure: { error: unknown; atMs: number } | null = null
   #timer: Timer | null = null
   #isStopped = false
@@ -67,14 +66,14 @@ export class Election {
     return this.#isConnected
   }
 
-  /** Whether it is certain that this engine leads at this moment. */
+  /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean {
     return (
       this.#lease !== null && this.#isConnected && this.#options.clock.monotonicMs() < this.#validUntilMs - MARGIN_MS
     )
   }
 
-  /** Resolves when any engine leads. Rejects if this one should lead, and cannot. */
+  /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
   async start(): Promise<void> {
     for (;;) {
       await this.#next()
@@ -92,7 +91,7 @@ export class Election {
     return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
-  /** PEM that identifies the leader at `leaderAddress`; null: it speaks plain HTTP, or does not publish one. */
+  /** PEM of the leader at `leaderAddress`. null: it speaks plain HTTP, or does not publish one. */
   leaderCertificate(): string | null {
     return this.#seen?.leaderCertificate || null
   }
@@ -108,7 +107,7 @@ export class Election {
     })
   }
 
-  /** The lease goes to `next`, or to the first to take it. */
+  /** Hands the lease to `next`. null: to the first engine to take it. */
   handOver(next: string | null): void {
     if (this.#lease === null) return
     this.#handingTo = { next }
@@ -133,7 +132,7 @@ export class Election {
     }
   }
 
-  /** Looks run one after the other, each followed by a timer for the next. */
+  /** Looks run one after the other. Each schedules the next. */
   #next(): Promise<void> {
     return this.#mutex.run(async () => {
       this.#timer?.cancel()
@@ -218,7 +217,7 @@ export class Election {
     this.#lease = { holder: self.id, epoch }
     this.#validUntilMs = askedAtMs + LEASE_MS
     logger.info({ epoch, reason: step.reason }, 'This engine leads')
-    // It may take longer than a lease.
+    // Opening the engine may take longer than a lease.
     const renewing = this.#keepRenewing(this.#lease)
     try {
       await lead(this.#lease)
@@ -282,7 +281,7 @@ export class Election {
     return this.#options.clock.monotonicMs() - this.#unchangedSince.atMs
   }
 
-  /** A late answer counts as none: TCP would wait for a quarter of an hour. */
+  /** A late response counts as none: TCP would wait for a quarter of an hour. */
   #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
     return within(this.#options.clock, ANSWER_MS, answer, () => {
       this.#table.reset()
@@ -290,7 +289,7 @@ export class Election {
     })
   }
 
-  /** Nothing is certain while the database does not answer. Its next answer shows the leader. */
+  /** Nothing is certain while the database does not respond. Its next response shows the leader. */
   #loseConnection(): void {
     this.#isConnected = false
     this.#hasLock = false

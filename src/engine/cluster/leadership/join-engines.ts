@@ -24,7 +24,6 @@ import { Election } from './election.ts'
 import type { EngineCertificate, Leadership } from './leadership.ts'
 import { isBefore, listApart, describeEngines } from './describe-engines.ts'
 
-/** What an engine needs to lead. */
 export interface Mandate {
   postgres: PostgresAddress
   leadership: Leadership
@@ -39,13 +38,13 @@ export interface JoinOptions {
   secretKeyFile?: string | null
   encryption?: EncryptionOptions | null
   scrapdeckVersion: string
-  /** Shown to people. */
+  /** For people. */
   name: string
   /** It runs spiders itself, for the leader (openHostedNode). */
   hasLocalNode: boolean
-  /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
+  /** This engine's address for other engines. `seenAs`: this machine's address as the database sees it. */
   addressOf: (seenAs: string | null) => string
-  /** Of this engine's address, if it speaks TLS. */
+  /** For this engine's address, if it speaks TLS. */
   certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
   blobs: BlobsOptions | null
@@ -54,33 +53,33 @@ export interface JoinOptions {
   clock: Clock
   random: Random
   logger: Logger
-  /** Opens the engine. Rejects: it cannot, and another engine may lead. */
+  /** Opens the engine. Rejects if it cannot lead; another engine may. */
   lead(mandate: Mandate): Promise<void>
-  /** Closes it. Never rejects. */
+  /** Closes the engine. Never rejects. */
   follow(why: string): Promise<void>
 }
 
 export interface Membership {
-  /** Authenticates requests between engines; known to the engines only. */
+  /** Authenticates requests between engines. Only the engines know it. */
   readonly secret: string
   readonly name: string
   readonly address: string
   isLeading(): boolean
   /** null: this engine leads, or none does for certain. */
   leaderAddress(): string | null
-  /** PEM that identifies the leader; null: it speaks plain HTTP, or is too old to publish one. */
+  /** PEM of the leader. null: it speaks plain HTTP, or its version publishes none. */
   leaderCertificate(): string | null
-  /** The database answers. */
+  /** The database responds. */
   isConnected(): boolean
   /** Resolves after the next look at the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
-  /** Resolves when any engine leads. Rejects if this one should lead, and cannot. */
+  /** Resolves when any engine leads. Rejects if this one should lead but cannot. */
   start(): Promise<void>
-  /** Stops the engine, if it leads, and gives the lease back: another one takes over at once. */
+  /** Stops the engine if it leads, and gives the lease back: another engine takes over at once. */
   stop(): Promise<void>
 }
 
-/** See joinEngines (../index.ts). */
+/** Documented at joinEngines (../index.ts). */
 export async function join(options: JoinOptions): Promise<Membership> {
   const { postgres, dataDirectory, clock, random, logger, name } = options
   openDataDirectory(dataDirectory)
@@ -144,8 +143,8 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 }
 
 /**
- * The next leader must find what one engine stores. Each engine publishes its place before it checks the others, so of
- * two that start at the same moment the later one sees the other. The place can change while no engine runs.
+ * The next leader must find what each engine stores. Each engine publishes its place before it checks the others, so
+ * that of two that start at the same moment the later one sees the other. The place can change while no engine runs.
  */
 async function agreeOnBlobs(
   table: LeaseTable,
@@ -163,7 +162,7 @@ async function agreeOnBlobs(
       logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
       return
     }
-    // A killed engine sends no more heartbeats, and counts as silent in a few seconds.
+    // A killed engine sends no more heartbeats, and counts as silent after a few seconds.
     if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
       await table.leave(self.id)
       if (!isOtherPlace) throw otherKeys(first.name, database)
@@ -194,7 +193,7 @@ async function agreeOnCredentials(
   return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
 }
 
-/** Longer than the interval between heartbeats, so that one falls into it. */
+/** Longer than the interval between heartbeats. */
 const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 
@@ -208,7 +207,7 @@ function leadershipOf(
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
   }
   const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
-  /** Rejects if no engine but this one could lead. */
+  /** Rejects if only this engine could lead. */
   const requireAnotherLeader = async (id: string) => {
     if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
     const text = 'No other engine could lead: there must be one that lives and is not drained. Start one first.'

@@ -3,9 +3,9 @@ import type { EngineList } from '../../../shared/contract/index.ts'
 import { X509Certificate } from 'node:crypto'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
-/** The current certificate of an engine: it may be renewed while the engine runs. */
+/** The current certificate of an engine. It may be renewed while the engine runs. */
 export interface EngineCertificate {
-  /** PEM: it shows this one, and others recognize it by it. */
+  /** PEM: the certificate that it presents, by which others recognise it. */
   readonly own: string
   /** With its key, for servers that request client certificates. */
   readonly context: Pick<SecureContextOptions, 'cert' | 'key'>
@@ -13,31 +13,31 @@ export interface EngineCertificate {
 
 /** What an engine knows about the engines that share its database. */
 export interface Leadership {
-  /** Of this engine, for people; the same after a restart. */
+  /** This engine's name for people. The same after a restart. */
   readonly name: string
   /** Authenticates requests between engines. */
   readonly secret: string
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
-  /** Of this engine; null: it speaks plain HTTP. */
+  /** null: this engine speaks plain HTTP. */
   readonly certificate: EngineCertificate | null
   /** PEM by engine id, for the engines that speak TLS. */
   certificates(): Promise<ReadonlyMap<string, string>>
   /** Live engines that keep eggs and logs elsewhere than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
-  /** null: to the first to take it. Rejects with BAD_INPUT or NOT_FOUND. */
+  /** null: to the first engine to take it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
   /**
-   * The memory of this engine may differ from the database: it gives up the leadership, and the next leader (perhaps
-   * itself) reads everything anew.
+   * This engine's memory may differ from the database: it gives up the leadership, and the next leader (perhaps itself)
+   * reads everything again.
    */
   stepDown(): void
-  /** A drained engine never leads; one that leads hands over. Rejects with NOT_FOUND. */
+  /** A drained engine never leads. A leader hands over. Rejects with NOT_FOUND. */
   setDrained(id: string, isDrained: boolean): Promise<void>
 }
 
-/** Expiry of the other engines' certificates; one that several engines share is listed once, for the first. */
+/** Expiry of the other engines' certificates. A shared certificate is listed once, for the first engine. */
 export async function otherCertificates(
   leadership: Pick<Leadership, 'certificate' | 'certificates' | 'list'>
 ): Promise<{ engine: string; endsAtMs: number }[]> {
@@ -51,7 +51,7 @@ export async function otherCertificates(
   })
 }
 
-/** On SQLite, there is one engine, and it leads. */
+/** With SQLite there is only one engine, and it leads. */
 export function engineAlone(self: {
   scrapdeckVersion: string
   startedAtMs: number
@@ -85,7 +85,7 @@ export function engineAlone(self: {
     }),
     listApart: async () => [],
     handOver: refuse,
-    // SQLite says whether it has committed.
+    // SQLite reports whether it has committed.
     stepDown() {},
     setDrained: refuse
   }

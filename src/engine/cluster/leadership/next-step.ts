@@ -19,9 +19,9 @@ export interface Follower {
 export type Step = { do: 'follow' } | { do: 'take'; reason: string }
 
 /**
- * Whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. If it shows nothing
- * (a stalled leader, or one that never had the lock), the lease expires: each follower must see for itself that it was
- * not renewed, as the database's clock may step.
+ * Whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. Otherwise (a stalled
+ * leader, or one that never had the lock) the lease expires: each follower must see for itself that it was not renewed,
+ * because the database's clock may step.
  */
 export function nextStep(lease: SeenLease, follower: Follower): Step {
   if (follower.isDrained) return { do: 'follow' }
@@ -33,7 +33,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // The lease has expired as well: it ended long before this engine started.
+  // Also if the lease has expired: it ended long before this engine started.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

@@ -12,19 +12,19 @@ import { openSealedStream, sealing } from '../../storage/blobs/sealed/sealed-str
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { isKeptName } from './what-is-kept.ts'
 
-/** The first entry: what this is, for people too. */
+/** The first entry describes the backup, for people too. */
 const HEAD = 'backup.json'
-/** The last: what all others together are, so that nothing was left out or added. */
+/** The last entry covers all others, so that nothing can be left out or added. */
 const CONTENTS = 'contents.json'
-/** The name for which the frames are sealed, whatever the file is called. */
+/** The name for which the frames are encrypted, whatever the file is called. */
 const SEALED_AS = 'scrapdeck-backup'
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const JSON_MAX_BYTES = 1_000_000
 const MISSING_LISTED = 1_000
-/** Blobs are compressed already; more would cost time for little. */
+/** Blobs are compressed already: a higher level would cost time for little. */
 const LEVEL = 3
 
-/** For people, who may look at a backup because they do not trust it. */
+/** For people, who may inspect a backup because they do not trust it. */
 const shown = (most = Infinity) => z.string().max(most).transform(showUnseen)
 
 export const BackupHead = z.object({
@@ -33,7 +33,7 @@ export const BackupHead = z.object({
   madeAtMs: z.number().int(),
   hostname: shown(300),
   database: z.enum(['sqlite', 'postgres']),
-  /** null: they are in the archive; otherwise where they are. */
+  /** null: in the archive. Otherwise the place of the blobs. */
   blobsAt: shown(2_000).nullable(),
   hasSecrets: z.boolean()
 })
@@ -43,23 +43,23 @@ const Contents = z.object({
   files: z.number().int(),
   bytes: z.number().int(),
   sha256: z.string(),
-  /** To which rows of the database refer, but which were not there. */
+  /** Files that rows of the database refer to, but that were missing. */
   missing: z.array(shown()),
   missingCount: z.number().int()
 })
 export type Contents = z.infer<typeof Contents>
 
-/** A file of a backup, of exactly `sizeBytes`. */
+/** A file of exactly `sizeBytes`. */
 export interface BackupFile {
   name: string
   sizeBytes: number
   content: () => AsyncIterable<Uint8Array>
 }
 
-/** null: it is not sealed. */
+/** null: no encryption. */
 export type SealWith = EncryptionKeys | null
 
-/** The bytes of a backup; `missing` is asked at the end. `onFile`: after each. */
+/** The bytes of a backup. `missing` is called at the end, `onFile` after each file. */
 export async function* archiveOf(
   head: BackupHead,
   { files, missing }: { files: AsyncIterable<BackupFile>; missing: () => readonly string[] },
@@ -85,7 +85,7 @@ export async function* archiveOf(
     tar.finalize()
   }
   const filled = fill()
-  // Its failure is that of the stream.
+  // Its failure becomes that of the stream.
   filled.catch((error: unknown) => tar.destroy(error as Error))
   const compression = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: LEVEL } })
   const compressed = through(Readable.from(tar, { objectMode: false }), compression)
@@ -110,7 +110,7 @@ async function addEntry(
   const entry = tar.entry({ name, size: sizeBytes, mode: 0o600, type: 'file' }, (error) =>
     error ? reject(error) : resolve()
   )
-  // It is waited for below, or another failure is thrown.
+  // It is awaited below, or another failure is thrown.
   written.catch(() => {})
   const drained = () => Promise.race([once(entry, 'drain'), written])
   const pieces = Buffer.isBuffer(content) ? [content] : (content as AsyncIterable<Uint8Array>)
@@ -122,7 +122,7 @@ async function addEntry(
   await written
 }
 
-/** One hash over the names, sizes and hashes of all files in their order. */
+/** One hash over the names, sizes and hashes of all files in order. */
 class Digest {
   readonly #hash = createHash('sha256')
   #files = 0
@@ -146,9 +146,9 @@ export interface ReadingBackup {
 }
 
 /**
- * Reads a backup to its end, and returns what it says of itself. What was passed on counts only then: rejects with
- * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT
- * for something else than a backup.
+ * Reads a backup to its end and returns its description. What was passed on counts only then: rejects with
+ * BACKUP_DAMAGED if anything was changed, cut off, left out or added, with ENCRYPTION_KEY_MISSING, or with BAD_INPUT if
+ * it is no backup.
  */
 export async function readArchive(
   source: Readable,
@@ -188,10 +188,10 @@ async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8A
   tar.end(undefined)
 }
 
-/** What a transformation makes of a stream; ends both, however it ends. */
+/** Applies a transformation to a stream, and ends both, however it ends. */
 async function* through(source: Readable, transformation: Transform): AsyncGenerator<Uint8Array> {
   const fed = pipeline(source, transformation)
-  // Its failure is that of what is read.
+  // Its failure becomes that of the reader.
   fed.catch(() => {})
   yield* transformation
   await fed
@@ -248,7 +248,7 @@ async function jsonOf(entry: AsyncIterable<Uint8Array>): Promise<unknown> {
   return JSON.parse(Buffer.concat(pieces).toString())
 }
 
-/** Looks at the beginning without taking it. */
+/** Looks at the start without consuming it. */
 async function firstBytes(source: Readable): Promise<Buffer> {
   for (;;) {
     const head = source.read(8) as Buffer | null
@@ -261,7 +261,7 @@ async function firstBytes(source: Readable): Promise<Buffer> {
   }
 }
 
-/** Whatever the parts of the format say of bytes that they cannot read. */
+/** Translates the errors of parsers that cannot read the bytes. */
 function asDamage(error: unknown): unknown {
   if (isScrapdeckError(error, 'BLOB_DAMAGED')) return damaged('it was changed or cut off', error)
   if (isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING')) {

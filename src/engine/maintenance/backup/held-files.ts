@@ -7,7 +7,7 @@ import { HOLDS, nameOfOwn, removeLeftHolds } from '../../runtime/left-by-killed.
 import type { Logger } from '../../runtime/logger.ts'
 import { Sweep } from '../../runtime/sweep.ts'
 
-/** Where files are held from: `folder` of the archive is this directory. */
+/** `folder` of the archive is this directory. */
 export interface HeldTree {
   folder: string
   directory: string
@@ -21,15 +21,14 @@ export interface HeldFile {
 }
 
 /**
- * Keeps files as they are while a backup reads them: each gets a second name in a folder of its own on the same disk,
- * so what is deleted or replaced meanwhile stays. A file that grows still does. Where a disk knows no second names,
- * files are copied.
+ * Keeps files as they are while a backup reads them: each gets a hard link in a separate folder on the same disk, so
+ * that deleted or replaced files remain. Growing files still grow. Where links are not possible, files are copied.
  */
 export class HeldFiles {
-  /** Of this process alone, private, and removed with it. */
+  /** Private to this process, and removed with it. */
   readonly directory: string
   readonly #trees: readonly HeldTree[]
-  /** What spiders wrote and no backup can have. */
+  /** Files of spiders that no backup can contain. */
   readonly leftOut = new Set<string>()
   /** By name; the newest last. */
   readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
@@ -40,7 +39,7 @@ export class HeldFiles {
     this.#trees = trees
   }
 
-  /** In `parent`, on whose disk the trees should be. */
+  /** `parent` should be on the disk of the trees. */
   static async open(parent: string, trees: readonly HeldTree[]): Promise<HeldFiles> {
     await removeLeftHolds(parent)
     const directory = join(parent, await nameOfOwn(HOLDS))
@@ -48,7 +47,7 @@ export class HeldFiles {
     return new HeldFiles(directory, trees)
   }
 
-  /** Holds what is there now and was not, or was another file. */
+  /** Holds files that are new, or replaced others. */
   async take(signal: AbortSignal): Promise<void> {
     this.#turn += 1
     for (const { folder, directory } of this.#trees) {
@@ -103,10 +102,9 @@ export class HeldFiles {
   }
 }
 
-/** Of this disk, of this kind, or too many. */
+/** Not possible on this disk, for this kind of file, or because there are too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
-/** For housekeeping. */
 export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
   return new Sweep({
     ...base,
@@ -124,8 +122,8 @@ const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**
- * Names of the regular files below a directory; a link is none. `leaveOut`: gets the directories that cannot be read,
- * and the names that no backup may have; null: there are none.
+ * Names of the regular files below a directory; links do not count. `leaveOut` gets unreadable directories and names
+ * that no backup may have. null: there are none.
  */
 export async function* filesBelow(
   directory: string,

@@ -22,12 +22,11 @@ export interface BackupSource {
   dataDirectory: string
   /** null: SQLite, in the data directory. */
   postgres: PostgresAddress | null
-  /** Where the blobs are. */
   blobs:
     | { kind: 'files'; directory: string }
     /** Read one by one, such as from S3. */
     | { kind: 'store'; store: Pick<BlobStore, 'list' | 'openRead'> }
-    /** Not in the backup; where they are, for people. */
+    /** Not in the backup. `place` is for people. */
     | { kind: 'elsewhere'; place: string }
 }
 
@@ -41,9 +40,9 @@ export interface MadeBackup {
   head: BackupHead
   files: number
   bytes: number
-  /** To which rows refer, but which are not there. */
+  /** Files that rows refer to, but that are missing. */
   missing: string[]
-  /** Files of spiders that cannot be read, or whose names a backup cannot hold. */
+  /** Files of spiders that cannot be read, or whose names a backup cannot contain. */
   leftOut: string[]
 }
 
@@ -54,18 +53,18 @@ interface Making extends BackupSource {
   clock: Clock
   signal: AbortSignal
   report: (progress: BackupProgress) => void
-  /** Gets the bytes of the backup. */
+  /** Receives the bytes of the backup. */
   write: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
 }
 
-/** A row may refer to what was deleted between two looks; each new snapshot has fewer of those. */
+/** A row may refer to a file that was deleted between two looks. Each new snapshot has fewer of those. */
 const SNAPSHOTS_MAX = 5
-/** What is written meanwhile: holds, and the engine's own work. */
+/** Room for what is written meanwhile: held files, and the engine's own work. */
 const SPARE_BYTES = 64_000_000
 
 /**
- * Writes a backup of a state that was there at one moment, while an engine may be using it. Rejects with BAD_INPUT,
- * DATA_DIRECTORY_UNUSABLE (a full disk among them), what the database says, and what `write` rejects with.
+ * Writes a backup of the state at one moment, even while an engine uses it. Rejects with BAD_INPUT,
+ * DATA_DIRECTORY_UNUSABLE (also for a full disk), errors of the database, and errors of `write`.
  */
 export async function makeBackup(making: Making): Promise<MadeBackup> {
   const { dataDirectory, blobs, postgres, clock, signal, report, keys } = making
@@ -90,7 +89,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     await holds.take(signal)
     const before = missing.join('\n')
     missing = blobs.kind === 'files' ? rows.filter((row) => findHeld(holds.ofBlobs, row) === null).map(nameOfRow) : []
-    // What two snapshots name and nothing has is lost; it does not become less by looking again.
+    // A file that two snapshots name and that is still missing is lost. Looking again does not help.
     if (missing.length === 0 || missing.join('\n') === before) break
   }
   const head: BackupHead = {
@@ -110,7 +109,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
   return { head, files, bytes, missing, leftOut: [...holds.ofData.leftOut] }
 }
 
-/** As another user, SQLite would make files that the service cannot open. */
+/** As another user, SQLite would create files that the service cannot open. */
 function requireOwn(dataDirectory: string): void {
   const info = statSync(dataDirectory, { throwIfNoEntry: false })
   if (info === undefined)
@@ -126,7 +125,7 @@ interface Holds {
   take(signal: AbortSignal): Promise<void>
 }
 
-/** Second names are only possible on the same disk: a directory of blobs may be on another one. */
+/** Hard links need the same disk, and a directory of blobs may be on another one. */
 async function openHolds({ dataDirectory, blobs }: Making, opened: AsyncDisposableStack): Promise<Holds> {
   const trees = HELD_FOLDERS.map((folder) => ({ folder, directory: join(dataDirectory, folder) }))
   const root = blobs.kind === 'files' ? await realpath(blobs.directory).catch(() => null) : null
@@ -160,7 +159,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
   copyStore({ from: { postgres, whileInUse: true }, to: { directory }, logger, restart: true, report: silent })
 }
 
-/** A disk that this fills would stop the engine too. */
+/** A disk that the backup fills would stop the engine too. */
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   if (bavail * bsize >= bytes) return
@@ -173,9 +172,7 @@ export const nameOfRow = (row: FileOfRow): string =>
     ? `eggs/${row.sha256}`
     : archiveName(row.jobId, row.number, row.kind === 'items' ? 'items' : 'logs')
 
-/**
- * A log of a run that came back is replaced under its name: the version that the row describes is the one that fits.
- */
+/** The log of a run that came back is replaced under its name: the version that matches the row is needed. */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
   const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {
@@ -202,7 +199,7 @@ async function* filesOf(all: {
       if (file !== null) yield fileAt(file.name, file.path, file.sizeBytes)
     }
   } else if (blobs.kind === 'store') yield* filesOfStore(blobs.store, rows, missing)
-  // Of what grows, its beginning; as long as it is now.
+  // Of growing files, the current content.
   for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
   for (const folder of OTHER_FOLDERS)
     for await (const name of filesBelow(join(dataDirectory, folder), (one) => leftOut.add(`${folder}/${one}`)))
@@ -227,7 +224,7 @@ async function* filesOfStore(
   }
 }
 
-/** What retention deletes from there meanwhile cannot be held. */
+/** Blobs that retention deletes meanwhile cannot be held. */
 function nullIfGone(error: unknown): null {
   if (isScrapdeckError(error, 'NOT_FOUND')) return null
   throw error
@@ -273,7 +270,7 @@ function nullIfDeleted(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * What grows is cut off there, and what was cut off meanwhile filled with zeros: an archive has said how long it is.
+ * Cuts off a file that grows, and fills one that was truncated with zeros: the archive has already recorded its size.
  */
 async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes

@@ -14,12 +14,12 @@ interface SourceOptions {
   postgres: PostgresAddress | null
   s3: { address: S3Address; credentialsFile: string | null } | null
   blobsDirectory: string | null
-  /** Those on S3 or in a shared directory too. */
+  /** Include blobs on S3 or in a shared directory. */
   withBlobs: boolean
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** What a service with these options uses. Closed with the stack. Rejects with BLOBS_UNUSABLE. */
+/** What a service with these options uses, closed with the stack. Rejects with BLOBS_UNUSABLE. */
 export async function openBackupSource(options: SourceOptions, opened: AsyncDisposableStack): Promise<BackupSource> {
   const { dataDirectory, postgres } = options
   return { dataDirectory, postgres, blobs: await openBlobs(options, opened) }

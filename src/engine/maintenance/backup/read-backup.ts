@@ -23,16 +23,16 @@ export interface CheckedBackup {
 interface Reading {
   source: Readable
   keys: EncryptionKeys
-  /** After each file. */
+  /** Called after each file. */
   report: (files: number, bytes: number) => void
 }
 
 /**
- * Reads a backup to its end without restoring it: every frame, every file, the database's own check, and whether each
- * file to which it refers is there. Rejects as readArchive does.
+ * Reads a backup to its end without restoring it: checks every frame and file, the database, and whether each
+ * referenced file exists. Rejects as readArchive does.
  */
 export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
-  // For the database, which can only be checked as a file.
+  // The database can only be checked as a file.
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-verify-'))
   try {
     return await readWhole(
@@ -40,7 +40,7 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
       async (name, content) => {
         if (name === DATABASE) return writeFile(join(directory, name), content)
         for await (const _ of content) {
-          // Hashed on the way.
+          // Hashed while it is read.
         }
       },
       directory
@@ -51,9 +51,9 @@ export async function verifyBackup(reading: Reading): Promise<CheckedBackup> {
 }
 
 /**
- * Makes a data directory from a backup. It appears under its name when it is whole and checked; what there is of it
- * before is removed if this fails. Rejects with STORE_NOT_EMPTY if there is something already, DATA_DIRECTORY_UNUSABLE
- * (a full disk), or as readArchive does.
+ * Creates a data directory from a backup. It gets its name when it is complete and checked; if this fails, nothing
+ * remains. Rejects with STORE_NOT_EMPTY if there is something already, DATA_DIRECTORY_UNUSABLE (a full disk), or as
+ * readArchive does.
  */
 export async function restoreBackup(
   reading: Reading & { directory: string; isPaused: boolean }
@@ -144,7 +144,7 @@ async function requireEmpty(directory: string): Promise<void> {
   throw new ScrapdeckError('STORE_NOT_EMPTY', text)
 }
 
-/** The disk's reasons, for the operator. */
+/** Explains disk errors to the operator. */
 function explain(error: unknown, directory: string): unknown {
   const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
   if (error instanceof ScrapdeckError || problem === undefined) return error

@@ -1,15 +1,15 @@
 /**
- * Folders of the data directory that a backup has, beside the blobs; what is not named here is made again by a start.
+ * Folders of the data directory that a backup contains, in addition to the blobs. A start recreates everything else.
  */
 export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
 
-/** What spiders keep from run to run. No row of the database refers to it. */
+/** Files that spiders keep from run to run. No row of the database refers to them. */
 export const OTHER_FOLDERS = ['local/work'] as const
 
-/** Which Unix user each project has, if spiders are kept apart by users. */
+/** The Unix user of each project, if users isolate spiders. */
 export const OTHER_FILES = ['local/users.json'] as const
 
-/** Who has them can open what the database has sealed, or pose as Scrapdeck or its users. */
+/** Their holder can decrypt what the database has encrypted, or pose as Scrapdeck or its users. */
 export const SECRET_FILES = [
   ...['secret.key', 'credentials.json'],
   ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']
@@ -22,8 +22,8 @@ export const DATABASE = 'scrapdeck.sqlite'
 const PATH_MAX_BYTES = 4_096
 
 /**
- * Whether a backup may have a file with this name: relative, below a folder that backups have, and with no part that
- * leads elsewhere on any system. Pure.
+ * Whether a backup may contain a file with this name: relative, below a folder that backups contain, and with no part
+ * that leads elsewhere on any system. Pure.
  */
 export function isKeptName(name: string): boolean {
   if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true

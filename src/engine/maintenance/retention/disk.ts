@@ -8,11 +8,11 @@ export interface DiskSample {
 }
 
 export interface DiskState extends DiskSample {
-  /** When it is full at the current rate; null: not within a month, no steady rate, or not known yet. */
+  /** When it is full at the current rate. null: not within a month, no steady rate, or not known yet. */
   fullAtMs: number | null
 }
 
-/** Alerts are to come before a disk that fills fast is full. */
+/** Short enough that alerts come before a disk that fills fast is full. */
 const MEASURE_EVERY_MS = 15_000
 const SAMPLE_EVERY_MS = 300_000
 /** Six hours: shorter than a day's rhythm, longer than one large upload. */
@@ -20,7 +20,7 @@ const SAMPLES_KEPT = 72
 /** A shorter observation says nothing about a rate. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
-/** One build or upload is no trend: each of so many equal spans uses at least this share of the average. */
+/** One build or upload is no trend: each of these equal spans must use at least this share of the average. */
 const TREND_SPANS = 4
 const TREND_SHARE = 0.25
 
@@ -40,7 +40,7 @@ export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
 
 export type MeasureDisk = () => Promise<{ totalBytes: number; freeBytes: number }>
 
-/** What is free for this process, as `df` shows it. */
+/** The space available to this process, as in `df`. */
 export const measureDiskOf =
   (directory: string): MeasureDisk =>
   async () => {
@@ -48,7 +48,6 @@ export const measureDiskOf =
     return { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
   }
 
-/** Measures the free disk from time to time. */
 export class DiskWatch {
   readonly #parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }
   /** For the forecast. */

@@ -4,13 +4,12 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Sweep } from '../../runtime/sweep.ts'
 
-/** A version whose egg is here. */
 export interface KeptEgg {
   project: ProjectName
   version: VersionName
   sizeBytes: number
   createdAtMs: number
-  /** The version that jobs without one run: the pinned one, else the latest. */
+  /** The version that jobs use by default: the pinned one, else the latest. */
   isActive: boolean
   isPinned: boolean
   /** A schedule or a chain names it. */
@@ -19,7 +18,7 @@ export interface KeptEgg {
 
 const DAY_MS = 86_400_000
 
-/** Versions of one project that are over the policy. Queued and live jobs are checked when one is deleted. */
+/** Versions of one project that exceed the policy. Queued and live jobs are checked at deletion. */
 export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, nowMs: number): KeptEgg[] {
   if (days === null) return []
   const byAge = eggs.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
@@ -29,8 +28,8 @@ export function oldEggs(eggs: readonly KeptEgg[], { days, newest }: EggPolicy, n
 }
 
 /**
- * Deletes eggs in a shared storage to which no version has referred for longer than any upload takes, and ends uploads
- * that were left. Logs and items need no such search: the store remembers each of theirs until it is deleted.
+ * Deletes eggs in a shared storage to which no version has referred for longer than any upload takes, and ends
+ * abandoned uploads. Logs and items need no such search: the store remembers theirs until they are deleted.
  */
 export function sweepUnusedBlobs(parts: {
   projects: Pick<Projects, 'listUnusedEggs' | 'deleteUnusedEgg'>

@@ -8,9 +8,9 @@ const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
 const DELIVERED_KEPT_MS = 3 * DAY_MS
 const DEAD_KEPT_MS = 30 * DAY_MS
-/** For each webhook, delivered and dead ones separately: about 50 MB. */
+/** Per webhook, delivered and dead ones separately: about 50 MB. */
 const DELIVERIES_KEPT = 50_000
-/** For each schedule: a week of one that fires every minute. For all: a bit more than a year. */
+/** Per schedule: a week of one that fires every minute. For all: a bit more than a year. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
 /** How long the cancel of a queued job can be undone if chains have recorded the job. */
@@ -31,16 +31,15 @@ export interface ForgettingParts {
     Pick<AuditStore, 'forgetAudit'> &
     Pick<AlertStore, 'pruneAlerts'> &
     Pick<AlertFactStore, 'pruneAlertFacts'>
-  /** How long entries of the audit log are kept; 0: for ever. */
+  /** How long audit entries are kept. 0: forever. */
   auditDays: number
   clock: Clock
   logger: Logger
 }
 
 /**
- * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
- * what chains recorded of jobs, firings, alerts and their past, the oldest of the audit log. Failed steps are retried
- * on the next run.
+ * Deletes expired data in small steps: the change log, ended deliveries, remembered answers, chain records, firings,
+ * alerts and their history, and the oldest audit entries. Failed steps are retried on the next run.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts

@@ -8,20 +8,19 @@ import type { LogArchivePort } from '../../runs/logs/archive/log-archive.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { KeptItemsFile, LogKey } from '../../model/records.ts'
 
-/** Candidates whose jobs are read at once. */
 const CHECKED_AT_ONCE = 100
 
 export interface LocalFilesParts {
   store: Pick<AttemptReader & JobReader, 'findAttemptsOnNode' | 'getJobs'>
-  /** Files are in PROJECT/SPIDER/ there; null: not written. */
+  /** Files are in PROJECT/SPIDER/ below it. null: not written. */
   directory: string | null
   /** Whether a run with this jobid is live. */
   isNeeded: (jobid: string) => boolean
-  /** Called for what is deleted. */
+  /** Called for each deleted file. */
   recordDeletion?: (attempt: Attempt) => Promise<void>
 }
 
-/** The logs or the items that runs on the local node wrote. */
+/** The logs or items that runs on the local node wrote. */
 export class LocalFiles implements RunFiles {
   readonly #parts: LocalFilesParts
 
@@ -45,7 +44,7 @@ export class LocalFiles implements RunFiles {
     return files
   }
 
-  /** Those of one project that go: over the policy, not live, and of no job that is kept or flagged before its term. */
+  /** Old files of one project: over the policy, not live, and not of a job that is kept or flagged before its term. */
   async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
     const { store, isNeeded } = this.#parts
     const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
@@ -83,14 +82,14 @@ export class LocalFiles implements RunFiles {
   }
 }
 
-/** Names are JOBID.log, JOBID.jl or longer, and a jobid may itself contain dots. */
+/** Names are JOBID.log, JOBID.jl or longer. A jobid may contain dots. */
 function jobidsOf(name: string): string[] {
   const jobids = [name]
   for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) jobids.push(name.slice(0, at))
   return jobids
 }
 
-/** Not those behind links, which may lead to anybody's files. */
+/** Does not follow links, which may lead to other users' files. */
 async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
@@ -101,7 +100,7 @@ async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<
 
 const LISTED_AT_ONCE = 1_000
 
-/** The items files in the archive. They go with their jobs at the latest. */
+/** The items files in the archive. They are deleted with their jobs at the latest. */
 export class ArchivedItems implements RunFiles {
   readonly #parts: { store: ItemsStore; archive: Pick<LogArchivePort, 'delete'>; clock: Pick<Clock, 'nowMs'> }
 
@@ -135,7 +134,7 @@ export class ArchivedItems implements RunFiles {
     ]
   }
 
-  /** The blob first: one that is left after a crash is found again by its row. */
+  /** Deletes the blob first: after a crash, the row leads to a remaining blob. */
   async delete({ blobOf }: RunFile): Promise<void> {
     const { store, archive, clock } = this.#parts
     const { job: _, ...record } = blobOf!

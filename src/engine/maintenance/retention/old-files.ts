@@ -16,8 +16,8 @@ export interface RunFile {
 const DAY_MS = 86_400_000
 
 /**
- * Files of one project that are over its policy, oldest first; the newest of each spider always stays. `isOverTerm`: by
- * age, for which even flagged runs let them go.
+ * Files of one project that exceed its policy, oldest first. The newest of each spider always stays. `isOverTerm`: old
+ * enough to be deleted even for flagged runs.
  */
 export function oldFiles(
   files: readonly RunFile[],
@@ -42,12 +42,11 @@ export function oldFiles(
 /** Files of runs that retention deletes by a policy. */
 export interface RunFiles<File extends RunFile = RunFile> {
   list(): Promise<File[]>
-  /** Those of one project that go. */
   listOld(files: readonly File[], policy: KeepPolicy, nowMs: number): Promise<File[]>
   delete(file: File): Promise<void>
 }
 
-/** Both together; the policy applies to each separately. */
+/** Combines both. The policy applies to each separately. */
 export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
   const isArchived = ({ blobOf }: RunFile) => blobOf !== undefined
   return {
@@ -64,12 +63,12 @@ export function bothOf(local: RunFiles, archived: RunFiles): RunFiles {
   }
 }
 
-/** Of one project; what its own policy leaves out is as in the defaults. */
+/** The policy of one project, with the defaults for what it leaves out. */
 export function policyOf({ defaults, projects }: StoragePolicy, project: string): RetentionPolicy {
   return { ...defaults, ...(Object.hasOwn(projects, project) ? projects[project as ProjectName] : undefined) }
 }
 
-/** `jobBytes`: what a job takes in the database on average: a bound by size becomes one by number. */
+/** `jobBytes`: the average size of a job in the database, which turns a bound by size into one by number. */
 export function boundsOf(policy: StoragePolicy, nowMs: number, jobBytes: number): RetentionBounds {
   const bounds = ({ jobs, logs }: RetentionPolicy): ProjectBounds => ({
     jobs: {

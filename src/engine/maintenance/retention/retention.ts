@@ -22,28 +22,28 @@ import { boundsOf, policyOf, type RunFile, type RunFiles } from './old-files.ts'
 import type { DiskState } from './disk.ts'
 import { type KeptEgg, oldEggs } from './eggs.ts'
 
-/** Jobs that a step looks at: they are read from an index. */
+/** Jobs that a step examines in an index. */
 const ROWS_AT_ONCE = 400
 const PREVIEW_ROWS = 2_000
-/** A step deletes as many jobs as take about so long; a claim may have to wait for it. */
+/** A step deletes as many jobs as take about this long. A claim may have to wait for it. */
 const STEP_MS = 4
 const JOBS_AT_ONCE = { min: 4, start: 20, max: 150 }
-/** After a step, the store belongs to others for several times as long, and longer if the step had to wait. */
+/** After a step, the store is free for others several times as long, and longer if the step had to wait. */
 const PAUSE_FACTOR = 5
 const PAUSE_MIN_MS = 20
-/** However busy the store is: what ends must not come faster than what goes. */
+/** An upper limit, however busy the store is: jobs must not end faster than they are deleted. */
 const PAUSE_FOR_OTHERS_MAX_MS = 100
 const PUBLISH_EVERY_MS = 5_000
 const BLOBS_AT_ONCE = 50
 const PAGES_AT_ONCE = 200
-/** Free pages that stay: the next jobs use them. */
+/** Free pages that the next jobs will use. */
 const FREE_BYTES_KEPT = 16_000_000
 const EVERY_MS = 3_600_000
-/** After the start, which has better things to do. */
+/** Lets the start finish its more urgent work. */
 const FIRST_AFTER_MS = 120_000
 const PREVIEW_LIMIT_MS = 8_000
 const FILES_MEASURED_EVERY_MS = 600_000
-/** Databases from an earlier version up to this size are converted when idle: that takes about a second. */
+/** Databases of an earlier version up to this size are converted when idle, which takes about a second. */
 const COMPACT_BY_ITSELF_BYTES = 100_000_000
 
 export interface RetentionParts {
@@ -63,7 +63,7 @@ export interface RetentionParts {
   logger: Logger
 }
 
-/** What problems are made of. */
+/** The input for problems. */
 export interface StorageState {
   encryption: EncryptionState | null
   disk: DiskState | null
@@ -86,13 +86,13 @@ interface Files {
 }
 
 /**
- * Deletes what the policy lets go, in small steps between the work of others:
+ * Deletes what the policy allows, in small steps between the work of others:
  *
  *   jobs with their attempts, timelines and small logs → blobs of deleted logs → their part of the search index
  *   → files of the local node and archived items → eggs → free pages at the end of the database
  *
- * Rows go before blobs: a crash in between leaves a blob that the store remembers. Nothing else is kept between
- * runs, so one that is interrupted is begun again.
+ * Rows go before blobs: after a crash, the store remembers the remaining blob. Nothing else is kept between runs, so an
+ * interrupted run starts again.
  */
 export class Retention {
   /** `changed`: the policy, or what is being deleted. */
@@ -129,12 +129,12 @@ export class Retention {
     return this.#policy
   }
 
-  /** Replaces the policy, which applies at once. Rejects with CHANGED_MEANWHILE. */
+  /** The new policy applies at once. Rejects with CHANGED_MEANWHILE. */
   async setPolicy(edited: { revision: number; policy: StoragePolicy }) {
     const stored = { revision: edited.revision + 1, policy: edited.policy }
     await this.#parts.store.putStoragePolicy(stored)
     this.#policy = stored
-    // A run under way follows the old one.
+    // A run in progress follows the old policy.
     this.#pausing.abort()
     await this.#running
     this.run()
@@ -142,7 +142,7 @@ export class Retention {
     return stored
   }
 
-  /** Starts a run unless one is under way, paused, or there is no policy; false: it was not started. */
+  /** False: not started, because a run is in progress, retention is paused, or there is no policy. */
   run(): boolean {
     const { revision, policy } = this.#policy
     if (this.#running !== null || revision === 0 || policy.paused || this.#stopping.signal.aborted) return false
@@ -167,7 +167,7 @@ export class Retention {
     }
   }
 
-  /** What takes the disk. Files are measured again after ten minutes. */
+  /** What uses the disk. Files are measured again after ten minutes. */
   async usage(): Promise<StorageUsage> {
     const { store, archive, listEggs, disk } = this.#parts
     const [sums, files, eggs] = await Promise.all([store.storageSums(), this.#measureFiles(), listEggs()])
@@ -207,7 +207,7 @@ export class Retention {
     }
   }
 
-  /** What a run with this policy would delete, and what it would keep although it is over a bound, and why. */
+  /** What a run with this policy would delete, and what it would keep although it exceeds a bound, and why. */
   async preview(policy: StoragePolicy = this.#policy.policy): Promise<StoragePreview> {
     const { store, clock } = this.#parts
     const startedMs = clock.monotonicMs()
@@ -266,7 +266,7 @@ export class Retention {
   #schedule(afterMs: number): void {
     this.#timer = this.#parts.clock.setTimer(afterMs, () => {
       this.run()
-      // The sizes that problems are made of.
+      // Problems are based on these sizes.
       this.usage().catch((error: unknown) => this.#complain(error))
       this.#schedule(EVERY_MS)
     })
@@ -327,7 +327,7 @@ export class Retention {
     }
   }
 
-  /** Also those that an interrupted run left. */
+  /** Includes blobs that an interrupted run left. */
   async #deleteBlobs(): Promise<void> {
     const { store, archive, clock } = this.#parts
     while (!this.#isInterrupted()) {
@@ -361,7 +361,7 @@ export class Retention {
         this.#run.eggs += 1
         this.#run.freedBytes += sizeBytes
       } catch (error) {
-        // A job needs it, or its node does not respond: a later run tries again.
+        // A job needs it, or its node does not respond. A later run tries again.
         this.#parts.logger.info({ project, version, error: String(error) }, 'an old version was not deleted')
       }
     }
@@ -435,7 +435,7 @@ export class Retention {
 
 const totalOf = ({ jobs, logs, items, eggs }: ProjectUsage) => jobs.bytes + logs.bytes + items.bytes + eggs.bytes
 
-/** The average job with its attempts and timeline: what the database has beside logs, by the number of jobs. */
+/** The average size of a job with its attempts and timeline, without logs. */
 function jobBytesOf({ jobs, logs, database }: StorageSums): number {
   const count = jobs.reduce((sum, one) => sum + one.jobs, 0)
   const packed = logs.reduce((sum, one) => sum + one.packed, 0)

@@ -10,9 +10,8 @@ import { type ScriptName, SCRIPTS } from './scripts.ts'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 
-/** Identifies the data behind the answers: it differs between two databases, and before and after a restore. */
+/** Identifies the data behind the answers: differs between databases, and before and after a restore. */
 export interface AnswersOrigin {
-  /** The current position of the change log. */
   position(): Promise<number>
   /** The same for all engines on a database. */
   readIdentity(): Promise<string>
@@ -29,7 +28,7 @@ export interface RedisCacheOptions {
   clock: Clock
   logger: Logger
   limits?: Partial<LinkLimits>
-  /** Tests only: the time in the cache, in ms; otherwise it uses its own. */
+  /** For tests: the cache's time in ms. */
   timeThere?: () => number
 }
 
@@ -39,14 +38,14 @@ export async function openRedisCache(options: RedisCacheOptions): Promise<RedisC
   return new RedisCache((settings) => new Client({ ...settings, scripts: SCRIPTS }), options)
 }
 
-/** The shared cache on a server that speaks Redis' protocol and runs its scripts (Redis 6.2 or later, Valkey). */
+/** The cache on a server with Redis' protocol and scripts (Redis 6.2 or later, Valkey). */
 export class RedisCache implements SharedCache {
   readonly #options: RedisCacheOptions
   readonly #link: RedisLink
-  /** Keys of one namespace are in the same slot of a cluster. */
+  /** Keeps the keys of one namespace in the same slot of a cluster. */
   readonly #prefix: string
   #fingerprint: string | null = null
-  /** Never in the cache: only engines that know the credentials can mark a session or a link. */
+  /** Never stored in the cache: only engines that know the credentials can mark a session or a link. */
   #markKey: Uint8Array = new Uint8Array()
   #hasAdoptedCredentials = false
   #identity: string | null = null
@@ -171,7 +170,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Read before the database: if the database's position is still lower, it was restored.
+    // Read this before the database: if the database's position is still lower, it was restored.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }
@@ -188,12 +187,12 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /** The key of a token in the cache. Keyed, since a writer to the cache could store the hash of a token of his own. */
+  /** The key of a token in the cache. Keyed, because a writer to the cache could store the hash of his own token. */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
 
-  /** Separate per credentials: an engine with old ones must not create links that admit people to the others. */
+  /** Separate per credentials: an engine with old ones must not create links that the others accept. */
   get #links(): string {
     return this.#key('links', (this.#fingerprint ?? '').slice(0, 16))
   }
@@ -215,15 +214,15 @@ const asBoolean = (reply: unknown): boolean | null => (typeof reply === 'number'
 
 type Script = (...keysAndValues: (string | number | Buffer)[]) => Promise<unknown>
 
-/** The client sends the hash of a script, and its text where the server does not know it yet. */
+/** The client sends the hash of a script, and its text if the server does not know it yet. */
 function scriptOf(client: Redis, name: ScriptName): Script {
   const method = (client as unknown as Record<ScriptName, Script>)[name]
   return method.bind(client)
 }
 
 /**
- * The fingerprint, which the cache stores, then a key, which it does not. Slow on purpose: the fingerprint must not
- * help to guess the password. The salt is the same for all engines.
+ * The fingerprint, which the cache stores, followed by a key, which it does not. Slow on purpose: the fingerprint must
+ * not help to guess the password. All engines use the same salt.
  */
 function derivedFrom({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -257,7 +256,7 @@ async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits
   return Buffer.concat([head, isShorter ? deflated : body])
 }
 
-/** null: not one of ours, damaged, or larger than allowed. The content of a cache is untrusted input. */
+/** null: not ours, damaged, or larger than allowed. The content of a cache is untrusted input. */
 async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<CachedAnswer | null> {
   if (entry.length < HEAD_BYTES) return null
   const format = entry.readUInt8(0)
@@ -271,7 +270,7 @@ async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<
     const body = await inflate(packed, { maxOutputLength: Math.max(1, length) })
     return body.length === length ? { position, body } : null
   } catch {
-    // Damaged: as if there were none.
+    // Damaged.
     return null
   }
 }

@@ -5,11 +5,10 @@ import { type Clock, type Timer, within } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { CacheCalls, CacheState } from '../shared-cache.ts'
 
-/** Limits of the waits that may delay requests. A cache on the same network answers in a millisecond. */
+/** Limits for requests that wait for the cache. A cache on the same network responds in a millisecond. */
 export interface LinkLimits {
-  /** No call takes longer. */
   timeoutMs: number
-  /** Slower answers are used, but count as failures: after several in a row, the cache is bypassed. */
+  /** Slower responses are used, but count as failures: after several in a row, the cache is bypassed. */
   slowMs: number
   /** How often an idle connection is checked. */
   heartbeatMs: number
@@ -18,21 +17,21 @@ export interface LinkLimits {
 const DEFAULT_LIMITS: LinkLimits = { timeoutMs: 100, slowMs: 50, heartbeatMs: 1_000 }
 const CONNECT_LIMIT_MS = 2_000
 const ALIVE_MS = 60_000
-/** The longest pause before reconnecting; pauses double up to it. */
+/** Pauses before reconnecting double up to this. */
 const LONGEST_RECONNECT_MS = 5_000
 
 export interface RedisLinkOptions {
   address: CacheAddress
   clock: Clock
   logger: Logger
-  /** Prepares a new connection before its use. Rejects if the server cannot serve. */
+  /** Prepares a new connection. Rejects if the server cannot be used. */
   onConnected: (client: Redis) => Promise<void>
   limits?: Partial<LinkLimits>
 }
 
 /**
- * The connection to the cache: every wait is bounded, and while the cache does not serve, calls return at once. Each
- * change between the two is logged once. Nothing is sent a second time: a call that failed may have had its effect.
+ * The connection to the cache. Every wait is bounded, and while the cache is away, calls return at once. Each change is
+ * logged once. Nothing is sent twice: a failed call may have had its effect.
  */
 export class RedisLink {
   /** `changed`: it became available or unavailable. */
@@ -63,7 +62,7 @@ export class RedisLink {
       connectionName: 'scrapdeck',
       lazyConnect: true,
       connectTimeout: CONNECT_LIMIT_MS,
-      // A call that finds no connection fails at once, and none is repeated on the next connection.
+      // A call without a connection fails at once, and no call is repeated on the next connection.
       ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
       ...{ enableReadyCheck: false, disableClientInfo: true },
       retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 10), LONGEST_RECONNECT_MS)
@@ -73,7 +72,7 @@ export class RedisLink {
     this.#client.on('error', (error) => this.#lose(describe(error)))
   }
 
-  /** Does not wait for the connection: the engine starts without. */
+  /** Does not wait for the connection: the engine starts without it. */
   start(): void {
     // The `error` event reports failures.
     this.#client.connect().catch(() => {})
@@ -92,7 +91,7 @@ export class RedisLink {
     return { ...this.#calls }
   }
 
-  /** null: no answer. */
+  /** null: no response. */
   async ask<T>(send: (client: Redis) => Promise<T>): Promise<T | null> {
     if (this.isAway) {
       this.#calls.skipped += 1
@@ -107,12 +106,12 @@ export class RedisLink {
     this.#client.disconnect()
   }
 
-  /** An unanswered probe is certain. */
+  /** An unanswered probe is conclusive. */
   async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
     const late = Promise.withResolvers<typeof LATE>()
-    // The answer may already be here, unread because the event loop was busy: one more turn reads it.
+    // The response may be here, unread because the event loop was busy: one more turn reads it.
     let timer = clock.setTimer(this.#limits.timeoutMs, () => {
       timer = clock.setTimer(1, () => late.resolve(LATE))
     })
@@ -126,7 +125,7 @@ export class RedisLink {
       }
       this.#calls.ok += 1
       this.#calls.seconds += tookMs / 1_000
-      // The probe of a bypassed cache must be fast; that of one in use counts like any call.
+      // The probe of a bypassed cache must be fast. A probe of a cache in use counts like any call.
       const isCertain = isProbe && this.#breaker.isOpen
       if (tookMs > this.#limits.slowMs) this.#fail(`it answers slowly (${Math.round(tookMs)} ms)`, isCertain)
       else if (isProbe || !this.#breaker.isOpen) this.#succeed()
@@ -170,10 +169,10 @@ export class RedisLink {
     if (this.#client.status !== 'ready') return
     if (!this.#isPrepared) return this.#prepare()
     const before = this.#breaker.isOpen
-    // A write: a full server, or one that became a replica, refuses only writes.
+    // A write, because a full server or a replica refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
-    // Calls waiting on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
+    // Calls on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
     if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
   }
 
@@ -209,7 +208,7 @@ export class RedisLink {
     this.#warned = text
   }
 
-  /** null: it serves. Logged when that changes, not for each new reason. */
+  /** null: the cache works. Logs only changes between the two, not new reasons. */
   #report(reason: string | null): void {
     const { isUp, reason: before, name, sinceMs } = this.#state
     const isUpNow = reason === null
@@ -236,7 +235,7 @@ function allowHidden(error: unknown): string {
   throw error
 }
 
-/** Without the parts of commands that a message of the client or the server may quote. */
+/** Without parts of commands, which messages of the client or server may quote. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   const network = code ?? errors?.[0]?.code
@@ -273,7 +272,7 @@ export interface Breaker {
 const FAILURES_TO_OPEN = 5
 const FIRST_HOLD_MS = 500
 const LONGEST_HOLD_MS = 15_000
-/** A cache that fails again so soon serves only probes: the hold keeps growing. */
+/** A cache that fails again within this time serves only probes: the hold keeps growing. */
 const STEADY_AFTER_MS = 30_000
 
 export const CLOSED_BREAKER: Breaker = { isOpen: false, failuresInARow: 0, holdMs: FIRST_HOLD_MS, closedAtMs: 0 }
@@ -289,7 +288,7 @@ export function afterSuccess(breaker: Breaker, nowMs: number): Breaker {
 /** `isCertain`: the connection is lost, or a probe failed. */
 export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boolean }): Breaker {
   if (breaker.isOpen) {
-    // Calls that were under way when it opened may fail without effect; a failed probe counts.
+    // Calls in progress when it opened may fail without effect. A failed probe counts.
     return isCertain ? { ...breaker, holdMs: Math.min(breaker.holdMs * 2, LONGEST_HOLD_MS) } : breaker
   }
   const failuresInARow = breaker.failuresInARow + 1
@@ -298,15 +297,15 @@ export function afterFailure(breaker: Breaker, { isCertain }: { isCertain: boole
 
 /** What an operator should know about a newly connected server. */
 interface ServerCheck {
-  /** It cannot serve as the cache; null: it can. */
+  /** Why it cannot be used as the cache. */
   problem: string | null
   warnings: string[]
 }
 
-/** ZMSCORE, and scripts that may read the time before they write. */
+/** Has ZMSCORE, and scripts that may read the time before they write. */
 const OLDEST_VERSION = [6, 2]
 
-/** Reads the answer to INFO. Missing fields are fine: some providers hide them. Pure. */
+/** Reads the response to INFO. Some providers hide fields. Pure. */
 export function checkServer(info: string): ServerCheck {
   const fields = new Map(
     info.split(/\r?\n/).flatMap((line): [string, string][] => {
