@@ -63,6 +63,16 @@ export default {
       }
     },
     {
+      files: [
+        'src/renderer/features/{overview,logs,run}/**/*.{ts,tsx}',
+        'src/renderer/{app,ui,state,terminal}/**/*.{ts,tsx}',
+        'src/renderer/api/*.{ts,tsx}',
+        'src/main/{index,notifications,quit,tray,window}.ts'
+      ],
+      excludeFiles: ['**/*.test.{ts,tsx}', '**/testing/**'],
+      rules: { 'scrapdeck-texts/no-bare-sentences': ['error', IN_CATALOGUE] }
+    },
+    {
       files: ['src/{engine,server,cli,config,remote,main}/**/*.ts'],
       excludeFiles: ['**/testing/**', '**/*.test.ts'],
       rules: {

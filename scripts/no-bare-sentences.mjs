@@ -9,7 +9,7 @@ const NO_TEXTS =
   /^(?:Enter|Escape|Tab|Home|End|Delete|Backspace|Shift|Control|Meta|Alt|Arrow\w+|Page\w+|Bearer|Basic|Mod|content-type: [\w/]+)$/
 /** Attributes whose values nobody reads. */
 const NO_TEXT_ATTRIBUTES =
-  /^(?:class\w*|style|styles|fontFamily|width|key|queryKey|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
+  /^(?:class\w*|style|styles|fontFamily|width|height|key|queryKey|type|id|role|d|viewBox|transform|aria-keyshortcuts|aria-controls|rel|href|src|to|from|path|gridTemplateColumns|sizes|accept|autoComplete|transition\w*)$/
 /** Selectors, and messages for developers. */
 const NO_TEXT_CALLS = /^(?:closest|matches|querySelector|querySelectorAll)$/
 const LOGS = /^(?:console|logger)$/

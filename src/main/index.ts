@@ -29,6 +29,7 @@ import { createMainWindow, denyPermissions, lockDownPages, openInBrowser } from 
 import { DESKTOP_APP, LOCAL_ENGINE, WIRE_CHANNEL } from '../shared/wire.ts'
 import { isAppUrl, viewOfAlerts, DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './app-url.ts'
 import { asSealedText, type SecretBox } from '../engine/runtime/secret-box.ts'
+import { texts } from '../shared/texts/ui/desktop.ts'
 
 registerAppScheme()
 lockDownPages()
@@ -52,7 +53,7 @@ function startDesktop(): void {
   let tray: FleetTray | null = null
   const notifications = createNotifications((view) => window.open(view))
 
-  // Any of these can happen before windows can be opened.
+  // Each of these can happen before the app can open windows.
   const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
   app.on('second-instance', (_event, argv) => show(findDeepLink(argv)))
   app.on('open-url', (event, link) => {
@@ -60,7 +61,7 @@ function startDesktop(): void {
     show(link)
   })
   app.on('activate', () => show(null))
-  // Without a window the engine continues; the tray shows it.
+  // The engine continues without a window, behind the tray.
   app.on('window-all-closed', () => {})
   if (app.isPackaged) app.setAsDefaultProtocolClient(DEEP_LINK_SCHEME)
 
@@ -156,12 +157,12 @@ function startDesktop(): void {
     const shown = tray
     try {
       const [{ client }] = await Promise.all([host, remote])
-      const own = { id: null, name: 'Scrapdeck', isReadOnly: false, client }
+      const own = { id: null, name: texts.scrapdeck, isReadOnly: false, client }
       follow(own, (figures) => shown.show(figures), stopping.signal)
     } catch (error) {
       // Never continue without the engine: an app that looks alive but records nothing would be worse.
       console.error(error)
-      dialog.showErrorBox('Scrapdeck could not start', (error as Error).message)
+      dialog.showErrorBox(texts.couldNotStart, (error as Error).message)
       app.exit(1)
     }
   })
@@ -177,14 +178,14 @@ function installMenu(openWindow: () => void): void {
   const first: MenuItemConstructorOptions = {
     label: app.name,
     submenu: [
-      { label: 'Open Scrapdeck', accelerator: 'CmdOrCtrl+O', click: openWindow },
+      { label: texts.openScrapdeck, accelerator: 'CmdOrCtrl+O', click: openWindow },
       { type: 'separator' },
       ...(process.platform === 'darwin' ? [{ role: 'hide' } as const, { role: 'unhide' } as const] : []),
       { role: 'quit' }
     ]
   }
   const view: MenuItemConstructorOptions = {
-    label: 'View',
+    label: texts.viewMenu,
     submenu: [
       { role: 'reload' },
       ...(app.isPackaged ? [] : [{ role: 'toggleDevTools' } as const]),
@@ -213,7 +214,7 @@ function openWires(host: Promise<EngineHost>, remote: Promise<RemoteEngines>): v
   ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent, to: unknown) => {
     const frame = event.senderFrame
     if (!frame || frame.parent !== null || !isAppUrl(frame.url)) {
-      console.warn(`A connection was refused for ${frame?.url ?? 'a closed frame'}`)
+      console.warn(`A connection was refused for ${frame?.url ?? '(closed)'}`)
       return
     }
     const { port1, port2 } = new MessageChannelMain()
@@ -241,7 +242,7 @@ async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<Secret
   const box = await fallback()
   return {
     ...box,
-    description: `This desktop session has no keychain (${backend}), so passwords are stored differently: ${box.description}`,
+    description: texts.notInKeychain(backend, box.description),
     seal: (plainText) => box.seal(plainText),
     open: (sealed) => box.open(sealed)
   }
@@ -250,8 +251,7 @@ async function openSecretBox(fallback: () => Promise<SecretBox>): Promise<Secret
 function createKeychainSecretBox(backend: string): SecretBox {
   return {
     store: 'keychain',
-    description:
-      backend === 'system' ? 'In the keychain of this system' : `In the keychain of this system (${backend})`,
+    description: backend === 'system' ? texts.inKeychain : texts.inKeychainNamed(backend),
     async seal(plainText) {
       const sealed = await safeStorage.encryptStringAsync(plainText)
       return asSealedText(PREFIX + sealed.toString('base64'))

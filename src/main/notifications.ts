@@ -3,6 +3,7 @@ import type { AlertNotice, Contract } from '../shared/contract/index.ts'
 import type { ContractRouterClient } from '@orpc/contract'
 import { viewOfAlerts } from './app-url.ts'
 import { noticesToShow } from '../shared/notices-to-show.ts'
+import { texts } from '../shared/texts/ui/desktop.ts'
 
 export interface NotifyingEngine {
   /** null: the engine of this app. */
@@ -41,7 +42,7 @@ export function createNotifications(open: (view: string) => void): Notifications
     const { groupId, severity, body, alertIds } = notice
     const actions = engine.isReadOnly ? [] : actionsOf(engine.client, notice)
     const notification = new Notification({
-      title: plain(engine.id === null ? notice.title : `${engine.name}: ${notice.title}`),
+      title: plain(engine.id === null ? notice.title : texts.ofEngine(engine.name, notice.title)),
       body: plain(body),
       urgency: severity === 'critical' ? 'critical' : 'normal',
       silent: severity === null,
@@ -52,7 +53,7 @@ export function createNotifications(open: (view: string) => void): Notifications
       actions[actionIndex]?.run().catch((error: Error) =>
         showOne(engine, {
           ...{ ...notice, severity: null, retryJobIds: [] },
-          ...{ title: `${actions[actionIndex]!.text} failed`, body: error.message }
+          ...{ title: actions[actionIndex]!.failure, body: error.message }
         })
       )
     })
@@ -74,11 +75,13 @@ function actionsOf(
   { alertIds, retryJobIds }: Pick<AlertNotice, 'alertIds' | 'retryJobIds'>
 ) {
   const acknowledge = {
-    text: 'Acknowledge',
+    text: texts.acknowledge,
+    failure: texts.acknowledgeFailed,
     run: () => client.alerts.acknowledge({ ids: alertIds }) as Promise<unknown>
   }
   const retry = {
-    text: retryJobIds.length === 1 ? 'Retry' : `Retry ${retryJobIds.length} runs`,
+    text: texts.retryRuns(retryJobIds.length),
+    failure: texts.retryFailed(retryJobIds.length),
     run: () => client.jobs.retry({ ids: retryJobIds }) as Promise<unknown>
   }
   return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]

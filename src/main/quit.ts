@@ -1,4 +1,5 @@
 import { app, dialog } from 'electron'
+import { texts } from '../shared/texts/ui/desktop.ts'
 
 interface QuitOptions {
   localRunningCount(): Promise<number>
@@ -43,7 +44,7 @@ export function installQuit(options: QuitOptions): void {
       await stopAndQuit()
     } catch (error) {
       state = 'idle'
-      dialog.showErrorBox('Scrapdeck could not quit', `${(error as Error).message}\n\nTry again, or end the process.`)
+      dialog.showErrorBox(texts.couldNotQuit, texts.couldNotQuitHint((error as Error).message))
     }
   }
 
@@ -61,15 +62,12 @@ export function installQuit(options: QuitOptions): void {
 
 async function askAboutSpiders(count: number): Promise<number> {
   if (count === 0) return KEEP_RUNNING
-  const spiders = count === 1 ? '1 spider' : `${count} spiders`
   const { response } = await dialog.showMessageBox({
     type: 'question',
-    title: 'Quit Scrapdeck?',
-    message: count === 1 ? '1 spider is running on this computer' : `${spiders} are running on this computer`,
-    detail:
-      'They can continue without Scrapdeck, which finds them again at its next start with their logs and outcomes. ' +
-      'Either way, queued jobs wait until then.',
-    buttons: [`Quit, keep ${spiders} running`, `Stop ${spiders} and quit`, 'Cancel'],
+    title: texts.quitQuestion,
+    message: texts.spidersRunning(count),
+    detail: texts.spidersRunningHint,
+    buttons: [texts.quitAndKeep(count), texts.stopAndQuit(count), texts.cancel],
     defaultId: KEEP_RUNNING,
     cancelId: CANCEL,
     noLink: true

@@ -1,6 +1,7 @@
 import { app, Menu, type MenuItemConstructorOptions, Tray, nativeImage } from 'electron'
 import type { Figures } from '../shared/contract/index.ts'
 import { ALERTS_MAX } from './follow-engine.ts'
+import { texts } from '../shared/texts/ui/desktop.ts'
 
 export interface TrayActions {
   open(view?: string): void
@@ -10,7 +11,7 @@ export interface TrayActions {
 
 export interface FleetTray {
   show(figures: Figures): void
-  /** `view`: where the alerts of this engine are; `name`: null for the engine of this app. */
+  /** `view`: the list of this engine's alerts; `name`: null for the engine of this app. */
   showAlerts(alerts: { view: string; name: string | null; count: number }): void
   close(): void
 }
@@ -28,34 +29,34 @@ export function openTray(icons: { usual: string; alert: string }, actions: TrayA
   function update() {
     const alerts = [...alertsByView].filter(([, { count }]) => count > 0)
     const total = alerts.reduce((sum, [, { count }]) => sum + count, 0)
-    const fleet = figures ? describeFigures(figures) : 'starting'
-    const summary = total === 0 ? fleet : `${fleet}, ${describeAlerts(total)}`
+    const fleet = figures ? describeFigures(figures) : texts.starting
+    const summary = total === 0 ? fleet : texts.fleetAndAlerts(fleet, describeAlerts(total))
     const key = JSON.stringify([summary, figures?.paused, alerts])
-    // An update rebuilds a native menu and would close it under the pointer, so update only if the text changed.
+    // Only if the text changed: an update rebuilds the native menu, which would close under the pointer.
     if (key === shown || tray.isDestroyed()) return
     shown = key
     tray.setImage(total === 0 ? usual : alert)
-    tray.setToolTip(`Scrapdeck: ${summary}`)
-    // Only some systems show it, on the icon of the app.
+    tray.setToolTip(texts.tooltip(summary))
+    // Only some systems show it on the app's icon.
     app.setBadgeCount(total)
     tray.setContextMenu(
       Menu.buildFromTemplate([
         { label: fleet, enabled: false },
         ...alerts.map(([view, { name, count }]): MenuItemConstructorOptions => {
           const label = describeAlerts(count)
-          return { label: name === null ? label : `${name}: ${label}`, click: () => actions.open(view) }
+          return { label: name === null ? label : texts.ofEngine(name, label), click: () => actions.open(view) }
         }),
         { type: 'separator' },
-        { label: 'Open Scrapdeck', click: () => actions.open() },
+        { label: texts.openScrapdeck, click: () => actions.open() },
         {
-          label: 'Pause queue',
+          label: texts.pauseQueue,
           type: 'checkbox',
           checked: figures?.paused ?? false,
           enabled: figures !== null,
           click: (item) => void actions.setPaused(item.checked)
         },
         { type: 'separator' },
-        { label: 'Quit', click: actions.quit }
+        { label: texts.quit, click: actions.quit }
       ])
     )
   }
@@ -79,9 +80,8 @@ export function openTray(icons: { usual: string; alert: string }, actions: TrayA
 /** `3 running, 5 free, 1 failed in the last hour`. */
 export function describeFigures(figures: Figures): string {
   const free = Math.max(0, figures.slotsTotal - figures.slotsUsed)
-  const parts = [`${figures.running} running`, `${free} free`, `${figures.failedLastHour} failed in the last hour`]
-  return figures.paused ? `paused, ${parts.join(', ')}` : parts.join(', ')
+  return (figures.paused ? texts.figuresPaused : texts.figures)(figures.running, free, figures.failedLastHour)
 }
 
 const describeAlerts = (count: number): string =>
-  count === 1 ? '1 alert' : `${count >= ALERTS_MAX ? `${ALERTS_MAX} or more` : count} alerts`
+  (count < ALERTS_MAX ? texts.alerts : texts.alertsOrMore)(Math.min(count, ALERTS_MAX))

@@ -1,6 +1,7 @@
 import { BrowserWindow, app, screen, session, shell } from 'electron'
 import { APP_URL, isAppUrl } from './app-url.ts'
 import { MINIMUM_SIZE, createWindowStateWriter, placeWindow, readWindowState } from './window-state.ts'
+import { texts } from '../shared/texts/ui/desktop.ts'
 
 interface MainWindowOptions {
   preloadPath: string
@@ -43,7 +44,7 @@ export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindo
       height: place.height,
       minWidth: MINIMUM_SIZE.width,
       minHeight: MINIMUM_SIZE.height,
-      title: 'Scrapdeck',
+      title: texts.scrapdeck,
       icon: iconPath,
       show: false,
       autoHideMenuBar: true,
@@ -74,7 +75,7 @@ export function createMainWindow({ preloadPath, statePath, iconPath }: MainWindo
   return { open, flush: () => writer.flush() }
 }
 
-/** No page can open windows, leave our origin, embed another or get a permission. Web links open in the browser. */
+/** No page can open windows, leave our origin or embed another page. Web links open in the browser. */
 export function lockDownPages(): void {
   app.on('web-contents-created', (_event, contents) => {
     contents.setWindowOpenHandler(({ url }) => {

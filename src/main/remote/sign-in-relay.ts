@@ -7,6 +7,7 @@ import { readCookies } from '../../server/auth/session-cookie.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
 import { readFile } from 'node:fs/promises'
+import { texts } from '../../shared/texts/ui/desktop.ts'
 
 /** Enough for a login. */
 const COOKIES_MAX = 20
@@ -54,7 +55,7 @@ interface RelayOptions {
   connection: Pick<RemoteConnection, 'request' | 'explain'>
 }
 
-/** A browser opens six. */
+/** One browser opens six. */
 const CONNECTIONS_MAX = 32
 /** Limits the body of a login or an approval. */
 const BODY_MAX_BYTES = 100_000
@@ -75,8 +76,6 @@ const FOR_BROWSER =
 /** Applies in addition to the engine's own policy: its pages must not reach other programs of this computer. */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-const OPENED_TWICE =
-  'Another program or browser on this computer opened the address of this sign-in as well, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.'
 
 /**
  * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
@@ -98,7 +97,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       // The browser disconnected, or already has the beginning of another response.
       if (response.destroyed || response.headersSent) return void response.destroy()
       const { message } = await connection.explain(error)
-      await sendPage(response, 'No response', message, { status: 502 })
+      await sendPage(response, texts.noResponse, message, { status: 502 })
     })
   })
   const connections = new Connections()
@@ -186,16 +185,16 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
 
   /** For an identity provider, which would send the browser back to the engine's own address, not to the relay. */
   function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
-    const text = `${name} sends you to ${to?.host ?? 'another address'}, from where you would come back to the address of ${name} itself. This browser does not reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`
-    const link = { href: start!, label: 'Back to the login' }
-    return sendPage(response, 'Not possible through SSH', text, { status: 403, link })
+    const text = texts.leadsElsewhere(name, to?.host ?? texts.anotherAddress)
+    const link = { href: start!, label: texts.backToLogin }
+    return sendPage(response, texts.notThroughSsh, text, { status: 403, link })
   }
 
   /** Two browsers opened the entrance, and the wrong one may have been the first. */
   async function failSignIn(response: ServerResponse): Promise<void> {
     closing.abort()
-    await sendPage(response, 'Sign-in stopped', OPENED_TWICE, { status: 403 })
-    openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', OPENED_TWICE))
+    await sendPage(response, texts.signInStopped, texts.signInOpenedTwice, { status: 403 })
+    openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', texts.signInOpenedTwice))
   }
 
   /** No client keeps the cookie of this session. */
@@ -260,7 +259,7 @@ class Connections {
 
 /** Reveals nothing to clients that did not come through the entrance, or came twice. */
 function refuse(response: ServerResponse, status: number): Promise<void> {
-  return sendPage(response, 'There is nothing here', 'Start the sign-in again in Scrapdeck.', { status })
+  return sendPage(response, texts.nothingHere, texts.startSignInAgain, { status })
 }
 
 /** null: it is too large for a login. */

@@ -17,14 +17,14 @@ export function explainError(error: unknown): Explanation {
   if (error instanceof TypeError && /fetch|network|load failed/i.test(message)) {
     return {
       code: null,
-      title: texts.theEngineDoesNotAnswer,
-      text: texts.scrapdeckMayBeStoppingOrStarting
+      title: texts.engineDoesNotRespond,
+      text: texts.engineDoesNotRespondHint
     }
   }
   return {
     code: null,
     title: texts.somethingWentWrong,
-    text: message || texts.noReasonWasGivenRetryIf
+    text: message || texts.unknownErrorHint
   }
 }
 

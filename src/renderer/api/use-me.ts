@@ -64,24 +64,19 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   if (me === undefined) return { may: true, why: null }
   const set = permissionsOf([needed])
   if (includes(heldIn(me, where), set)) return { may: true, why: null }
-  if (isReadOnly) return { may: false, why: texts.thisEngineIsOpenReadOnly }
-  const place = PLACES[typeof where === 'string' ? where : 'project' in where ? 'project' : 'node'](where as never)
-  const { label } = PERMISSION_TEXTS[needed]
-  return {
-    may: false,
-    why: texts.needsThePermissionWhichThe(label, place, leastRoleWith(set), me.role)
-  }
+  if (isReadOnly) return { may: false, why: texts.engineReadOnly }
+  const facts = [PERMISSION_TEXTS[needed].label, leastRoleWith(set), me.role] as const
+  if (where === 'somewhere') return { may: false, why: texts.permissionMissing(...facts) }
+  if (where === 'everywhere') return { may: false, why: texts.permissionMissingEverywhere(...facts) }
+  const why =
+    'project' in where
+      ? texts.permissionMissingInProject(where.project, ...facts)
+      : texts.permissionMissingForNode(...facts)
+  return { may: false, why }
 }
 
 /** In some project or node group, in all projects, in this one, or for a node with these tags. */
 export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
-
-const PLACES = {
-  somewhere: () => '',
-  everywhere: () => texts.inAllProjects,
-  project: ({ project }: { project: string }) => texts.inIt(project),
-  node: () => texts.forThisNode
-}
 
 /** Node groups in which the user of this page may change nodes; null: all nodes. */
 export function useOwnNodeGroups(): readonly string[] | null {

@@ -34,7 +34,7 @@ type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
 /** Outside the page only if it is not visible and the user has allowed it. */
 function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
   if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
-    return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.open, open)
+    return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, texts.openNotice, open)
   }
   const notification = new Notification(title, { body, tag: groupId, silent: severity === null })
   notification.onclick = () => {

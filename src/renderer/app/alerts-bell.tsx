@@ -32,7 +32,8 @@ function Bell() {
   const others = (data?.alerts.length ?? 0) - open.length
   const worst = worstOf(open)
   const count = open.length >= ASKED_MAX ? `${ASKED_MAX}+` : String(open.length)
-  const label = worst === null ? texts.alertsNoneToAcknowledge : texts.alertsToAcknowledgeTheWorst(count, worst)
+  const label =
+    worst === null ? texts.noAlertsToAcknowledge : texts.alertsToAcknowledge(count, SEVERITY_LOOK[worst].word)
   const close = () => setOpened(false)
   return (
     <Popover opened={isOpened} onChange={setOpened} position="bottom-end" shadow="md" width={380} trapFocus>
@@ -54,7 +55,7 @@ function Bell() {
       </Popover.Target>
       <Popover.Dropdown className={classes.list}>
         {open.length === 0 ? (
-          <p className={`${classes.none} dim`}>{texts.noAlertNeedsAnybody}</p>
+          <p className={`${classes.none} dim`}>{texts.noOpenAlerts}</p>
         ) : (
           <ul>
             {open.slice(0, LISTED_MAX).map((alert) => (
@@ -75,14 +76,14 @@ function Bell() {
         {permission === 'default' && window.scrapdeck === undefined && (
           <p className={classes.ask}>
             <Button onClick={() => void Notification.requestPermission().then(setPermission)}>
-              {texts.notifyMeInThisBrowser}
+              {texts.allowNotifications}
             </Button>
           </p>
         )}
         <Flex component="footer" gap={12} justify="space-between" className={classes.foot}>
           <span className="faint">
-            {open.length > LISTED_MAX && texts.more(open.length - LISTED_MAX)}
-            {others > 0 && texts.otherAcknowledgedOrMuted(others)}
+            {open.length > LISTED_MAX && texts.moreAlerts(open.length - LISTED_MAX)}
+            {others > 0 && texts.otherAlerts(others)}
           </span>
           <Link to="/alerts" onClick={close}>
             {texts.allAlerts}

@@ -52,7 +52,7 @@ export function Frame() {
   const engineOpened = useRemoteEngines(({ dialog }) => dialog !== null)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
-    { key: 'mod+k', label: texts.searchOrRunACommand, run: () => spotlight.toggle() },
+    { key: 'mod+k', label: texts.paletteLabel, run: () => spotlight.toggle() },
     ...(mayRun ? [{ key: 'r', label: texts.runSpiders, run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
       // The tenth is 0, as on a keyboard.
@@ -100,24 +100,22 @@ export function Frame() {
   )
 }
 
-/** Above every screen, while an owner looks at it with the eyes of another role. */
+/** Above every screen while an owner previews it as another role. */
 function SeenAsBar() {
   const role = useSeenAs((state) => state.role)
   if (role === null) return null
   return (
     <Banner>
       <IconEye size={14} aria-hidden />
-      <span>
-        You see what a user with the role <strong>{role.name}</strong> sees. Your own rights are unchanged.
-      </span>
+      <span>{texts.seenAs(<strong>{role.name}</strong>)}</span>
       <Button size="compact-xs" variant="default" onClick={() => seeAs(null)}>
-        {texts.stop}
+        {texts.stopSeeingAs}
       </Button>
     </Banner>
   )
 }
 
-/** The engine's status at a glance. While the connection is down the figures are outdated, and look so. */
+/** The engine's status at a glance; greyed while the connection is down. */
 function StatusBar() {
   const { query } = useApi()
   const { data: status } = useQuery(query.system.status.queryOptions())
@@ -129,23 +127,21 @@ function StatusBar() {
       {figures && (
         <span className={classes.figures} data-stale={!live || undefined}>
           <span title={slots?.hint}>
-            Slots{' '}
-            <b>
-              {formatCount(slots?.inUse ?? 0)}/{formatCount(figures.slotsTotal)}
-            </b>{' '}
-            {slots?.over}
+            {texts.slots(
+              <b>
+                {formatCount(slots?.inUse ?? 0)}/{formatCount(figures.slotsTotal)}
+              </b>,
+              slots?.over ?? null
+            )}
           </span>
-          <span>
-            Queue <b>{formatCount(figures.queued)}</b>
-          </span>
-          <span>
-            <b>{formatCount(Math.round(figures.jobsPerMinute))}</b> jobs/min
-          </span>
-          <span title={texts.eventLoopDelayOfTheEngine}>
-            Loop{' '}
-            <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>
-              {texts.ms(Math.round(figures.loopP99Ms))}
-            </b>
+          <span>{texts.queueLength(<b>{formatCount(figures.queued)}</b>)}</span>
+          <span>{texts.jobsPerMinute(<b>{formatCount(Math.round(figures.jobsPerMinute))}</b>)}</span>
+          <span title={texts.loopHint}>
+            {texts.loopDelay(
+              <b className={figures.loopP99Ms > 50 ? 'tone-wait' : undefined}>
+                {texts.ms(Math.round(figures.loopP99Ms))}
+              </b>
+            )}
           </span>
         </span>
       )}
@@ -173,7 +169,7 @@ function ConnectionState() {
 
 function Reconnecting({ sinceMs }: { sinceMs: number }) {
   const nowMs = useNow()
-  // Of a remote engine, it may be from before this page.
+  // The last known state of a remote engine may be older than this page.
   const asOfMs = useRemoteEngines(({ current }) => current?.asOfMs ?? null)
-  return <>{texts.reconnectingDataIsOld(formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs)))}</>
+  return <>{texts.reconnecting(formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs)))}</>
 }

@@ -44,9 +44,11 @@ export function KeyList() {
   )
 }
 
+const ARROWS: Record<string, string> = { 'Alt+ArrowUp': '↑', 'Alt+ArrowDown': '↓' }
+
 function keyName(key: string): string {
   if (key.startsWith('mod+')) return modKey(key.slice(4).toUpperCase())
-  if (key.startsWith('Alt+')) return `Alt ${key === 'Alt+ArrowUp' ? '↑' : key === 'Alt+ArrowDown' ? '↓' : key.slice(4)}`
-  if (/^[A-Z]$/.test(key)) return texts.shift(key)
-  return key === 'Escape' ? texts.esc : key === ' ' ? texts.space : key
+  if (key.startsWith('Alt+')) return texts.altKey(ARROWS[key] ?? key.slice(4))
+  if (/^[A-Z]$/.test(key)) return texts.shiftKey(key)
+  return key === 'Escape' ? texts.escapeKey : key === ' ' ? texts.spaceKey : key
 }

@@ -47,7 +47,7 @@ interface Entry {
   label: string
   note?: ReactNode
   icon: ReactNode
-  /** More words to find it by. */
+  /** Further search words. */
   words?: string
   run: () => void
 }
@@ -68,9 +68,9 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
       overlayProps={{ backgroundOpacity: 0.35, blur: 0, transitionProps: { duration: 0 } }}
     >
       <Spotlight.Search
-        placeholder={texts.searchOrRunACommand2}
+        placeholder={texts.palettePlaceholder}
         leftSection={<IconSearch size={16} />}
-        aria-label={texts.searchOrRunACommand}
+        aria-label={texts.paletteLabel}
       />
       <Spotlight.ActionsList>
         <Entries text={query} onShowKeys={onShowKeys} />
@@ -95,11 +95,11 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
     const haystack = `${entry.label} ${entry.words ?? ''} ${entry.group}`.toLowerCase()
     if (!words.every((word) => haystack.includes(word))) continue
     // Without text to search for, only places and actions are listed.
-    if (words.length === 0 && ![texts.goTo, texts.doIt].includes(entry.group)) continue
+    if (words.length === 0 && ![texts.goTo, texts.actions].includes(entry.group)) continue
     const group = shown.get(entry.group) ?? []
     if (group.length < SHOWN_PER_GROUP) shown.set(entry.group, [...group, entry])
   }
-  if (shown.size === 0) return <Spotlight.Empty>{texts.noResultsForTryASpider(text)}</Spotlight.Empty>
+  if (shown.size === 0) return <Spotlight.Empty>{texts.noResults(text)}</Spotlight.Empty>
   return [...shown].map(([group, list]) => (
     <Spotlight.ActionsGroup key={group} label={group} className={classes.paletteGroup}>
       {list.map(({ id, label, note, icon, run }) => (
@@ -134,7 +134,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const dark = useComputedColorScheme('light') === 'dark'
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
     id,
-    group: texts.doIt,
+    group: texts.actions,
     label,
     words,
     icon: <Icon size={16} />,
@@ -146,11 +146,11 @@ function useScreens(onShowKeys: () => void): Entry[] {
   })
   return [
     ...screens.map(({ to, word, Icon }) => goTo(to, word, Icon)),
-    goTo('/settings', texts.settings, IconSettings, texts.credentialsPythonKeys),
-    goTo('/engines', texts.engines, IconServerBolt, texts.leaderFollowerHandoverDrain),
-    goTo('/access', texts.usersAccess, IconShieldLock, texts.tokensRolesPasswordAccount),
-    ...(mayAudit ? [goTo('/audit', texts.auditLog, IconHistory, texts.whoChangedRefusedVerifyExport)] : []),
-    ...(mayRun ? [act('run', texts.runSpiders2, IconPlayerPlay, () => openRunDialog())] : []),
+    goTo('/settings', texts.settings, IconSettings, texts.settingsWords),
+    goTo('/engines', texts.engines, IconServerBolt, texts.enginesWords),
+    goTo('/access', texts.usersAccess, IconShieldLock, texts.accessWords),
+    ...(mayAudit ? [goTo('/audit', texts.auditLog, IconHistory, texts.auditWords)] : []),
+    ...(mayRun ? [act('run', texts.runSpidersMenu, IconPlayerPlay, () => openRunDialog())] : []),
     ...(mayAddNodes
       ? [act('add-node', texts.addNodes, IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
       : []),
@@ -161,12 +161,12 @@ function useScreens(onShowKeys: () => void): Entry[] {
             texts.newSchedule,
             IconCalendarTime,
             () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
-            texts.cronEveryRepeat
+            texts.newScheduleWords
           )
         ]
       : []),
     ...(hasAlerts && mayAlert
-      ? [act('new-alert-rule', texts.newAlertRule, IconBellPlus, () => newAlertRule(), texts.tellNotifyWhenFailsDown)]
+      ? [act('new-alert-rule', texts.newAlertRule, IconBellPlus, () => newAlertRule(), texts.newAlertRuleWords)]
       : []),
     ...(hasAlerts && mayAnswer
       ? [
@@ -175,25 +175,23 @@ function useScreens(onShowKeys: () => void): Entry[] {
             texts.addMaintenanceWindow,
             IconBellOff,
             () => void navigate({ to: '/alerts/silences', search: { add: 'window' } }),
-            texts.silenceMuteAlertsDowntimePlanned
+            texts.addMaintenanceWindowWords
           )
         ]
       : []),
     ...(hasAlerts
       ? [
-          goTo('/alerts/rules', texts.alertRules, IconBell, texts.alertsNotifyThresholdNoise),
-          goTo('/alerts/silences', texts.alertSilences, IconBellOff, texts.alertsMuteMaintenanceWindows),
-          goTo('/alerts/channels', texts.alertChannels, IconSend, texts.alertsSlackMailTelegramPagerduty)
+          goTo('/alerts/rules', texts.alertRules, IconBell, texts.alertRulesWords),
+          goTo('/alerts/silences', texts.alertSilences, IconBellOff, texts.alertSilencesWords),
+          goTo('/alerts/channels', texts.alertChannels, IconSend, texts.alertChannelsWords)
         ]
       : []),
-    ...(hasReport
-      ? [goTo('/alerts/report', texts.report, IconReportAnalytics, texts.alertsDayWeekDigestPrintSummary)]
-      : []),
-    goTo('/logs/search', texts.searchLogs, IconTerminal2, texts.findTextRegexGrep),
-    goTo('/schedules/missed', texts.missedRuns, IconCalendarTime, 'schedules'),
-    goTo('/schedules/calendar', texts.runCalendar, IconCalendarTime, 'schedules'),
-    goTo('/schedules/load', texts.upcomingLoad, IconCalendarTime, 'schedules'),
-    goTo('/schedules/chains', texts.chains, IconCalendarTime, 'schedules'),
+    ...(hasReport ? [goTo('/alerts/report', texts.report, IconReportAnalytics, texts.reportWords)] : []),
+    goTo('/logs/search', texts.searchLogs, IconTerminal2, texts.searchLogsWords),
+    goTo('/schedules/missed', texts.missedRuns, IconCalendarTime, texts.scheduleViewWords),
+    goTo('/schedules/calendar', texts.runCalendar, IconCalendarTime, texts.scheduleViewWords),
+    goTo('/schedules/load', texts.upcomingLoad, IconCalendarTime, texts.scheduleViewWords),
+    goTo('/schedules/chains', texts.chains, IconCalendarTime, texts.scheduleViewWords),
     ...(mayPause
       ? [
           act(
@@ -201,7 +199,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
             paused ? texts.resumeQueue : texts.pauseQueue,
             paused ? IconPlayerPlay : IconPlayerPause,
             toggle,
-            texts.pauseResumeStop
+            texts.pauseQueueWords
           )
         ]
       : []),
@@ -210,9 +208,9 @@ function useScreens(onShowKeys: () => void): Entry[] {
       dark ? texts.lightAppearance : texts.darkAppearance,
       dark ? IconSun : IconMoon,
       () => setColorScheme(dark ? 'light' : 'dark'),
-      texts.themeDarkLight
+      texts.appearanceWords
     ),
-    act('keys', texts.showKeyboardShortcuts, IconKeyboard, onShowKeys, texts.helpShortcuts)
+    act('keys', texts.showKeyboardShortcuts, IconKeyboard, onShowKeys, texts.keyboardShortcutsWords)
   ]
 }
 
@@ -229,16 +227,16 @@ function useEngines(): Entry[] {
     ...others.map(({ id, name }) => ({
       id: `engine ${id}`,
       group: texts.goTo,
-      label: texts.engine2(name),
-      words: texts.switchOpenRemoteService,
+      label: texts.engineLabel(name),
+      words: texts.switchEngineWords,
       icon: <IconServerBolt size={16} />,
       run: () => void switchTo(id)
     })),
     {
       id: 'add-engine',
-      group: texts.doIt,
-      label: texts.addEngine2,
-      words: texts.remoteServiceConnect,
+      group: texts.actions,
+      label: texts.addEngineMenu,
+      words: texts.addEngineWords,
       icon: <IconPlus size={16} />,
       run: () => openEngineDialog('add')
     }
@@ -255,8 +253,8 @@ function useSpiders(): Entry[] {
       id: `run ${project.name}/${spider}`,
       group: texts.runSpider,
       label: `${project.name}/${spider}`,
-      words: 'run',
-      note: 'run…',
+      words: texts.runSpiderWords,
+      note: texts.runSpiderNote,
       icon: <IconPlayerPlay size={16} />,
       run: () => openRunDialog({ project: project.name, spiders: [spider] })
     }))
@@ -309,8 +307,8 @@ function useSchedules(text: string): Entry[] {
     group: texts.schedules,
     label: schedule.name,
     // Matched by the engine, which also searches what the schedule runs.
-    words: texts.edit3(text),
-    note: schedule.paused ? 'paused' : schedule.zone,
+    words: texts.scheduleWords(text),
+    note: schedule.paused ? texts.schedulePaused : schedule.zone,
     icon: <IconCalendarTime size={16} />,
     run: () => void navigate({ to: '/schedules', search: { schedule: schedule.id } })
   }))

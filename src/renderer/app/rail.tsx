@@ -18,7 +18,7 @@ import type { ReactNode } from 'react'
 import { useApi } from '../api/api.tsx'
 import { useSeesNodesOnly } from '../api/use-me.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
-import { formatCount, plural } from '../ui/numbers.ts'
+import { formatCount } from '../ui/numbers.ts'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
 import { texts } from '../../shared/texts/ui/app.ts'
@@ -54,15 +54,15 @@ export function Rail() {
   const queued = status?.figures.queued ?? 0
   const badges: Record<string, ReactNode> = {
     '/': problems > 0 && (
-      <span className={`${classes.badge} dim push`} data-bad title={plural(problems, 'problem')}>
-        {problems}
-        <span className="visually-hidden">{texts.problems}</span>
+      <span className={`${classes.badge} dim push`} data-bad title={texts.problems(problems)}>
+        <span aria-hidden>{problems}</span>
+        <span className="visually-hidden">{texts.problems(problems)}</span>
       </span>
     ),
     '/jobs': queued > 0 && (
-      <span className={`${classes.badge} dim push`} title={texts.waiting(queued)}>
-        {formatCount(queued)}
-        <span className="visually-hidden">{texts.waiting2}</span>
+      <span className={`${classes.badge} dim push`} title={texts.waitingJobs(queued)}>
+        <span aria-hidden>{formatCount(queued)}</span>
+        <span className="visually-hidden">{texts.waitingJobs(queued)}</span>
       </span>
     )
   }

@@ -162,7 +162,7 @@ declare module '@tanstack/react-router' {
 function NotFound() {
   return (
     <EmptyState title={texts.pageNotFound} action={<LinkButton to="/">{texts.overview}</LinkButton>}>
-      {texts.theAddressMayBeIncompleteOr}
+      {texts.pageNotFoundHint}
     </EmptyState>
   )
 }

@@ -33,11 +33,10 @@ export function SettingsScreen() {
       <ScreenHead
         title={texts.settings}
         note={
-          status.data && (
-            <>
-              Scrapdeck {status.data.scrapdeckVersion} · started{' '}
-              <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" />
-            </>
+          status.data &&
+          texts.versionAndStart(
+            status.data.scrapdeckVersion,
+            <RelativeTime atMs={status.data.startedAtMs} suffix=" ago" />
           )
         }
       >
@@ -51,18 +50,16 @@ export function SettingsScreen() {
       <StoragePanels />
       {!hasEngines && <LocalPython />}
       <Panel title={texts.nodeCredentials}>
-        <QueryState query={status} what={texts.theCredentialStorage} rows={1}>
+        <QueryState query={status} what={texts.credentialStorage} rows={1}>
           {({ secrets }) => (
-            <FieldRow label={secrets.store === 'keychain' ? texts.inTheKeychain : texts.inAFile}>
-              {secrets.text}
-            </FieldRow>
+            <FieldRow label={secrets.store === 'keychain' ? texts.inKeychain : texts.inFile}>{secrets.text}</FieldRow>
           )}
         </QueryState>
       </Panel>
       <Panel title={texts.appearance}>
         <AppearanceChoice />
       </Panel>
-      <Panel title={texts.keyboardShortcuts} note={texts.pressOnAScreenToSee}>
+      <Panel title={texts.keyboardShortcuts} note={texts.keysHint}>
         <KeyList />
       </Panel>
     </Stack>
@@ -74,14 +71,14 @@ function LocalPython() {
   const status = useQuery(query.system.status.queryOptions())
   return (
     <Panel
-      title={texts.pythonOnTheLocalNode}
+      title={texts.localPython}
       aside={
         <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
           {texts.openNode}
         </LinkButton>
       }
     >
-      <QueryState query={status} what={texts.theStateOfPython} rows={3}>
+      <QueryState query={status} what={texts.pythonState} rows={3}>
         {({ python }) =>
           python.state === 'ready' ? (
             <>
@@ -98,7 +95,7 @@ function LocalPython() {
             </>
           ) : (
             <div className={classes.python}>
-              <p>{python.state === 'checking' ? texts.lookingForPythonAndScrapy : python.problem}</p>
+              <p>{python.state === 'checking' ? texts.lookingForPython : python.problem}</p>
               {python.state !== 'checking' && <CreateEnvironment primary />}
             </div>
           )

@@ -61,10 +61,10 @@ export function TopBar() {
         type="button"
         className={`${classes.search} faint`}
         onClick={() => spotlight.open()}
-        aria-label={texts.searchOrRunACommand}
+        aria-label={texts.paletteLabel}
       >
         <IconSearch size={14} aria-hidden />
-        <span>{texts.searchOrRunACommand2}</span>
+        <span>{texts.palettePlaceholder}</span>
         <Kbd>{modKey('K')}</Kbd>
       </button>
       <Flex component="span" gap={8} justify="flex-end" className={classes.actions}>
@@ -96,10 +96,11 @@ function RunButton() {
   )
 }
 
-/** Of several engines on one database: which one this page talks to, and which leads. */
+/** Which of several engines on one database this page talks to, and which leads. */
 function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines: EnginesInUse; host: string }) {
-  const leads = isOwnLeading ? 'leads' : leader === null ? texts.noEngineLeads : texts.leads(leader)
-  const title = `${host}: this page talks to ${own ?? texts.oneOfSeveralEngines}${isOwnLeading ? texts.whichLeads : `; ${leads}`}`
+  const leads = isOwnLeading ? texts.thisLeads : leader === null ? texts.noLeader : texts.leads(leader)
+  const engine = own ?? texts.someEngine
+  const title = isOwnLeading ? texts.servedByLeader(host, engine) : texts.servedByFollower(host, engine, leads)
   return (
     <Link to="/engines" className={classes.engineLink} title={title}>
       <span className="ellipsis">{own ?? host}</span> <small className="ellipsis">{leads}</small>
@@ -117,10 +118,10 @@ const PAUSED_LOOK = {
 
 function PauseSwitch() {
   const { paused, known, pending, may, why, toggle } = usePauseSwitch()
-  // That the queue is paused concerns everybody.
+  // All users must see that the queue is paused.
   if (!may && !paused) return null
   return (
-    <Tooltip label={why ?? (paused ? texts.resumeSendingQueuedJobsToNodes : texts.stopSendingJobsToNodesRunning)}>
+    <Tooltip label={why ?? (paused ? texts.resumeHint : texts.pauseHint)}>
       <Button
         variant={paused ? 'default' : 'subtle'}
         color="gray"
@@ -135,7 +136,7 @@ function PauseSwitch() {
         leftSection={paused && may ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
       >
         <span className={classes.pauseWord}>
-          {!paused ? texts.pauseQueue : may ? texts.pausedResume : texts.paused}
+          {!paused ? texts.pauseQueue : may ? texts.queuePausedResume : texts.queuePaused}
         </span>
       </Button>
     </Tooltip>

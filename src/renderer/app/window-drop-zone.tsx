@@ -29,7 +29,7 @@ export function WindowDropZone() {
       <Stack align="center" gap={8} justify="center" className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
         <strong>{target?.title ?? (may ? texts.dropToDeploy : texts.youCannotDeploy)}</strong>
-        <span className="dim">{target?.text ?? why ?? texts.anEggWhlOrZipOr}</span>
+        <span className="dim">{target?.text ?? why ?? texts.dropToDeployHint}</span>
       </Stack>
     </Dropzone.FullScreen>
   )

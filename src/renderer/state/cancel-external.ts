@@ -25,13 +25,13 @@ export function cancelExternal(
       const { wasState } = await client.nodes.cancelExternal({ id: node.id, project: run.project, jobid: run.jobid })
       notifyDone(
         wasState === null
-          ? texts.hasAlreadyEnded(name)
+          ? texts.jobHasEnded(name)
           : wasState === 'pending'
-            ? texts.wasRemovedFromTheQueueOf(name, node.name)
-            : texts.cancelOfOnRequestedCancelAgain(name, node.name)
+            ? texts.externalJobRemoved(name, node.name)
+            : texts.externalCancelSent(name, node.name)
       )
     } catch (error) {
-      notifyError(texts.couldNotCancelOn(name, node.name), error)
+      notifyError(texts.couldNotCancelExternal(name, node.name), error)
     }
   }
   cancelSoon({ ids: [externalId(node.id, run)], name, send })

@@ -18,7 +18,7 @@ interface KeysState {
 export const useKeyGroups = create<KeysState>(() => ({ groups: [] }))
 
 /** The frame's group: any key of a screen takes precedence over it. */
-export const EVERYWHERE = texts.everywhere
+export const EVERYWHERE = texts.everywhereKeys
 
 let nextId = 1
 

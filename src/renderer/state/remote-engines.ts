@@ -25,7 +25,7 @@ export const openEngineDialog = (dialog: RemoteEngines['dialog']): void => useRe
 export const useEngineAway = (): string | null =>
   useRemoteEngines(({ current }) =>
     current?.state === 'offline' || current?.state === 'refused'
-      ? `${current.name} ${current.state === 'offline' ? texts.isOffline : texts.hasRefusedTheConnection}: nothing is sent until it responds.`
+      ? (current.state === 'offline' ? texts.engineOffline : texts.engineRefused)(current.name)
       : null
   )
 

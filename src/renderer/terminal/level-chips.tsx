@@ -7,15 +7,15 @@ export interface LevelChipsProps {
   snapshot: {
     readonly shownLevels: ReadonlySet<LogLevel>
     readonly counts: Readonly<Record<LogLevel, number>>
-    /** Absent: the counts are of all lines there are. */
+    /** Absent: the counts include all lines. */
     readonly holdsAll?: boolean
   }
-  /** Per level in the whole log, as far as the engine has read it; undefined: not known. */
+  /** Per level in the whole log, as far as the engine has read it; undefined: unknown. */
   records?: Readonly<Record<string, number>> | undefined
   onShow: (levels: ReadonlySet<LogLevel>) => void
 }
 
-/** Of the whole log, as far as that is known: `28+` where only the part that is loaded could be counted. */
+/** The lines of a level in the whole log; `28+` if only the loaded part could be counted. */
 function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, records }: LevelChipsProps): string {
   const loaded = formatCount(counts[level])
   if (holdsAll) return loaded
@@ -45,7 +45,7 @@ export function LevelChips(props: LevelChipsProps) {
           className={`${classes.chip} small`}
           data-level={level}
           aria-pressed={shownLevels.has(level)}
-          title={`${shownLevels.has(level) ? texts.hide : texts.show} ${level} (Shift-click: show only ${level})`}
+          title={(shownLevels.has(level) ? texts.hideLevel : texts.showLevel)(level)}
           onClick={(event) => toggle(level, event.shiftKey)}
         >
           <span className={classes.level}>{level}</span> <b>{textOfCount(level, props)}</b>

@@ -113,7 +113,7 @@ export class LogFeed {
   /** Holds the lines around this byte, unless they are held already. Resolves false if that failed or was overtaken. */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
-    return this.#load('jump', texts.couldNotReadThisPartOf, async (signal) => {
+    return this.#load('jump', texts.couldNotReadPart, async (signal) => {
       const end = offset + AROUND_BYTES
       const piece = await this.#read(Math.max(0, offset - AROUND_BYTES), end, signal)
       this.#detach()

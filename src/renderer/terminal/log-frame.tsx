@@ -4,7 +4,6 @@ import { IconArrowDown, IconCopy, IconTextWrap } from '@tabler/icons-react'
 import { type MouseEvent, type ReactNode, type RefObject, useEffect, useEffectEvent, useRef, useState } from 'react'
 import { copyLog } from '../ui/copy-button.tsx'
 import { Kbd } from '../ui/kbd.tsx'
-import { plural } from '../ui/numbers.ts'
 import type { LogsClient } from './follow-log.ts'
 import { LevelChips, type LevelChipsProps } from './level-chips.tsx'
 import classes from './log-terminal.module.css'
@@ -97,7 +96,7 @@ export function LogFrame(props: LogFrameProps) {
         {props.search}
         <span className={classes.actions}>
           {props.actionsBefore}
-          <Tooltip label={isWrapping ? texts.longLinesAreWrappedW : texts.longLinesScrollHorizontally}>
+          <Tooltip label={isWrapping ? texts.linesWrapped : texts.linesScroll}>
             <ActionIcon
               onClick={() => view?.wrap(!isWrapping)}
               aria-label={texts.wrapLongLines}
@@ -138,11 +137,11 @@ export function LogFrame(props: LogFrameProps) {
         {!isFollowing && lineCount > 0 && newLineCount !== 0 && (
           <button type="button" className={classes.pill} onClick={() => view?.follow(true)}>
             <IconArrowDown size={14} aria-hidden />{' '}
-            {newLineCount === null ? texts.goToTheEnd : plural(newLineCount, texts.newLine)}
+            {newLineCount === null ? texts.goToEnd : texts.newLines(newLineCount)}
           </button>
         )}
         {/* A fast log would flood a screen reader: its lines can be read, but only the state is announced. */}
-        <pre className="visually-hidden" role="log" aria-live="off" aria-label={texts.theLastLines}>
+        <pre className="visually-hidden" role="log" aria-live="off" aria-label={texts.lastLines}>
           {snapshot.lastLines}
         </pre>
       </div>

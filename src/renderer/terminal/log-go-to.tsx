@@ -19,7 +19,7 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   const [wanted, setWanted] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
   const [isGoing, setGoing] = useState(false)
-  const bindings: KeyBinding[] = [{ key: 'l', label: texts.goToALineOrA, run: open }]
+  const bindings: KeyBinding[] = [{ key: 'l', label: texts.goToLineOrTime, run: open }]
   useKeys(texts.log, bindings, hasKeys)
 
   async function go(event: FormEvent) {
@@ -41,16 +41,16 @@ export function LogGoTo({ view, snapshot, hasKeys }: LogGoToProps) {
   return (
     <Popover opened={isOpen} onChange={(opened) => !opened && close()} position="top-start" width={260} trapFocus>
       <Popover.Target>
-        <button type="button" className={classes.button} onClick={toggle} title={texts.goToALineOrA2}>
-          {topNumber === null ? texts.goTo : texts.line(topNumber)}
+        <button type="button" className={classes.button} onClick={toggle} title={texts.goToLineOrTimeHint}>
+          {topNumber === null ? texts.goTo : texts.lineNumber(topNumber)}
         </button>
       </Popover.Target>
       <Popover.Dropdown>
         <form onSubmit={(event) => void go(event)}>
           <TextInput
-            label={texts.goToALineOrA}
+            label={texts.goToLineOrTime}
             placeholder="120 or 14:05"
-            description={texts.aLineNumberOrATime}
+            description={texts.goToHint}
             value={wanted}
             error={problem}
             disabled={isGoing}

@@ -1,3 +1,4 @@
+import { texts } from '../../shared/texts/ui/terminal.ts'
 import { type HeadFormat, parseRecordHead, type RecordHead, type RecordLevel } from '../../shared/log-record.ts'
 import { plainText, sanitiseLine } from './sanitise.ts'
 import { joinStyled, parseColours, type StyledText } from './styled-text.ts'
@@ -75,7 +76,7 @@ export const plainLine = ({ raw }: LogLine): string => plainText(cut(raw))
 
 function cut(raw: string): string {
   if (raw.length <= MAX_LINE_CHARS) return raw
-  return `${raw.slice(0, MAX_LINE_CHARS)} … ${(raw.length - MAX_LINE_CHARS).toLocaleString('en')} more characters`
+  return `${raw.slice(0, MAX_LINE_CHARS)} … ${texts.moreCharacters(raw.length - MAX_LINE_CHARS)}`
 }
 
 // Colours of the terminal's theme.

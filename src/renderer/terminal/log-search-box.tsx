@@ -55,8 +55,8 @@ export function LogSearchBox({ box, view, snapshot, isListing, onListing }: Sear
       <input
         ref={box}
         value={text}
-        placeholder={texts.searchTheWholeLog}
-        aria-label={texts.searchTheLog}
+        placeholder={texts.searchWholeLog}
+        aria-label={texts.searchLog}
         spellCheck={false}
         onChange={(event) => change({ text: event.target.value })}
         onKeyDown={onKey}
@@ -102,13 +102,12 @@ function MatchCount({ search, index }: { search: SearchState; index: number }) {
     )
   }
   const share = `${Math.floor(searchedShare * 100)} %`
-  if (state === 'copying') return <span className="faint">{texts.fetchingTheLog(share)}</span>
+  if (state === 'copying') return <span className="faint">{texts.fetchingLog(share)}</span>
   if (matches === 0)
     return <span className="faint">{state === 'complete' ? texts.noMatches : texts.searching(share)}</span>
   return (
     <span className={classes.matches} role="status">
-      {index >= 0 ? texts.of(index + 1) : ''}
-      {formatCount(matches)}
+      {index >= 0 ? texts.matchOf(index + 1, matches) : formatCount(matches)}
       {state === 'searching' && <span className="faint"> · {share}</span>} <Kbd>n</Kbd> <Kbd>N</Kbd>
     </span>
   )
@@ -158,7 +157,7 @@ export function MatchList({ view, search, index }: { view: LogView | null; searc
         })}
       </div>
       {matches > found.length && search.state === 'complete' && (
-        <p className="faint">{texts.onlyTheFirstOfMatchingLines(found.length, matches)}</p>
+        <p className="faint">{texts.matchesCut(found.length, matches)}</p>
       )}
     </div>
   )

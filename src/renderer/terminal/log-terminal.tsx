@@ -79,14 +79,14 @@ export function LogTerminal(props: LogTerminalProps) {
   const { showsTimes, marked } = snapshot
   const toggleTimes = () => view?.showTimes(!showsTimes)
   const bindings: KeyBinding[] = [
-    { key: 'f', label: texts.followTheEndOfTheLog, run: () => view?.follow(!snapshot.isFollowing) },
+    { key: 'f', label: texts.followEnd, run: () => view?.follow(!snapshot.isFollowing) },
     { key: 'e', label: texts.nextError, run: () => void view?.showNextError() },
     { key: 'n', label: texts.nextMatch, run: () => view?.findNext(1) },
     { key: 'N', label: texts.previousMatch, run: () => view?.findNext(-1) },
     { key: 'w', label: texts.wrapLongLines, run: () => view?.wrap(!snapshot.isWrapping) },
     { key: 't', label: texts.showTimes, run: toggleTimes }
   ]
-  if (hasSearchKey) bindings.push({ key: '/', label: texts.searchTheLog, run: () => searchBox.current?.focus() })
+  if (hasSearchKey) bindings.push({ key: '/', label: texts.searchLog, run: () => searchBox.current?.focus() })
   useKeys(texts.log, bindings, hasKeys)
 
   return (
@@ -102,7 +102,7 @@ export function LogTerminal(props: LogTerminalProps) {
         <LogSearchBox box={searchBox} view={view} snapshot={snapshot} isListing={isListing} onListing={setListing} />
       }
       actionsBefore={
-        <Tooltip label={texts.nextErrorE}>
+        <Tooltip label={texts.nextErrorHint}>
           <ActionIcon onClick={() => void view?.showNextError()} aria-label={texts.nextError}>
             <IconAlertCircle size={16} />
           </ActionIcon>
@@ -110,7 +110,7 @@ export function LogTerminal(props: LogTerminalProps) {
       }
       actionsBetween={
         <>
-          <Tooltip label={showsTimes ? texts.timesAreShownT : texts.timesAreHiddenT}>
+          <Tooltip label={showsTimes ? texts.timesShown : texts.timesHidden}>
             <ActionIcon
               onClick={toggleTimes}
               aria-label={texts.showTimes}
@@ -121,10 +121,10 @@ export function LogTerminal(props: LogTerminalProps) {
             </ActionIcon>
           </Tooltip>
           {addressOf !== undefined && marked !== null && (
-            <Tooltip label={texts.copyALinkTo(wordsOf(marked))}>
+            <Tooltip label={texts.copyLinkTo(wordsOf(marked))}>
               <ActionIcon
                 onClick={() => copyText(addressOf(marked), texts.linkCopied)}
-                aria-label={texts.copyALinkTo(wordsOf(marked))}
+                aria-label={texts.copyLinkTo(wordsOf(marked))}
               >
                 <IconLink size={16} />
               </ActionIcon>
@@ -132,8 +132,8 @@ export function LogTerminal(props: LogTerminalProps) {
           )}
         </>
       }
-      copyLabel={texts.copyTheSelectionTheMarkedLines}
-      copyName={texts.copyTheLog}
+      copyLabel={texts.copyHint}
+      copyName={texts.copyLog}
       actionsAfter={
         <>
           <DownloadButton {...props} fileName={fileName} />
@@ -165,7 +165,7 @@ export function LogTerminal(props: LogTerminalProps) {
 }
 
 function wordsOf({ from, to }: LineRange): string {
-  return from === to ? texts.line2(from) : texts.linesTo(from, to)
+  return from === to ? texts.oneLine(from) : texts.lineRange(from, to)
 }
 
 function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalProps) {
@@ -175,14 +175,14 @@ function DownloadButton({ client, jobId, attemptNumber, fileName }: LogTerminalP
     try {
       await downloadLog({ logs: client.logs, jobId, attemptNumber, fileName, onProgress: setShare })
     } catch (error) {
-      notifyError(texts.couldNotDownloadTheLog, error)
+      notifyError(texts.couldNotDownloadLog, error)
     } finally {
       setShare(null)
     }
   }
   return (
-    <Tooltip label={share === null ? texts.downloadTheWholeLog : texts.downloading(Math.round(share * 100))}>
-      <ActionIcon onClick={() => void download()} loading={share !== null} aria-label={texts.downloadTheLog}>
+    <Tooltip label={share === null ? texts.downloadWholeLog : texts.downloading(Math.round(share * 100))}>
+      <ActionIcon onClick={() => void download()} loading={share !== null} aria-label={texts.downloadLog}>
         <IconDownload size={16} />
       </ActionIcon>
     </Tooltip>
@@ -206,7 +206,7 @@ function Waiting({ snapshot: { state }, waitingText, onRetry }: WaitingProps) {
       </div>
     )
   }
-  return <div className={classes.waiting}>{state.kind === 'complete' ? texts.thereIsNoLogTheRun : waitingText}</div>
+  return <div className={classes.waiting}>{state.kind === 'complete' ? texts.noLog : waitingText}</div>
 }
 
 function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: boolean; goTo: ReactNode }) {
@@ -216,14 +216,14 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
       <span>
         {goTo} · {formatBytes(sizeBytes)}
       </span>
-      {skippedBytes > 0 && <span className="tone-wait">{texts.skippedToKeepUpWithThe(formatBytes(skippedBytes))}</span>}
+      {skippedBytes > 0 && <span className="tone-wait">{texts.skipped(formatBytes(skippedBytes))}</span>}
       {isLoading && <span className="faint">{texts.loading}</span>}
       <span className={`${classes.state} push`} role="status">
         {state.kind === 'live' && <span className="tone-run">{texts.live}</span>}
         {state.kind === 'complete' && isCut && (
-          <Tooltip label={texts.theNodeDeletedTheRestOf}>
+          <Tooltip label={texts.incompleteHint}>
             <span className="tone-wait" tabIndex={0}>
-              {texts.incompleteOnlyTheCopiedPart}
+              {texts.incomplete}
             </span>
           </Tooltip>
         )}
@@ -232,7 +232,7 @@ function LogStatus({ snapshot, isCut, goTo }: { snapshot: LogSnapshot; isCut: bo
             <IconCheck size={13} aria-hidden /> {texts.complete}
           </>
         )}
-        {state.kind === 'interrupted' && <span className="tone-wait">{texts.interruptedTryingAgain}</span>}
+        {state.kind === 'interrupted' && <span className="tone-wait">{texts.interrupted}</span>}
       </span>
     </>
   )

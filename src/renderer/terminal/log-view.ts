@@ -226,7 +226,7 @@ export class LogView extends TerminalView<LogSnapshot> {
     if (this.#isMarked(lines)) return
     this.showLine(lines).catch((error) => {
       if (this.isClosed) return
-      this.#options.onError(texts.couldNotGoToThisLine, error)
+      this.#options.onError(texts.couldNotGoToLine, error)
       // Nothing is held yet: the end of the log, or why there is none.
       if (this.#feed.window.startOffset === null) this.follow(true)
     })
@@ -284,7 +284,7 @@ export class LogView extends TerminalView<LogSnapshot> {
         if (next !== undefined) return next.offset
       }
     } catch (error) {
-      this.#options.onError(texts.couldNotSearchTheLog, error)
+      this.#options.onError(texts.couldNotSearchLog, error)
     } finally {
       stopping.abort()
     }

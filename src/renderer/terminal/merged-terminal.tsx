@@ -36,11 +36,11 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
   useKeys(
     texts.log,
     [
-      { key: 'f', label: texts.followTheEndOfTheLogs, run: () => view?.follow(!snapshot.isFollowing) },
+      { key: 'f', label: texts.followEndOfLogs, run: () => view?.follow(!snapshot.isFollowing) },
       { key: 'n', label: texts.nextMatch, run: () => find(text, 1) },
       { key: 'N', label: texts.previousMatch, run: () => find(text, -1) },
       { key: 'w', label: texts.wrapLongLines, run: () => view?.wrap(!snapshot.isWrapping) },
-      { key: '/', label: texts.searchTheLinesShown, run: () => box.current?.focus() }
+      { key: '/', label: texts.searchShownLines, run: () => box.current?.focus() }
     ],
     hasKeys
   )
@@ -57,8 +57,8 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           <input
             ref={box}
             value={text}
-            placeholder={texts.searchTheLinesShown}
-            aria-label={texts.searchTheLinesShown}
+            placeholder={texts.searchShownLines}
+            aria-label={texts.searchShownLines}
             spellCheck={false}
             onChange={(event) => find(event.target.value, 0)}
             onKeyDown={(event) => {
@@ -76,13 +76,13 @@ export function MergedTerminal({ client, sources, hasKeys }: MergedTerminalProps
           )}
         </Group>
       }
-      copyLabel={texts.copyTheSelectionOrAllLines}
-      copyName={texts.copyTheLogs}
+      copyLabel={texts.copyLogsHint}
+      copyName={texts.copyLogs}
       status={
         <>
-          <span>{texts.lineFromLogs(snapshot.lineCount, sources.length)}</span>
+          <span>{texts.linesFromLogs(snapshot.lineCount, sources.length)}</span>
           <span className={`${classes.state} push`} role="status">
-            {snapshot.liveCount > 0 && <span className="tone-run">{texts.live2(snapshot.liveCount)}</span>}
+            {snapshot.liveCount > 0 && <span className="tone-run">{texts.liveCount(snapshot.liveCount)}</span>}
           </span>
         </>
       }

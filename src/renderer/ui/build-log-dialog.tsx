@@ -23,11 +23,11 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
       opened
       onClose={onClose}
       size={860}
-      title={environment ? texts.buildLog(environmentName(environment)) : texts.buildLog2}
+      title={environment ? texts.buildLogOf(environmentName(environment)) : texts.buildLog}
     >
       <Stack gap={10} h="min(66vh, 640px)">
         {data !== undefined && environment === undefined ? (
-          <p className="dim">{texts.thisEnvironmentNoLongerExists}</p>
+          <p className="dim">{texts.environmentGone}</p>
         ) : (
           environment && <BuildLog environment={environment} />
         )}
@@ -53,7 +53,7 @@ function BuildLog({ environment }: { environment: Environment }) {
         <span className="grow" />
         {!isFollowing && (
           <Button leftSection={<IconArrowDown size={14} />} onClick={() => setFollowing(true)}>
-            {isOpen ? texts.follow : texts.jumpToEnd}
+            {isOpen ? texts.followLog : texts.jumpToEnd}
           </Button>
         )}
         <RebuildButton environment={environment} />
@@ -74,7 +74,7 @@ function BuildLog({ environment }: { environment: Environment }) {
       ) : (
         // A fast log would flood a screen reader: it can be read, but only the state is announced.
         <pre ref={screen} className={classes.screen} role="log" aria-live="off" tabIndex={0} onScroll={onScroll}>
-          {text === '' && <span>{isOpen ? texts.theLogIsEmptySoFar : texts.noBuildLog}</span>}
+          {text === '' && <span>{isOpen ? texts.buildLogEmpty : texts.noBuildLog}</span>}
           {text}
         </pre>
       )}

@@ -3,21 +3,20 @@ import { notifications } from '@mantine/notifications'
 import { create } from 'zustand'
 import { useNow } from './clock.ts'
 import { notifyError, showNotice } from './notify.tsx'
-import { plural } from './numbers.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 export const GRACE_MS = 5_000
 
 export interface Grace<Id extends string = string> {
-  /** What is cancelled, by what names its row. */
+  /** The ids of the rows that are cancelled. */
   ids: readonly Id[]
-  /** Absent: so many jobs. */
+  /** Absent: the notice counts the jobs. */
   name?: string
-  /** Jobs that were cancelled with these, but needed no grace. */
+  /** The number of jobs that were cancelled at once, with these. */
   others?: number
-  /** Sends the cancel of those that were not taken back. */
+  /** Cancels those that were not undone. */
   send: (ids: Id[]) => unknown
-  /** Brings the others back. */
+  /** Restores the others. */
   undo?: () => Promise<unknown>
 }
 
@@ -28,18 +27,18 @@ interface Pending extends Omit<Grace, 'ids'> {
 }
 
 /**
- * Cancels that can still be undone, wherever they were asked for. A stop signal cannot be taken back, so it is sent
- * only when the grace is over, or at once when this page closes: the engine knows nothing of it before.
+ * Cancels that can still be undone, from all screens. A stop signal cannot be taken back, so it is sent only when the
+ * grace period is over, or when this page closes; until then the engine does not know about it.
  *
- *   asked ──5 s, or the page closes──▶ sent
- *     └──Undo──▶ dropped
+ *   requested ──5 s, or the page closes──▶ sent
+ *       └──Undo──▶ dropped
  */
 export const usePendingCancels = create<{ byId: ReadonlyMap<string, Pending> }>(() => ({ byId: new Map() }))
 
 let nextNumber = 1
 const all = new Map<string, Pending>()
 
-/** Calls `send` when the grace is over. A second request for the same job changes nothing. */
+/** Calls `send` when the grace period is over. A second request for the same job changes nothing. */
 export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>): void {
   const { byId } = usePendingCancels.getState()
   const fresh = new Set(ids.filter((id) => !byId.has(id)))
@@ -50,7 +49,7 @@ export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>
   showNotice({ id: notice, autoClose: false, withCloseButton: false, message: <GraceNotice notice={notice} /> })
 }
 
-/** Takes back the cancel of one; false: it was already sent. */
+/** Undoes the cancel of one; false: it was already sent. */
 export function undoCancel(id: string): boolean {
   const one = usePendingCancels.getState().byId.get(id)
   if (one === undefined) return false
@@ -58,7 +57,7 @@ export function undoCancel(id: string): boolean {
   if (ids.size > 0) put({ ...one, ids })
   else if (one.others === undefined || one.others === 0) undoAll(one)
   else {
-    // The others stay cancelled: what is sent for them has an Undo of its own.
+    // The others stay cancelled, with an Undo of their own.
     drop(one.notice)
     void one.send([])
   }
@@ -97,11 +96,11 @@ const publish = () =>
     byId: new Map([...all.values()].flatMap((one) => [...one.ids].map((id) => [id, one] as const)))
   })
 
-/** Until the cancel is sent, its row says when that will be. */
+/** When the cancel of this row will be sent, in words; null: none is pending. */
 export function useCancelCountdown(id: string): string | null {
   const atMs = usePendingCancels(({ byId }) => byId.get(id)?.atMs)
   const nowMs = useNow()
-  return atMs === undefined ? null : texts.cancelInS(secondsLeft(atMs, nowMs))
+  return atMs === undefined ? null : texts.cancelsIn(secondsLeft(atMs, nowMs))
 }
 
 /** The shared clock may be a second behind. */
@@ -116,8 +115,11 @@ function GraceNotice({ notice }: { notice: string }) {
   return (
     <Group justify="space-between" wrap="nowrap">
       <span id={notice} role="status">
-        Cancelling {one.name ?? plural(one.ids.size + (one.others ?? 0), 'job')} in {secondsLeft(one.atMs, nowMs)} s.{' '}
-        <span className="faint">{texts.closingThisPageCancelsImmediately}</span>
+        {texts.cancellingIn(
+          one.name ?? texts.jobCount(one.ids.size + (one.others ?? 0)),
+          secondsLeft(one.atMs, nowMs),
+          <span className="faint">{texts.cancelOnClose}</span>
+        )}
       </span>
       <Button flex="none" aria-describedby={notice} onClick={() => undoAll(one)}>
         {texts.undo}

@@ -8,7 +8,7 @@ export function CopyButton({ value, what }: { value: string; what: string }) {
   return (
     <MantineCopyButton value={value}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? texts.copied : texts.copy(what)}>
+        <Tooltip label={copied ? texts.valueCopied : texts.copy(what)}>
           <ActionIcon size={20} style={{ verticalAlign: 'middle' }} onClick={copy} aria-label={texts.copy(what)}>
             {copied ? <IconCheck size={14} className="tone-ok" /> : <IconCopy size={14} />}
           </ActionIcon>
@@ -38,5 +38,5 @@ export const copyText = (text: string, done: string): void =>
 export const copyLog = (text: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(texts.logCopied),
-    (error: unknown) => notifyError(texts.couldNotCopyTheLog, error)
+    (error: unknown) => notifyError(texts.couldNotCopyLog, error)
   )

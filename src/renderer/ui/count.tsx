@@ -5,7 +5,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 export function Count({ value, tone }: { value: number | null; tone?: string | undefined }) {
   if (value !== null) return <span className={tone}>{formatCount(value)}</span>
   return (
-    <span className="faint" title={texts.unknownTheLogDoesNotSay}>
+    <span className="faint" title={texts.countUnknown}>
       –
     </span>
   )

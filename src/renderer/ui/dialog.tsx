@@ -4,8 +4,8 @@ import classes from './dialog.module.css'
 import { Kbd, modKey } from './kbd.tsx'
 
 /**
- * The one dialog. Its first field has the focus, even if it appears later; the focus never falls out of it; and
- * Ctrl-Enter presses its main button, wherever the focus is.
+ * The one dialog. Its first field has the focus, even if it appears later; the focus never leaves the dialog; and
+ * Ctrl-Enter presses the main button, whatever has the focus.
  */
 export function Dialog({ children, ...props }: ModalProps) {
   return (
@@ -23,21 +23,19 @@ function pressMainButton(event: KeyboardEvent<HTMLElement>): void {
   dialog?.querySelector<HTMLButtonElement>(`.${classes.foot} button[data-variant=filled]:not(:disabled)`)?.click()
 }
 
-const FIELDS = ['input', 'textarea', 'select'].map((tag) => `${tag}:not(:disabled, [type=hidden], [tabindex="-1"])`)
-const BUTTONS = ['button', '[href]'].map((tag) => `${tag}:not(:disabled, [tabindex="-1"], [class*=Modal-close])`)
-
 const firstIn = (place: Element) =>
-  place.querySelector<HTMLElement>(FIELDS.join()) ?? place.querySelector<HTMLElement>(BUTTONS.join())
+  place.querySelector<HTMLElement>(':is(input, textarea, select):not(:disabled, [type=hidden], [tabindex="-1"])') ??
+  place.querySelector<HTMLElement>(':is(button, [href]):not(:disabled, [tabindex="-1"], [class*=Modal-close])')
 
 function HeldFocus() {
   const anchor = useRef<HTMLSpanElement>(null)
   useEffect(() => {
     const dialog = anchor.current!.closest<HTMLElement>('[role=dialog]')!
     const own = dialog.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null
-    // Mantine focuses what is marked, and otherwise the button that closes the dialog.
+    // Mantine focuses the marked element, or else the button that closes the dialog.
     if (dialog.querySelector('[data-autofocus]') === null) (own ?? firstIn(dialog))?.setAttribute('data-autofocus', '')
     let isUsed = false
-    /** What has the focus, and what is around it: the nearest that is left gets it next. */
+    /** The focused element and its parents: if it goes, the nearest that is left gets the focus. */
     let path: Element[] = []
     const follow = ({ target }: Event) => {
       path = []
@@ -50,7 +48,7 @@ function HeldFocus() {
       const isEarly = !isUsed && at?.matches('[class*=Modal-close]') === true && dialog.contains(at)
       if (!isLost && !isEarly) return
       const near = path.find((each) => dialog.contains(each) && firstIn(each) !== null)
-      // A button that loads is disabled, and the next one would be Cancel.
+      // A loading button is disabled, and the next one would be Cancel.
       const isSaving = dialog.querySelector('button[data-loading]') !== null
       ;(isSaving ? dialog : (firstIn(near ?? dialog) ?? dialog)).focus()
     }
@@ -67,7 +65,7 @@ function HeldFocus() {
   return <span ref={anchor} hidden />
 }
 
-/** The key that presses the main button, on that button. */
+/** The key of the main button, shown on it. */
 export const SubmitKey = () => (
   <span aria-hidden>
     <Kbd>{modKey('↵')}</Kbd>

@@ -7,9 +7,9 @@ import classes from './environment.module.css'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
 const KIND_WORDS: Record<Environment['kind'], string> = {
-  main: texts.main,
-  interpreter: texts.interpreter,
-  requirements: texts.fromRequirements
+  main: texts.mainEnvironment,
+  interpreter: texts.interpreterEnvironment,
+  requirements: texts.requirementsEnvironment
 }
 
 /** `Main`, `From requirements 7be1f0c2`. */
@@ -19,21 +19,27 @@ export function environmentName({ id, kind }: Pick<Environment, 'id' | 'kind'>):
 
 /** `Python 3.13.2, Scrapy 2.13.3`, as far as known. */
 export function pythonWords({ version, scrapyVersion }: Pick<Environment, 'version' | 'scrapyVersion'>): string {
-  return [version && texts.python(version), scrapyVersion && texts.scrapy(scrapyVersion)].filter(Boolean).join(', ')
+  return [version && texts.pythonVersion(version), scrapyVersion && texts.scrapyVersion(scrapyVersion)]
+    .filter(Boolean)
+    .join(', ')
 }
 
-const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode }> = {
-  building: { tone: 'run', shape: <Loader size={12} color="currentColor" aria-hidden /> },
-  failed: { tone: 'bad', shape: <IconAlertTriangleFilled size={12} aria-hidden /> },
-  ready: { tone: 'ok', shape: <IconCheck size={14} stroke={2.2} aria-hidden /> }
+const STATE_LOOK: Record<Environment['state'], { tone: Tone; shape: ReactNode; word: string }> = {
+  building: {
+    tone: 'run',
+    word: texts.environmentBuilding,
+    shape: <Loader size={12} color="currentColor" aria-hidden />
+  },
+  failed: { tone: 'bad', word: texts.environmentFailed, shape: <IconAlertTriangleFilled size={12} aria-hidden /> },
+  ready: { tone: 'ok', word: texts.environmentReady, shape: <IconCheck size={14} stroke={2.2} aria-hidden /> }
 }
 
 /** The shape and word of its state. */
 export function EnvironmentStateText({ environment: { state } }: { environment: Environment }) {
-  const { tone, shape } = STATE_LOOK[state]
+  const { tone, shape, word } = STATE_LOOK[state]
   return (
     <Flex component="span" display="inline-flex" align="baseline" gap={6} className={`${classes.state} tone-${tone}`}>
-      {shape} {state}
+      {shape} {word}
     </Flex>
   )
 }
@@ -50,9 +56,15 @@ export function StepProgress({ progress }: { progress: Environment['progress'] }
         </span>
         {percent !== null && <span>{percent} %</span>}
       </Flex>
-      <Progress value={percent ?? 100} animated={percent === null} aria-label={texts.buildingTheEnvironment} />
+      <Progress value={percent ?? 100} animated={percent === null} aria-label={texts.buildingEnvironment} />
     </Stack>
   )
+}
+
+const START_WORDS: Record<StartMode['mode'], string> = {
+  warm: texts.startWarm,
+  warming: texts.startWarming,
+  cold: texts.startCold
 }
 
 /** Warm is the normal state: shown quietly, and in lists without its text; cold is explained. */
@@ -63,7 +75,8 @@ export function StartModeText({ start, isBrief = false }: { start: StartMode; is
       {start.mode === 'warming' && <Loader size={12} color="var(--run)" aria-hidden />}
       {start.mode === 'cold' && <IconSnowflake size={14} className="tone-wait" aria-hidden />}
       <span title={start.text}>
-        <strong>{start.mode}</strong> {!(isBrief && start.mode === 'warm') && <span className="dim">{start.text}</span>}
+        <strong>{START_WORDS[start.mode]}</strong>{' '}
+        {!(isBrief && start.mode === 'warm') && <span className="dim">{start.text}</span>}
       </span>
     </Flex>
   )

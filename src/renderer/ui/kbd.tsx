@@ -7,4 +7,4 @@ export function Kbd({ children }: { children: string }) {
 }
 
 /** `Ctrl K`, or `⌘ K` on a Mac. */
-export const modKey = (key: string): string => (/mac/i.test(navigator.platform) ? `⌘ ${key}` : texts.ctrl(key))
+export const modKey = (key: string): string => (/mac/i.test(navigator.platform) ? `⌘ ${key}` : texts.ctrlKey(key))

@@ -17,10 +17,10 @@ interface MarksBarProps {
 /** Below a list: what can be done with the marked rows. */
 export function MarksBar({ count, noun, children, onClear }: MarksBarProps) {
   return (
-    <Group gap={8} className={classes.bar} role="toolbar" aria-label={texts.selectedS(noun)}>
-      <strong>{texts.selected(plural(count, noun))}</strong>
+    <Group gap={8} className={classes.bar} role="toolbar" aria-label={texts.selectedToolbar(noun)}>
+      <strong>{texts.selectedCount(plural(count, noun))}</strong>
       {children}
-      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>{texts.esc}</Kbd>}>
+      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>{texts.escapeKey}</Kbd>}>
         {texts.clearSelection}
       </Button>
     </Group>

@@ -17,8 +17,8 @@ export function formatSeconds(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`
   const whole = Math.round(seconds)
   if (whole < 60) return `${whole} s`
-  if (whole < 3600) return texts.minS(Math.floor(whole / 60), whole % 60)
-  return texts.hMin(Math.floor(whole / 3600), Math.floor((whole % 3600) / 60))
+  if (whole < 3600) return texts.minutesAndSeconds(Math.floor(whole / 60), whole % 60)
+  return texts.hoursAndMinutes(Math.floor(whole / 3600), Math.floor((whole % 3600) / 60))
 }
 
 /** `3 nodes · 24 slots · 1 with problems`: skips what is unknown or not worth mentioning. */

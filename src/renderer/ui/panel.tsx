@@ -132,8 +132,8 @@ export function PaneHead({ what, children, menu, onClose }: PaneHeadProps) {
       {children}
       <Flex component="span" gap={8} className="fixed push">
         {menu}
-        <Tooltip label={words.closeEsc}>
-          <ActionIcon onClick={onClose} aria-label={words.close(what)}>
+        <Tooltip label={words.closeHint}>
+          <ActionIcon onClick={onClose} aria-label={words.closeNamed(what)}>
             <IconX size={16} />
           </ActionIcon>
         </Tooltip>

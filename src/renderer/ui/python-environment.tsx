@@ -8,7 +8,7 @@ import { StepProgress } from './environment.tsx'
 import { notifyError } from './notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-const NOT_STEPPED: Progress = { text: texts.creating, done: false, share: null }
+const NOT_STEPPED: Progress = { text: texts.creatingEnvironment, done: false, share: null }
 
 /** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
@@ -21,7 +21,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
       for await (const each of await client.system.createEnvironment()) setStep(each)
       await refetch()
     },
-    onError: (error) => notifyError(texts.couldNotCreateTheEnvironment, error),
+    onError: (error) => notifyError(texts.couldNotCreateEnvironment, error),
     onSettled: () => setStep(NOT_STEPPED)
   })
   // Another window, or the engine itself, may be creating it.

@@ -7,9 +7,8 @@ export function ReasonText({ reason }: { reason: string }) {
   const known = explainReason(reason)
   if (known === null) return <strong>{reason}</strong>
   const { label, text, zyte } = known
-  const alike = zyte === null || zyte === reason ? '' : texts.scrapyCloud(zyte)
   return (
-    <Tooltip label={`${text}${alike}`} multiline maw={360}>
+    <Tooltip label={zyte === null || zyte === reason ? text : texts.scrapyCloudReason(text, zyte)} multiline maw={360}>
       <span tabIndex={0}>
         <strong>{reason}</strong>
         {label !== 'Failed' && !reason.toLowerCase().includes(label.toLowerCase()) && (

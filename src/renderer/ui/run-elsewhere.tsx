@@ -19,7 +19,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
   const read = useMutation({
     mutationFn: () => readJobs(client, { nodeId, status: ['starting', 'running'] }),
     onSuccess: (jobs) => setIds(jobs.map(({ id }) => id)),
-    onError: (error) => notifyError(texts.couldNotLoadTheLiveJobs(nodeName), error)
+    onError: (error) => notifyError(texts.couldNotLoadLiveJobs(nodeName), error)
   })
   const giveUp = useMutation(
     query.jobs.runElsewhere.mutationOptions({
@@ -27,14 +27,14 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
       onSuccess: ({ changed }) =>
         notifyDone(
           changed.length === 0
-            ? texts.nothingWasChangedIsReachable(nodeName)
-            : texts.jobOfQueuedForOtherNodes(changed.length, nodeName)
+            ? texts.nothingRunElsewhere(nodeName)
+            : texts.jobsQueuedElsewhere(changed.length, nodeName)
         ),
-      onError: (error) => notifyError(texts.couldNotRunTheJobsOf(nodeName), error)
+      onError: (error) => notifyError(texts.couldNotRunElsewhere(nodeName), error)
     })
   )
   if (!may) return null
-  const title = texts.runJobsOfElsewhere(nodeName)
+  const title = texts.runElsewhereQuestion(nodeName)
   return (
     <>
       <Button loading={read.isPending} onClick={() => read.mutate()}>
@@ -42,9 +42,9 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
       </Button>
       {ids?.length === 0 && (
         <Dialog opened onClose={close} title={title}>
-          <DialogText>{texts.thereAreNoLiveJobsOn(nodeName)}</DialogText>
+          <DialogText>{texts.noLiveJobs(nodeName)}</DialogText>
           <DialogFoot>
-            <Button onClick={close}>{texts.close2}</Button>
+            <Button onClick={close}>{texts.close}</Button>
           </DialogFoot>
         </Dialog>
       )}
@@ -56,7 +56,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
           focusesAct
           onClose={close}
         >
-          {ids.length === 1 ? texts.n1JobWasLiveOnWhen(nodeName) : texts.jobWereLiveOnWhenIt(ids.length, nodeName)}
+          {texts.runElsewhereHint(ids.length, nodeName)}
         </ConfirmDialog>
       )}
     </>

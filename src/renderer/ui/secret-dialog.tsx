@@ -8,13 +8,13 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 export function SecretDialog({ title, secret, onClose }: { title: string; secret: string; onClose: () => void }) {
   return (
     <Dialog opened onClose={onClose} title={title} size={520} closeOnClickOutside={false}>
-      <DialogText>{texts.requestsAreSignedWithThisSecret}</DialogText>
+      <DialogText>{texts.webhookSecretHint}</DialogText>
       <Group gap={10} wrap="nowrap" className={classes.secret}>
         <CopyText value={secret} what={texts.theSecret} />
       </Group>
       <DialogFoot>
         <Button variant="filled" onClick={onClose}>
-          {texts.iHaveSavedIt}
+          {texts.secretSaved}
         </Button>
       </DialogFoot>
     </Dialog>

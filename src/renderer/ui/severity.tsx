@@ -2,29 +2,30 @@ import { IconAlertOctagonFilled, IconAlertTriangleFilled, IconInfoCircleFilled }
 import type { Alert, AlertSeverity } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
 import type { Tone } from './status.tsx'
+import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Colour and shape of each severity: the shape alone must be enough. The worst first. */
-export const SEVERITY_LOOK: Record<AlertSeverity, { tone: Tone; Icon: typeof IconInfoCircleFilled }> = {
-  critical: { tone: 'bad', Icon: IconAlertOctagonFilled },
-  warning: { tone: 'wait', Icon: IconAlertTriangleFilled },
-  info: { tone: 'run', Icon: IconInfoCircleFilled }
+/** Colour, shape and word of each severity, the worst first: the shape alone must be enough. */
+export const SEVERITY_LOOK: Record<AlertSeverity, { tone: Tone; Icon: typeof IconInfoCircleFilled; word: string }> = {
+  critical: { tone: 'bad', Icon: IconAlertOctagonFilled, word: texts.critical },
+  warning: { tone: 'wait', Icon: IconAlertTriangleFilled, word: texts.warning },
+  info: { tone: 'run', Icon: IconInfoCircleFilled, word: texts.info }
 }
 
 export const SEVERITIES = Object.keys(SEVERITY_LOOK) as AlertSeverity[]
 
 /** The shape of a severity, with its name for screen readers. */
 export function SeverityIcon({ severity, size = 14 }: { severity: AlertSeverity; size?: number }) {
-  const { tone, Icon } = SEVERITY_LOOK[severity]
-  return <Icon className={`tone-${tone}`} size={size} role="img" aria-label={severity} style={{ flex: 'none' }} />
+  const { tone, Icon, word } = SEVERITY_LOOK[severity]
+  return <Icon className={`tone-${tone}`} size={size} role="img" aria-label={word} style={{ flex: 'none' }} />
 }
 
 /** Shape and word. */
 export function SeverityText({ severity }: { severity: AlertSeverity }) {
-  const { tone, Icon } = SEVERITY_LOOK[severity]
+  const { tone, Icon, word } = SEVERITY_LOOK[severity]
   return (
     <span className={`${classes.status} tone-${tone}`}>
       <Icon size={14} aria-hidden />
-      {severity}
+      {word}
     </span>
   )
 }

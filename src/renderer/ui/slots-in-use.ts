@@ -25,5 +25,5 @@ export function splitSlots(
 ): { inUse: number; over: string | null; hint: string | undefined } {
   if (used <= total) return { inUse: used, over: null, hint: undefined }
   const over = `+${formatCount(used - total)}`
-  return { inUse: total, over, hint: texts.onTheNodesBeyondTheirSlots(over) }
+  return { inUse: total, over, hint: texts.queuedBeyondSlots(over) }
 }

@@ -17,17 +17,17 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
-/** Colour and shape of each status: the shape alone must be enough. */
-export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconCheck }> = {
-  queued: { tone: 'wait', Icon: IconClock },
-  starting: { tone: 'run', Icon: IconCircleHalf2 },
-  running: { tone: 'run', Icon: IconCircleFilled },
-  succeeded: { tone: 'ok', Icon: IconCheck },
-  failed: { tone: 'bad', Icon: IconX },
-  cancelled: { tone: 'off', Icon: IconBan },
-  lost: { tone: 'lost', Icon: IconHelp },
-  unclear: { tone: 'lost', Icon: IconEyeOff },
-  unknown: { tone: 'lost', Icon: IconHelpHexagon }
+/** Colour, shape and word of each status: the shape alone must be enough. */
+export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconCheck; word: string }> = {
+  queued: { tone: 'wait', Icon: IconClock, word: texts.queued },
+  starting: { tone: 'run', Icon: IconCircleHalf2, word: texts.starting },
+  running: { tone: 'run', Icon: IconCircleFilled, word: texts.running },
+  succeeded: { tone: 'ok', Icon: IconCheck, word: texts.succeeded },
+  failed: { tone: 'bad', Icon: IconX, word: texts.failed },
+  cancelled: { tone: 'off', Icon: IconBan, word: texts.cancelled },
+  lost: { tone: 'lost', Icon: IconHelp, word: texts.lost },
+  unclear: { tone: 'lost', Icon: IconEyeOff, word: texts.unclear },
+  unknown: { tone: 'lost', Icon: IconHelpHexagon, word: texts.unknown }
 }
 
 /** The dot of a running job is scaled to look as large as the other shapes. */
@@ -36,8 +36,8 @@ const sizedAs = (status: ShownStatus, size: number) =>
 
 /** The shape of a status, with its name for screen readers. */
 export function StatusIcon({ status, size = 14 }: { status: ShownStatus; size?: number }) {
-  const { tone, Icon } = STATUS_LOOK[status]
-  return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={status} />
+  const { tone, Icon, word } = STATUS_LOOK[status]
+  return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={word} />
 }
 
 /** Shape and word. `word` replaces the status while a request is not confirmed: `cancelling…`. */
@@ -46,28 +46,34 @@ export function StatusText({ status, word, title }: { status: ShownStatus; word?
   return (
     <span className={`${classes.status} tone-${tone}`} title={title}>
       <Icon {...sizedAs(status, 14)} aria-hidden />
-      {word ?? status}
+      {word ?? STATUS_LOOK[status].word}
     </span>
   )
 }
 
 /** For a live job whose node is unreachable: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
-  const title = texts.stateUnknownTheNodeHasBeen(formatInstant(sinceMs))
+  const title = texts.stateUnknownSince(formatInstant(sinceMs))
   return <StatusText status="unknown" title={title} />
 }
 
 const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {
-  unknown: { tone: 'off', word: texts.notCheckedYet },
-  up: { tone: 'ok', word: 'up' },
-  down: { tone: 'bad', word: 'down' },
-  unauthorized: { tone: 'bad', word: texts.authenticationFailed },
-  invalid: { tone: 'bad', word: texts.notAScrapydServer }
+  unknown: { tone: 'off', word: texts.nodeUnchecked },
+  up: { tone: 'ok', word: texts.nodeUp },
+  down: { tone: 'bad', word: texts.nodeDown },
+  unauthorized: { tone: 'bad', word: texts.nodeUnauthorized },
+  invalid: { tone: 'bad', word: texts.nodeInvalid }
+}
+
+const MODE_WORDS: Record<Node['mode'], string> = {
+  active: texts.nodeUp,
+  cordoned: texts.nodeCordoned,
+  draining: texts.nodeDraining
 }
 
 type NodeState = Pick<Node, 'health' | 'mode' | 'stuckSinceMs'>
 
-/** It does not respond properly: what is shown of it is from its last good response. */
+/** It does not respond properly: the UI shows its last good response. */
 export const isAway = ({ health }: Pick<Node, 'health'>): boolean => health !== 'up' && health !== 'unknown'
 
 export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stuckSinceMs !== null
@@ -75,8 +81,8 @@ export const isTroubled = (node: NodeState): boolean => isAway(node) || node.stu
 /** A node's state in a word or two, problems first: `up`, `draining`, `down`, `stuck`. */
 export function nodeWord({ health, mode, stuckSinceMs }: NodeState): string {
   if (health !== 'up') return HEALTH_LOOK[health].word
-  if (stuckSinceMs !== null) return 'stuck'
-  return mode === 'active' ? 'up' : mode
+  if (stuckSinceMs !== null) return texts.nodeStuck
+  return MODE_WORDS[mode]
 }
 
 /** Filled: up. Ring: cordoned, draining or not checked yet. Triangle: a problem. */

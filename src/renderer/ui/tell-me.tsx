@@ -16,18 +16,18 @@ export type Watched =
 type Entry = readonly [watch: AlertWatch, label: string, over?: Partial<AlertRuleSettings>]
 
 const OF_SPIDER: readonly Entry[] = [
-  ['spider_fails', texts.thisSpiderFails],
-  ['spider_fails', texts.thisSpiderFails3TimesIn, { threshold: 3 }],
-  ['spider_items', texts.aRunHasTooFewItems],
-  ['spider_unusual', texts.aRunIsUnlikeTheEarlier],
-  ['spider_overdue', texts.thisSpiderHasNotSucceededFor],
-  ['job_runs_long', texts.aJobRunsTooLong],
-  ['error_appears', texts.aNewErrorAppearsInThe]
+  ['spider_fails', texts.whenSpiderFails],
+  ['spider_fails', texts.whenSpiderFailsRepeatedly, { threshold: 3 }],
+  ['spider_items', texts.whenFewItems],
+  ['spider_unusual', texts.whenUnusual],
+  ['spider_overdue', texts.whenOverdue],
+  ['job_runs_long', texts.whenJobRunsLong],
+  ['error_appears', texts.whenErrorAppears]
 ]
-const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', texts.thisScheduleMissesItsTimeOr]]
+const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', texts.whenScheduleMisses]]
 const OF_NODE: readonly Entry[] = [
-  ['node_down', texts.thisNodeIsDown],
-  ['node_stuck', texts.thisNodeAcceptsJobsButStarts]
+  ['node_down', texts.whenNodeDown],
+  ['node_stuck', texts.whenNodeStuck]
 ]
 
 /** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
@@ -37,7 +37,7 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
     <Menu>
       <Menu.Target>
         <Button leftSection={<IconBellPlus size={14} />} {...button}>
-          {texts.tellMeWhen}
+          {texts.tellMeButton}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
@@ -54,7 +54,7 @@ export function TellMeItems({ of }: { of: Watched }) {
   const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
   return (
     <>
-      <Menu.Label>{texts.tellMeWhen2}</Menu.Label>
+      <Menu.Label>{texts.tellMeLabel}</Menu.Label>
       {entries.map(([watch, label, over]) => (
         <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
           {label}

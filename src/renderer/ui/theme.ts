@@ -78,7 +78,7 @@ export const theme = createTheme({
         centered: false,
         yOffset: '8vh',
         overlayProps: { backgroundOpacity: 0.35 },
-        closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close2 },
+        closeButtonProps: { size: 26, iconSize: 16, 'aria-label': texts.close },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
         // Keys typed after Esc are for the screen: nothing of it may still be there.
         transitionProps: { duration: 100, exitDuration: 0 }

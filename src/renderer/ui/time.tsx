@@ -26,7 +26,7 @@ export function Runtime({ startedAtMs, endedAtMs }: { startedAtMs: number | null
 
 function RunningTime({ startedAtMs }: { startedAtMs: number }) {
   const nowMs = useNow()
-  return <span title={texts.since2(formatInstant(startedAtMs))}>{formatRuntime(nowMs - startedAtMs)}</span>
+  return <span title={texts.startedSince(formatInstant(startedAtMs))}>{formatRuntime(nowMs - startedAtMs)}</span>
 }
 
 /** `21 Nov 2026, 09:42:10`, in the machine's time zone and language. */

@@ -19,7 +19,7 @@ export function usePauseSwitch() {
           query.system.status.queryKey(),
           (old) => old && { ...old, figures: { ...old.figures, paused: answer.paused } }
         ),
-      onError: (error) => notifyError(paused ? texts.couldNotResume : texts.couldNotPause, error)
+      onError: (error) => notifyError(paused ? texts.couldNotResumeQueue : texts.couldNotPauseQueue, error)
     })
   )
   return {
@@ -32,12 +32,12 @@ export function usePauseSwitch() {
   }
 }
 
-/** The pause of one project. It changes once the engine has confirmed it. */
+/** The same for one project. */
 export function useProjectPause({ name, settings: { paused } }: Project) {
   const { query } = useApi()
   const { mutate, isPending } = useMutation(
     query.projects.setPaused.mutationOptions({
-      onError: (error) => notifyError(`Could not ${paused ? 'resume' : 'pause'} ${name}`, error)
+      onError: (error) => notifyError((paused ? texts.couldNotResumeProject : texts.couldNotPauseProject)(name), error)
     })
   )
   return { paused, isPending, toggle: () => mutate({ project: name, paused: !paused }) }

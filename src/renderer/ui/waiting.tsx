@@ -27,5 +27,5 @@ export function waitingWords({ code, text, untilMs }: Waiting, nowMs: number): s
   // Rounded up: it never says 0 s while it waits.
   if (code === 'retry_wait') return texts.retryIn(formatAge(untilMs - nowMs + 999))
   if (code === 'not_before') return texts.notBefore(formatMoment(untilMs, nowMs))
-  return texts.forMore(text, formatAge(untilMs - nowMs + 999))
+  return texts.waitsForMore(text, formatAge(untilMs - nowMs + 999))
 }

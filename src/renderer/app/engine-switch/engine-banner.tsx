@@ -11,14 +11,14 @@ import { notifyError } from '../../ui/notify.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { texts } from '../../../shared/texts/ui/app.ts'
 
-/** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
+/** Above every screen of a remote engine that does not respond, refuses the connection or has another version. */
 export function EngineBanner() {
   const engine = useRemoteEngines(({ current }) => current)
   const appVersion = useRemoteEngines((state) => state.appVersion)
   const nowMs = useNow()
   const retry = useMutation({
     mutationFn: (id: string) => desktopApp().engines.retry({ id }),
-    onError: (error) => notifyError(texts.couldNotConnectAgain, error)
+    onError: (error) => notifyError(texts.couldNotReconnect, error)
   })
   const openUi = useMutation({
     mutationFn: (id: string) => desktopApp().engines.openUi({ id }),
@@ -33,12 +33,14 @@ export function EngineBanner() {
         <IconPlugConnectedX size={14} aria-hidden />
         <span>
           <strong>
-            {name} {state === 'offline' ? texts.hasBeenOffline : texts.hasRefusedTheConnection} for{' '}
-            {formatAge(Math.max(0, nowMs - sinceMs))}.
+            {(state === 'offline' ? texts.engineOffline : texts.engineRefused)(
+              name,
+              formatAge(Math.max(0, nowMs - sinceMs))
+            )}
           </strong>{' '}
           {asOfMs === null
-            ? texts.nothingOfItIsKnownHere
-            : texts.youSeeItsLastKnownState(formatMoment(asOfMs - (asOfMs % 60_000), nowMs))}{' '}
+            ? texts.noLastKnownState
+            : texts.lastKnownState(formatMoment(asOfMs - (asOfMs % 60_000), nowMs))}{' '}
           {problem?.message}
         </span>
         <Button size="compact-xs" variant="default" onClick={() => retry.mutate(id)}>
@@ -54,13 +56,11 @@ export function EngineBanner() {
     return (
       <Banner>
         <IconVersions size={14} aria-hidden />
-        <span>
-          {name} runs a newer Scrapdeck ({version}; this app is {appVersion}), so parts of it may be missing here.
-        </span>
+        <span>{texts.engineNewer(name, version!, appVersion!)}</span>
         {/* A browser gets through an SSH host only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
-            {texts.openItsOwnUi}
+            {texts.openOwnUi}
           </Button>
         )}
       </Banner>
@@ -70,15 +70,12 @@ export function EngineBanner() {
   return (
     <Banner>
       <IconVersions size={14} aria-hidden />
-      <span title={lacks.join(', ')}>
-        {name} runs an older Scrapdeck ({version}; this app is {appVersion}). What it does not have is hidden or
-        refused.
-      </span>
+      <span title={lacks.join(', ')}>{texts.engineOlder(name, version!, appVersion!)}</span>
     </Banner>
   )
 }
 
-/** Whether what the screens show is the last known state of an engine that does not respond. */
+/** Whether the screens show the last known state of an engine that does not respond. */
 export function useIsOutdated(): boolean {
   const isDown = useRemoteEngines(({ current }) => current?.state === 'offline' || current?.state === 'refused')
   const isReconnecting = useConnection(({ state }) => state === 'reconnecting')

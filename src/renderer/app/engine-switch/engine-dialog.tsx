@@ -28,21 +28,20 @@ interface EngineTexts extends z.input<typeof EngineSettings> {
   token: string
   username: string
   password: string
-  /** With the browser, in place of the earlier credentials. */
+  /** Sign in with the browser again, in place of the current credentials. */
   again: boolean
-  /** In another browser, where a code is entered; for engines behind an SSH host. */
+  /** Sign in by entering a code in another browser; for engines behind an SSH host. */
   withCode: boolean
 }
 
-/** `browser`, `code`: signs in when it is saved. */
+/** `browser`, `code`: saving signs in. */
 type Chosen = EngineCredentials | 'browser' | 'code' | null
 
-/** What the dialog waits for. */
 type Waiting = 'browser' | { page: string; userCode: string }
 
 const isBehindSsh = (url: string): boolean => /^ssh:/i.test(url.trim())
 
-/** `isOptional`: the earlier credentials stay if no others are entered. */
+/** `isOptional`: the current credentials stay if the user enters no others. */
 const formSchema = (isOptional: boolean) =>
   z
     .object({
@@ -62,14 +61,14 @@ const formSchema = (isOptional: boolean) =>
       if (isEmpty && isOptional) return choose(null)
       const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
       if (read.success) return choose(read.data)
-      for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: texts.required })
+      for (const { path } of read.error.issues)
+        context.addIssue({ code: 'custom', path, message: texts.credentialRequired })
       return z.NEVER
     })
 
 const certificateOf = (error: unknown): SeenCertificate | null =>
   SeenCertificate.safeParse((Object(error) as { data?: { certificate?: unknown } }).data?.certificate).data ?? null
 
-/** The open dialog, if any. */
 export function EngineDialogs() {
   const dialog = useRemoteEngines((state) => state.dialog)
   if (dialog === null) return null
@@ -81,11 +80,11 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const switchTo = useSwitchEngine()
   const [schema] = useState(() => formSchema(engine !== null))
   const [removes, setRemoves] = useState(false)
-  /** The certificate of the server, not confirmed yet. */
+  /** The server's certificate, not trusted yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
   const [waitsFor, setWaitsFor] = useState<Waiting | null>(null)
-  /** Aborted with the dialog, which ends the wait for the browser. */
+  /** Closing the dialog aborts it, which ends the wait for the browser. */
   const waiting = useRef<AbortController | null>(null)
   useEffect(() => () => waiting.current?.abort(), [])
   async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>, how: 'browser' | 'code') {
@@ -110,7 +109,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         }
         const added = await desktopApp().engines.add({ ...settings, credentials: credentials!, trusted })
         close()
-        notifyDone(texts.added(added.name))
+        notifyDone(texts.engineAdded(added.name))
         await switchTo(added.id)
       } catch (error) {
         const certificate = certificateOf(error)
@@ -126,16 +125,24 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
   return (
-    <Dialog opened onClose={close} title={engine === null ? texts.addEngine : texts.edit(engine.name)} size={520}>
+    <Dialog
+      opened
+      onClose={close}
+      title={engine === null ? texts.addEngine : texts.editEngineTitle(engine.name)}
+      size={520}
+    >
       <SchemaForm form={form} className={classes.form}>
-        <TextInput {...form.input('name')} label={texts.name} placeholder={texts.euProduction} data-autofocus />
+        <TextInput
+          {...form.input('name')}
+          label={texts.engineName}
+          placeholder={texts.engineNameExample}
+          data-autofocus
+        />
         <TextInput
           {...form.input('url')}
-          label={texts.address}
+          label={texts.engineAddress}
           placeholder="https://deck.example.org"
-          description={
-            isOverSsh ? texts.throughTheSshHostWithYour : isPlain ? texts.withoutTlsYourTokenOrPassword : undefined
-          }
+          description={isOverSsh ? texts.sshAddressHint : isPlain ? texts.plainAddressHint : undefined}
         />
         <SegmentedControl
           aria-label={texts.signInWith}
@@ -153,7 +160,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           <PasswordInput
             {...form.input('token')}
             label={texts.token}
-            description={engine === null ? texts.createOneThereUnderUsersAccess : UNCHANGED}
+            description={engine === null ? texts.tokenHint : UNCHANGED}
             autoComplete="off"
           />
         ) : (
@@ -167,7 +174,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
             />
           </>
         )}
-        <Input.Wrapper label={texts.colour} description={texts.shownAboveEverythingOfThis} labelElement="div">
+        <Input.Wrapper label={texts.colour} description={texts.colourHint} labelElement="div">
           <Group align="stretch" gap={6} wrap="nowrap" mt={6} role="radiogroup" aria-label={texts.colour}>
             {ENGINE_COLOURS.map((colour) => (
               <button
@@ -184,11 +191,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
             ))}
           </Group>
         </Input.Wrapper>
-        <Checkbox
-          {...form.input('readOnly', 'checkbox')}
-          label="Read-only"
-          description={texts.nothingIsChangedThereFromThis}
-        />
+        <Checkbox {...form.input('readOnly', 'checkbox')} label={texts.openReadOnly} description={texts.readOnlyHint} />
         {seen !== null && (
           <Certificate
             seen={seen}
@@ -205,7 +208,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         >
           {engine !== null && (
             <Button variant="subtle" color="red" onClick={() => setRemoves(true)}>
-              {texts.remove}
+              {texts.removeEngine}
             </Button>
           )}
         </FormFoot>
@@ -214,17 +217,22 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   )
 }
 
-const UNCHANGED = texts.leaveEmptyToKeepTheCurrent
+const UNCHANGED = texts.keepCredentialHint
 
 const startOf = (engine: RemoteEngine | null): EngineTexts => ({
-  ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
-  ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'browser' },
-  ...{ token: '', username: (engine?.signsInWith === 'password' && engine.username) || '', password: '' },
+  name: engine?.name ?? '',
+  url: engine?.url ?? '',
+  colour: engine?.colour ?? 'blue',
+  readOnly: engine?.readOnly ?? false,
+  kind: engine?.signsInWith ?? 'browser',
+  token: '',
+  username: (engine?.signsInWith === 'password' && engine.username) || '',
+  password: '',
   withCode: false,
   again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
 
-/** Resolves when the user has allowed it, in the browser of this computer or in the one where the code was entered. */
+/** Resolves when the user has allowed it in a browser: of this computer, or the one where they entered the code. */
 async function getTicket(
   to: { name: string; url: string; trusted: string | null },
   options: { how: 'browser' | 'code'; signal: AbortSignal; onWait: (waitsFor: Waiting) => void }
@@ -249,22 +257,18 @@ interface SignInHelpProps {
   waitsFor: Waiting | null
 }
 
-/** What happens with the browser. */
 function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
   if (waitsFor === 'browser') {
     return (
       <Stack gap={8} className="dim" role="status">
-        {texts.continueInYourBrowserLogIn}
+        {texts.continueInBrowser}
       </Stack>
     )
   }
   if (waitsFor !== null) {
     return (
       <Stack gap={8} className="dim" role="status">
-        <span>
-          Open this Scrapdeck in a browser that reaches it, at its public address or on the SSH host:{' '}
-          <code>{waitsFor.page}</code>. Log in there and enter this code. This window waits for it.
-        </span>
+        <span>{texts.enterCode(<code>{waitsFor.page}</code>)}</span>
         <code className={classes.userCode}>{waitsFor.userCode}</code>
       </Stack>
     )
@@ -272,17 +276,15 @@ function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
   const isKept = engine?.signsInWith === 'browser'
   return (
     <Stack gap={8} className="dim">
-      {form.values.withCode && isOverSsh
-        ? texts.youGetACodeAndEnter
-        : `Your browser opens${isOverSsh ? texts.andReachesTheEngineThrough : ''}. Log in there as you usually do, and choose what this app may do. It gets a token of its own.`}
+      {!isOverSsh
+        ? texts.signInWithBrowserHint
+        : form.values.withCode
+          ? texts.signInWithCodeHint
+          : texts.signInThroughSshHint}
       {isOverSsh && (
-        <Checkbox
-          {...form.input('withCode', 'checkbox')}
-          label={texts.useACodeInAnotherBrowser}
-          description={texts.forAPasskeyOrAnIdentity}
-        />
+        <Checkbox {...form.input('withCode', 'checkbox')} label={texts.useCode} description={texts.useCodeHint} />
       )}
-      {isKept && <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />}
+      {isKept && <Checkbox {...form.input('again', 'checkbox')} label={texts.signInAsAnotherUser(engine.username)} />}
     </Stack>
   )
 }
@@ -294,23 +296,18 @@ interface CertificateProps {
   onTrust: (yes: boolean) => void
 }
 
+const FINGERPRINT_COMMAND = ['openssl', 'x509', '-noout', '-fingerprint', '-sha256', '-in', 'cert.pem'].join(' ')
+
 /** Trust on first use: shows the fingerprint for the user to compare. */
 function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
   const isChanged = pinned !== null && pinned !== seen.fingerprint
   return (
     <Stack gap={6} className={`${classes.certificate} box`} data-changed={isChanged || undefined} role="alert">
-      <strong>{isChanged ? texts.theCertificateHasChanged : texts.theCertificateIsNotTrusted}</strong>
+      <strong>{isChanged ? texts.certificateChanged : texts.certificateUntrusted}</strong>
       <span>
-        {isChanged ? (
-          texts.trustTheNewOneOnlyIf
-        ) : (
-          <>
-            No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}
-            <code>{'openssl x509 -noout -fingerprint -sha256 -in cert.pem'}</code>
-          </>
-        )}
+        {isChanged ? texts.certificateChangedHint : texts.certificateUntrustedHint(<code>{FINGERPRINT_COMMAND}</code>)}
       </span>
-      <span>{texts.issuedByValidUntil(seen.subject, seen.issuer, formatInstant(seen.validUntilMs))}</span>
+      <span>{texts.certificateFacts(seen.subject, seen.issuer, formatInstant(seen.validUntilMs))}</span>
       <code className={`${classes.fingerprint} break`}>{seen.fingerprint}</code>
       {isChanged && (
         <>
@@ -319,7 +316,7 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
         </>
       )}
       <Checkbox
-        label={texts.trustThisCertificateAndOnly}
+        label={texts.trustCertificate}
         checked={isTrusted}
         onChange={(event) => onTrust(event.currentTarget.checked)}
       />
@@ -339,14 +336,14 @@ function RemoveDialog({ engine: { id, name }, onClose }: { engine: RemoteEngine;
   })
   return (
     <ConfirmDialog
-      title={texts.removeFromThisComputer(name)}
-      act={texts.remove2}
+      title={texts.removeEngineQuestion(name)}
+      act={texts.remove}
       onAct={() => remove.mutate()}
       isActing={remove.isPending}
       error={remove.error}
       onClose={onClose}
     >
-      {texts.itsStoredCredentialsAndIts}
+      {texts.removeEngineHint}
     </ConfirmDialog>
   )
 }

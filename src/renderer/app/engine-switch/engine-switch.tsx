@@ -35,7 +35,7 @@ export function EngineSwitch() {
           className={classes.switch}
           variant="subtle"
           color="gray"
-          aria-label={`Engine: ${name}${current?.readOnly ? ', read-only' : ''}`}
+          aria-label={(current?.readOnly ? texts.engineLabelReadOnly : texts.engineLabel)(name)}
           leftSection={current ? <Swatch colour={current.colour} /> : <IconDeviceDesktop size={14} />}
           rightSection={<IconChevronDown size={13} />}
         >
@@ -47,7 +47,7 @@ export function EngineSwitch() {
         <Menu.Label>{texts.engines}</Menu.Label>
         <Menu.Item
           leftSection={<IconDeviceDesktop size={14} />}
-          rightSection={current === null && <IconCheck size={14} aria-label="shown" />}
+          rightSection={current === null && <IconCheck size={14} aria-label={texts.shownEngine} />}
           onClick={() => void switchTo(LOCAL_ENGINE)}
         >
           {texts.thisComputer}
@@ -56,7 +56,7 @@ export function EngineSwitch() {
           <Menu.Item
             key={engine.id}
             leftSection={<Swatch colour={engine.colour} />}
-            rightSection={engine.id === current?.id && <IconCheck size={14} aria-label="shown" />}
+            rightSection={engine.id === current?.id && <IconCheck size={14} aria-label={texts.shownEngine} />}
             onClick={() => void switchTo(engine.id)}
           >
             <Flex component="span" align="baseline" gap={8} miw={0} className={classes.item}>
@@ -69,11 +69,11 @@ export function EngineSwitch() {
         <Menu.Divider />
         {current !== null && (
           <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => openEngineDialog(current)}>
-            {texts.edit2(current.name)}
+            {texts.editEngineNamed(current.name)}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconPlus size={14} />} onClick={() => openEngineDialog('add')}>
-          {texts.addEngine2}
+          {texts.addEngineMenu}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
@@ -89,7 +89,7 @@ export function TrustedEngines({ here, engines }: { here: string; engines: reado
           className={classes.switch}
           variant="subtle"
           color="gray"
-          aria-label={texts.engine(here)}
+          aria-label={texts.engineLabel(here)}
           rightSection={<IconChevronDown size={13} />}
         >
           <span className="ellipsis">{here}</span>

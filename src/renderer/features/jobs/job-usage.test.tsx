@@ -76,7 +76,9 @@ it('says, before a job starts and while it runs, that figures from the log are a
 
 it('shows an explained dash, and not 0, if the log does not contain the number of items', async () => {
   const pane = await openLocalJob({ ...ended, pages: 12, items: null, errors: null })
-  const dash = (await pane.findAllByTitle(/^Unknown: the log does not say/)).map((one) => one.textContent)
+  const dash = (await pane.findAllByTitle(/^Unknown: the log has no Scrapy closing stats/)).map(
+    (one) => one.textContent
+  )
   expect(dash).toEqual(['–', '–'])
   const figure = pane.getByText('Items', { selector: 'dt' }).nextElementSibling
   expect(figure?.textContent).toBe('–')

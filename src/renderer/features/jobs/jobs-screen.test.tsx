@@ -103,7 +103,7 @@ it('says why the list cannot be shown, and retries', async () => {
   engine.failures.set('jobs.list', new TypeError('Failed to fetch'))
   app = renderApp(engine, '/jobs')
   expect(
-    await screen.findByText(/Could not load the jobs: the engine does not answer/, {}, { timeout: 10_000 })
+    await screen.findByText(/Could not load the jobs: the engine does not respond/, {}, { timeout: 10_000 })
   ).toBeTruthy()
   engine.failures.clear()
   fireEvent.click(screen.getByRole('button', { name: 'Retry' }))

@@ -88,7 +88,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
     <Stack gap={6} className={classes.picker}>
       <TextInput
         data-autofocus
-        placeholder={texts.projectSpiderOrJobId}
+        placeholder={texts.findJobHint}
         aria-label={texts.findJob}
         role="combobox"
         aria-expanded
@@ -119,7 +119,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
         ))}
       </div>
       {jobs.length === 0 && !running.isPending && !ended.isPending && (
-        <p className="dim">{text === '' ? texts.noJobsHaveRunYet : texts.noMatchingJobsWithALog}</p>
+        <p className="dim">{text === '' ? texts.noJobsYet : texts.noMatchingJobs}</p>
       )}
     </Stack>
   )

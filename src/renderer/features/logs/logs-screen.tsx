@@ -70,8 +70,8 @@ export function LogsScreen() {
   const merge = () => isSplit && go({ ...tabs, isMerged: !tabs.isMerged })
   useKeys(texts.logs, [
     { key: 'o', label: texts.openLog, run: () => setPicking('tab') },
-    { key: 's', label: texts.showAnotherLogBesideThisOne, run: () => setPicking('pane') },
-    { key: 'm', label: texts.mergeOrSeparateTheLogsShown, run: merge },
+    { key: 's', label: texts.showLogBeside, run: () => setPicking('pane') },
+    { key: 'm', label: texts.mergeOrSeparate, run: merge },
     { key: '[', label: texts.previousLog, run: () => step(-1) },
     { key: ']', label: texts.nextLog, run: () => step(1) },
     { key: 'X', label: texts.closeLog, run: () => tabs.front !== null && go(closeTab(tabs, tabs.front)) }
@@ -103,14 +103,14 @@ export function LogsScreen() {
             ))}
           </div>
           {isSplit && (
-            <Tooltip label={tabs.isMerged ? texts.showTheLogsSideBySide : texts.mergeTheLogsIntoOneM}>
+            <Tooltip label={tabs.isMerged ? texts.separateHint : texts.mergeHint}>
               <ActionIcon onClick={merge} aria-label={texts.mergeLogs} aria-pressed={tabs.isMerged}>
                 <IconArrowMerge size={16} />
               </ActionIcon>
             </Tooltip>
           )}
           {shown.length <= MOST_BESIDE && (
-            <Tooltip label={texts.showAnotherLogBesideThisOne2}>
+            <Tooltip label={texts.showLogBesideHint}>
               <ActionIcon onClick={() => setPicking('pane')} aria-label={texts.showAnotherLog}>
                 <IconColumns2 size={16} />
               </ActionIcon>
@@ -141,7 +141,7 @@ export function LogsScreen() {
             </>
           }
         >
-          {texts.followTheLogsOfSeveralJobs}
+          {texts.noOpenLogsHint}
         </EmptyState>
       )}
       <div className={classes.panes} data-count={tabs.isMerged ? 1 : shown.length}>
@@ -180,7 +180,11 @@ export function LogsScreen() {
 /** The sources of the merged view: spiders, distinguished if one of them has several logs. */
 function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
   const names = distinctNames(
-    logs.map(({ id, job }) => ({ id, name: job?.spider ?? 'unknown', node: job?.nodeId && nodeName(job.nodeId) }))
+    logs.map(({ id, job }) => ({
+      id,
+      name: job?.spider ?? texts.unknownSpider,
+      node: job?.nodeId && nodeName(job.nodeId)
+    }))
   )
   return logs.map(({ id }, index) => ({ jobId: id, name: names[index]! }))
 }
@@ -189,7 +193,7 @@ function PaneHead({ name, onClose }: { name: string; onClose: () => void }) {
   return (
     <Group gap={8} justify="space-between" wrap="nowrap" className={`${classes.paneHead} dim`}>
       <span className="ellipsis">{name}</span>
-      <ActionIcon size={20} onClick={onClose} aria-label={texts.closeThePaneOf(name)}>
+      <ActionIcon size={20} onClick={onClose} aria-label={texts.closePane(name)}>
         <IconX size={12} />
       </ActionIcon>
     </Group>
@@ -245,9 +249,7 @@ function LogOfJob({ id, detail, name, isFront, line, onMark }: LogOfJobProps) {
       title={name}
       fileName={`${name}-${id}.log`.replace(/[^\w.-]+/g, '-')}
       waitingText={
-        job?.state === 'queued'
-          ? `The log starts when the job runs. Waiting: ${job.waiting?.text ?? texts.nextInQueue}.`
-          : texts.theLogIsEmptySoFar
+        job?.state === 'queued' ? texts.logStartsLater(job.waiting?.text ?? texts.nextInQueue) : texts.logEmpty
       }
       records={figures?.records}
       isCut={keptBytesOfCutLog(detail?.timeline ?? [], attemptNumber) !== null}

@@ -117,13 +117,18 @@ function drawNode(context: CanvasRenderingContext2D, node: Node, layout: FleetLa
   context.fillText(stateWord(node), x + layout.columnPx, middle + 0.5)
 }
 
+const HEALTH_WORDS: Record<Exclude<Node['health'], 'up'>, string> = {
+  unknown: texts.nodeUnknown,
+  down: texts.nodeDown,
+  unauthorized: texts.nodeUnauthorized,
+  invalid: texts.nodeInvalid
+}
+
 function stateWord(node: Node): string {
-  if (node.health === 'unauthorized') return 'password'
-  if (node.health === 'invalid') return texts.notScrapyd
-  if (node.health !== 'up') return node.health
-  if (node.stuckSinceMs !== null) return 'stuck'
-  if (node.mode !== 'active') return node.mode
-  return node.latencyMs === null || node.kind !== 'scrapyd' ? '' : texts.ms(Math.round(node.latencyMs))
+  if (node.health !== 'up') return HEALTH_WORDS[node.health]
+  if (node.stuckSinceMs !== null) return texts.nodeStuck
+  if (node.mode !== 'active') return node.mode === 'cordoned' ? texts.nodeCordoned : texts.nodeDraining
+  return node.latencyMs === null || node.kind !== 'scrapyd' ? '' : texts.latency(Math.round(node.latencyMs))
 }
 
 function drawDot(context: CanvasRenderingContext2D, x: number, y: number, node: Node, paint: Paint): void {

@@ -26,19 +26,19 @@ export function useIsFirstRun(): boolean {
 export function FirstRun({ python }: { python: PythonState }) {
   const { may } = useMay('nodes.change')
   return (
-    <section className={`${classes.panel} card`} aria-label={texts.begin}>
-      <h2 className={classes.title}>{texts.scrapdeckIsRunningWithANode}</h2>
-      <p className="dim">{texts.jobsWaitInOneQueueAnd}</p>
+    <section className={`${classes.panel} card`} aria-label={texts.start}>
+      <h2 className={classes.title}>{texts.firstRunTitle}</h2>
+      <p className="dim">{texts.firstRunHint}</p>
       <div className={classes.ways}>
         {python.state === 'ready' ? <RunDemo python={python} /> : <GetPython python={python} />}
-        <Way icon={<IconServer2 size={20} stroke={1.5} />} title={texts.addNodes} text={texts.pasteTheAddressesOfOneOr}>
+        <Way icon={<IconServer2 size={20} stroke={1.5} />} title={texts.addNodes} text={texts.addNodesHint}>
           {may && (
             <LinkButton to="/nodes" search={{ add: true }}>
-              {texts.addNodes2}
+              {texts.addNodesButton}
             </LinkButton>
           )}
         </Way>
-        <Way icon={<IconBoxSeam size={20} stroke={1.5} />} title={texts.deployProject} text={texts.dropAnEggOrAFolder}>
+        <Way icon={<IconBoxSeam size={20} stroke={1.5} />} title={texts.deployProject} text={texts.deployProjectHint}>
           <LinkButton to="/projects">{texts.openProjects}</LinkButton>
         </Way>
       </div>
@@ -54,14 +54,14 @@ function RunDemo({ python }: { python: PythonState }) {
   const { mutate, isPending } = useMutation(
     query.system.runDemo.mutationOptions({
       onSuccess: ({ job }) => void navigate({ to: '/logs', search: { jobs: [job.id], job: job.id } }),
-      onError: (error) => notifyError(texts.couldNotRunTheDemoSpider, error)
+      onError: (error) => notifyError(texts.couldNotRunDemo, error)
     })
   )
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
       title={texts.runDemoSpider}
-      text={`Deploys a small project, runs its spider with Scrapy ${python.scrapyVersion} and opens the live log.`}
+      text={texts.runDemoHint(python.scrapyVersion)}
     >
       {may && (
         <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
@@ -75,18 +75,14 @@ function RunDemo({ python }: { python: PythonState }) {
 function GetPython({ python }: { python: PythonState }) {
   if (python.state === 'checking') {
     return (
-      <Way
-        icon={<IconPlayerPlay size={20} stroke={1.5} />}
-        title={texts.runDemoSpider}
-        text={texts.lookingForPythonAndScrapyOn}
-      />
+      <Way icon={<IconPlayerPlay size={20} stroke={1.5} />} title={texts.runDemoSpider} text={texts.lookingForPython} />
     )
   }
   return (
     <Way
       icon={<IconPlayerPlay size={20} stroke={1.5} />}
-      title={texts.installScrapyOnThisComputer}
-      text={python.problem ?? texts.pythonWithScrapyWasNotFound}
+      title={texts.installScrapy}
+      text={python.problem ?? texts.pythonNotFound}
     >
       <CreateEnvironment primary />
     </Way>

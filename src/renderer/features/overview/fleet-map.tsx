@@ -5,7 +5,7 @@ import { type PointerEvent, useEffect, useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { formatRuntime } from '../../../shared/time.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { joinFacts } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { countSlots, splitSlots } from '../../ui/slots-in-use.ts'
 import { isTroubled, nodeWord } from '../../ui/status.tsx'
@@ -17,7 +17,7 @@ import { texts } from '../../../shared/texts/ui/overview.ts'
 const MAX_HEIGHT_PX = 420
 
 /**
- * Every slot of the fleet as one cell. Drawn on a canvas no larger than the visible part, so that a thousand nodes cost
+ * Each slot of the fleet as one cell. Drawn on a canvas no larger than the visible part, so that a thousand nodes cost
  * as much as ten. The Nodes screen has the same facts for those who cannot see the picture.
  */
 export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
@@ -52,7 +52,11 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
   const troubled = nodes.filter(isTroubled)
   const { used, total: slots } = countSlots(nodes)
   const { inUse, over } = splitSlots(used, slots)
-  const note = `${formatCount(inUse)} of ${formatCount(slots)} slots${over === null ? '' : texts.queuedOnNodes(over)}${troubled.length === 0 ? '' : texts.nodeWithProblems(troubled.length)}`
+  const note = joinFacts(
+    over === null ? texts.slotsInUseOf(inUse, slots) : texts.slotsInUseAndQueued(inUse, slots, over),
+    troubled.length > 0 && texts.nodesWithProblems(troubled.length)
+  )
+  const names = troubled.map(({ name }) => name).join(', ')
   return (
     <Panel title={texts.fleet} note={note} aside={<Legend />}>
       <div ref={sizer}>
@@ -67,7 +71,11 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
               ref={canvas}
               className={classes.canvas}
               role="img"
-              aria-label={`${formatCount(inUse)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? texts.allNodesAreHealthy : texts.nodesWithProblems(troubled.map(({ name }) => name).join(', '))}`}
+              aria-label={
+                names === ''
+                  ? texts.fleetLabel(inUse, slots, nodes.length)
+                  : texts.fleetLabelWithProblems(inUse, slots, nodes.length, names)
+              }
               data-point={hover ? true : undefined}
               onPointerMove={onMove}
               onPointerLeave={() => setHover(null)}
@@ -94,7 +102,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
         <>
           <strong>{showUnseen(`${run.project}/${run.spider}`)}</strong>
           <span>
-            {run.jobId === null ? texts.externalNotStartedByScrapdeck : run.state}
+            {run.jobId === null ? texts.externalJob : run.state}
             {run.sinceMs !== null && ` · ${formatRuntime(Date.now() - run.sinceMs)}`} · {node.name}
           </span>
         </>
@@ -106,7 +114,7 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
               ? (node.problem ?? nodeWord(node))
               : node.mode === 'active'
                 ? texts.freeSlot
-                : texts.freeSlot2(node.mode)}
+                : texts.freeSlotOfNode(node.mode)}
           </span>
         </>
       )}
@@ -114,12 +122,20 @@ function Hint({ spot, x, y }: { spot: FleetSpot; x: number; y: number }) {
   )
 }
 
+const LEGEND = {
+  running: texts.legendRunning,
+  starting: texts.legendStarting,
+  trouble: texts.legendTrouble,
+  free: texts.legendFree,
+  external: texts.legendExternal
+}
+
 function Legend() {
   return (
     <span className={classes.legend}>
-      {['running', 'starting', 'trouble', 'free', 'external'].map((state) => (
+      {Object.entries(LEGEND).map(([state, word]) => (
         <span key={state}>
-          <i data-is={state} /> {state}
+          <i data-is={state} /> {word}
         </span>
       ))}
     </span>

@@ -28,7 +28,7 @@ export function LatestFailures() {
       flush
       aside={
         <Link to="/jobs" search={{ status: ['failed', 'lost'] }} className={classes.all}>
-          {texts.all}
+          {texts.showAll}
         </Link>
       }
     >
@@ -76,7 +76,7 @@ function RetryButton({ job }: { job: Job }) {
   const { mutate, isPending } = useMutation(
     query.jobs.retry.mutationOptions({
       onSuccess: ({ jobs }) =>
-        notifyUndo(texts.isQueuedAgain(job.project, job.spider), () =>
+        notifyUndo(texts.queuedAgain(job.project, job.spider), () =>
           client.jobs.cancel({ ids: jobs.map(({ id }) => id) })
         ),
       onError: (error) => notifyError(texts.couldNotRunAgain(job.project, job.spider), error)
@@ -87,7 +87,7 @@ function RetryButton({ job }: { job: Job }) {
     <Button
       loading={isPending}
       onClick={() => mutate({ ids: [job.id] })}
-      aria-label={texts.retry2(job.project, job.spider)}
+      aria-label={texts.retryJob(job.project, job.spider)}
     >
       {texts.retry}
     </Button>

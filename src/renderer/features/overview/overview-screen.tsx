@@ -34,7 +34,7 @@ export function OverviewScreen() {
     <Stack gap={12} className={classes.screen}>
       <ScreenHead title={texts.overview} note={<AsOf />} />
       {firstRun && status.data && <FirstRun python={status.data.python} />}
-      <QueryState query={status} what={texts.theStateOfTheEngine} rows={4}>
+      <QueryState query={status} what={texts.engineState} rows={4}>
         {({ figures, problems }) => (
           <>
             <FigureCards figures={figures} />
@@ -44,7 +44,7 @@ export function OverviewScreen() {
           </>
         )}
       </QueryState>
-      <QueryState query={nodes} what={texts.theNodes} rows={4}>
+      <QueryState query={nodes} what={texts.nodes} rows={4}>
         {(data) => <FleetMap nodes={data.nodes} />}
       </QueryState>
       <NewErrors />
@@ -56,13 +56,8 @@ export function OverviewScreen() {
 function AsOf() {
   const nowMs = useNow()
   const { state, sinceMs } = useConnection()
-  return (
-    <>
-      {state === 'live'
-        ? `live · ${new Date(nowMs).toLocaleTimeString('en-GB')}`
-        : texts.asOf(formatMoment(sinceMs, nowMs))}
-    </>
-  )
+  if (state !== 'live') return texts.stateAsOf(formatMoment(sinceMs, nowMs))
+  return texts.liveAt(new Date(nowMs).toLocaleTimeString('en-GB'))
 }
 
 const DAY_MS = 86_400_000
@@ -70,7 +65,7 @@ const SHOWN = 4
 /** Most recently seen first: new errors are among these, unless more groups than this were seen since. */
 const LOOKED_AT = 100
 
-/** Open errors that are new within a day, or are back: each points to a recent change. */
+/** Open errors that are new or reopened within a day: each points to a recent change. */
 function NewErrors() {
   const { query } = useApi()
   const { data } = useQuery(query.errors.list.queryOptions({ input: { state: 'open', limit: LOOKED_AT } }))
@@ -80,16 +75,13 @@ function NewErrors() {
   const news = groups.filter((group) => isReopened(group) || group.firstSeenMs >= sinceMs)
   if (news.length === 0) return null
   const reopened = news.filter(isReopened).length
-  const count = (number: number, word: string) => (number === 0 ? [] : [`${formatCount(number)} ${word}`])
-  const words = [...count(news.length - reopened, 'new'), ...count(reopened, 'reopened')].join(', ')
-  const hasMore = news.length === LOOKED_AT
   return (
     <Panel
-      title={`Errors in the last 24 hours: ${hasMore ? texts.atLeast : ''}${words}`}
+      title={texts.newErrors(news.length - reopened, reopened, news.length === LOOKED_AT)}
       flush
       aside={
         <Link to="/errors" className={latestFailuresClasses.all}>
-          {texts.all}
+          {texts.showAll}
         </Link>
       }
     >
@@ -104,7 +96,9 @@ function NewErrors() {
             <span className="ellipsis mono dim" title={group.title}>
               {group.title}
             </span>
-            <span className={`faint ${latestFailuresClasses.node}`}>{isReopened(group) ? 'reopened' : 'new'}</span>
+            <span className={`faint ${latestFailuresClasses.node}`}>
+              {isReopened(group) ? texts.errorReopened : texts.errorNew}
+            </span>
             <span className={`faint ${latestFailuresClasses.age}`}>
               <RelativeTime atMs={group.lastSeenMs} />
             </span>
@@ -136,7 +130,7 @@ function FigureCards({ figures }: { figures: Figures }) {
       <Card
         title={texts.queue}
         value={figures.queued}
-        unit={figures.paused ? ' paused' : ' waiting'}
+        unit={figures.paused ? texts.queuePaused : texts.queueWaiting}
         tone="wait"
         line={line(({ queued }) => queued)}
         search={{ status: ['queued'] }}
@@ -144,7 +138,7 @@ function FigureCards({ figures }: { figures: Figures }) {
       <Card
         title={texts.finished}
         value={figures.finishedLastHour}
-        unit="/h"
+        unit={texts.perHour}
         tone="ok"
         line={line(({ finishedLastHour }) => finishedLastHour)}
         search={{ status: ['succeeded'], sinceHours: 1 }}
@@ -152,7 +146,7 @@ function FigureCards({ figures }: { figures: Figures }) {
       <Card
         title={texts.failed}
         value={figures.failedLastHour}
-        unit="/h"
+        unit={texts.perHour}
         tone="bad"
         line={line(({ failedLastHour }) => failedLastHour)}
         search={{ status: ['failed'], sinceHours: 1 }}

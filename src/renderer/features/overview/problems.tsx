@@ -6,7 +6,6 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
-import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
@@ -26,7 +25,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
     )
   }
   return (
-    <Panel title={plural(problems.length, 'problem')} flush>
+    <Panel title={texts.problems(problems.length)} flush>
       <ul>
         {problems.map((problem) => (
           <li key={problem.id} className={classes.problem}>
@@ -115,18 +114,12 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
   const { may } = useMay('results.review')
   const { mutate, isPending } = useMutation(
     query.findings.dismiss.mutationOptions({
-      onError: (error) => notifyError(texts.couldNotDismissTheProblem, error)
+      onError: (error) => notifyError(texts.couldNotDismiss, error)
     })
   )
   if (!may) return null
   return (
-    <Button
-      variant="subtle"
-      color="gray"
-      loading={isPending}
-      title={texts.theNextRunOfThisSpider}
-      onClick={() => mutate(of)}
-    >
+    <Button variant="subtle" color="gray" loading={isPending} title={texts.dismissHint} onClick={() => mutate(of)}>
       {texts.dismiss}
     </Button>
   )
@@ -139,8 +132,8 @@ function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>
-        notifyUndo(texts.wasCordoned(node.name), () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
-      onError: (error) => notifyError(texts.couldNotCordonTheNode, error)
+        notifyUndo(texts.nodeCordonedNotice(node.name), () => client.nodes.setMode({ id: nodeId, mode: 'active' })),
+      onError: (error) => notifyError(texts.couldNotCordon, error)
     })
   )
   if (!may) return null

@@ -16,7 +16,7 @@ import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import type { RowKind } from '../../ui/fields/form-rows.ts'
 import { ArgumentsAndSettings } from '../../ui/fields/arguments-and-settings.tsx'
 import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
-import { type Inherited, inheritedBy, notReplaced, stillInherited } from '../../ui/fields/inherited.ts'
+import { type Inherited, inheritedBy, ORIGIN_TEXTS, notReplaced, stillInherited } from '../../ui/fields/inherited.ts'
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
 import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
@@ -44,10 +44,10 @@ export function RunDialog() {
   return (
     <Dialog opened={prefill !== null} onClose={closeRunDialog} title={texts.runSpiders} size={640}>
       {prefill !== null && (
-        <QueryState query={projects} what={texts.theProjects} rows={6}>
+        <QueryState query={projects} what={texts.projects} rows={6}>
           {(data) =>
             data.projects.length === 0 ? (
-              <EmptyState title={texts.noProjectsYet}>{texts.deployAProjectFirstDropAn}</EmptyState>
+              <EmptyState title={texts.noProjectsYet}>{texts.noProjectsHint}</EmptyState>
             ) : (
               <RunFields projects={data.projects} prefill={prefill} />
             )
@@ -97,20 +97,20 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
       />
       <WhereFields fields={form} nodes={nodes} inherited={inherited} of={isRepeated ? 'template' : 'run'} />
       {values.spiders.length > 1 && values.spiders.some((spider) => ofProject?.spiderDefaults[spider]) && (
-        <p className="dim small">{texts.someOfTheseSpidersHaveDefaults}</p>
+        <p className="dim small">{texts.ownDefaultsHint}</p>
       )}
       {!isRepeated && <RunEnvironment form={form} inherited={inherited} />}
       <RunWhen fields={form} usualName={output?.schedule?.name} />
       <RunMore fields={form} run={output?.run ?? null} ofProject={ofProject} />
       <Fold
         title={texts.limits}
-        summary={(limits.success && describeLimits(effectiveLimits(ofProject?.limits ?? null, limits.data))) || 'none'}
+        summary={
+          (limits.success && describeLimits(effectiveLimits(ofProject?.limits ?? null, limits.data))) || texts.none
+        }
         isWrong={form.hasError('limits')}
       >
         <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
-        <p className="dim small">
-          {isElsewhere ? texts.theNodeChosenAboveEnforces : texts.wallTimeProgressErrorsAndBan}
-        </p>
+        <p className="dim small">{isElsewhere ? texts.limitsOfNodeHint : texts.limitsHint}</p>
       </Fold>
       {showsCommand && output !== null && <Command {...output} run={withKnownLeft(output.run, inherited)} />}
       <FormFoot
@@ -119,8 +119,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
           isRepeated
             ? texts.createSchedule
             : values.spiders.length > 1
-              ? texts.runSpider(values.spiders.length)
-              : texts.runSpider2
+              ? texts.runSpiderCount(values.spiders.length)
+              : texts.runSpider
         }
         isDisabled={away !== null}
         says={away ?? ''}
@@ -147,7 +147,7 @@ interface InheritedProps {
   inherited: Inherited
 }
 
-/** What the run starts from. A schedule that is created here cannot leave single values out. */
+/** The inherited values. A schedule that is created here cannot leave single ones out. */
 function InheritedOf({ form, kind, inherited }: InheritedProps) {
   const { when, withoutDefaults } = form.values
   if (when.kind === 'cron') return <InheritedRows fields={form} kind={kind} inherited={inherited} />
@@ -169,17 +169,17 @@ function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
   const used = notReplaced(inherited.env, env).filter(({ name }) => !left.includes(name))
   const names = [
     ...env.map(({ name }) => name).filter((name) => name !== ''),
-    ...used.map(({ name, origin }) => `${name} (${origin})`)
+    ...used.map(({ name, origin }) => `${name} (${ORIGIN_TEXTS[origin]})`)
   ]
   return (
-    <Fold title={texts.environmentVariables} summary={names.join(', ') || 'none'} isWrong={form.hasError('env')}>
+    <Fold title={texts.environmentVariables} summary={names.join(', ') || texts.none} isWrong={form.hasError('env')}>
       <ValueRows
         fields={form}
         name="env"
         kind="env"
         title={texts.variables}
         names={[]}
-        hint={texts.forRunsOnTheLocalNode}
+        hint={texts.variablesHint}
         inherited={<InheritedOf form={form} kind="env" inherited={inherited} />}
       />
     </Fold>
@@ -201,17 +201,9 @@ function Command({ run, schedule }: Asked) {
     <div className={classes.command}>
       <pre>{command}</pre>
       <span className={classes.copy}>
-        <CopyButton value={command} what={texts.theCommand} />
+        <CopyButton value={command} what={texts.command} />
       </span>
-      {!isSchedule && (
-        <p className="dim">
-          Uses the Scrapdeck API, because schedule.json does not support{' '}
-          {beyondSchedule(run)
-            .join(', ')
-            .replace(/, ([^,]*)$/, ' or $1')}
-          .
-        </p>
-      )}
+      {!isSchedule && <p className="dim">{texts.beyondScheduleJson(texts.lastOr(beyondSchedule(run)))}</p>}
     </div>
   )
 }
@@ -225,20 +217,21 @@ function announceJobs(jobs: readonly Job[], go: Go): void {
   const { project, spider, id } = first
   const openJob = () => void go({ to: '/jobs', search: { job: id, tab: 'log' } })
   if (jobs.length === 1) {
-    notifyLink(texts.isQueued(project, spider), texts.openJob, openJob)
+    notifyLink(texts.jobQueued(project, spider), texts.openJob, openJob)
     openJob()
   } else
     notifyLink(
-      texts.jobOfAreQueued(jobs.length, project),
+      texts.jobsQueued(jobs.length, project),
       texts.showJobs,
       () => void go({ to: '/jobs', search: { project } })
     )
 }
 
 function announceSchedule({ id, name, nextAtMs }: Schedule, go: Go): void {
-  const next = nextAtMs === null ? '' : texts.andRunsNext(formatMoment(nextAtMs, Date.now()))
   notifyLink(
-    texts.wasCreated(name, next),
+    nextAtMs === null
+      ? texts.scheduleCreated(name)
+      : texts.scheduleCreatedNext(name, formatMoment(nextAtMs, Date.now())),
     texts.openSchedule,
     () => void go({ to: '/schedules', search: { schedule: id } })
   )

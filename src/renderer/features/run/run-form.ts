@@ -93,10 +93,10 @@ const OnceForm = z
   .check(({ value, issues }) => {
     const { when, notBeforeMs, expiresAtMs } = value
     const add = (path: string, message: string) => issues.push({ code: 'custom', message, path: [path], input: value })
-    if (when.kind === 'at' && notBeforeMs === null) add('notBeforeMs', words.enterADateAndTime)
+    if (when.kind === 'at' && notBeforeMs === null) add('notBeforeMs', words.enterTime)
     if (expiresAtMs === null) return
-    if (expiresAtMs <= Date.now()) add('expiresAtMs', words.thisTimeIsInThePast)
-    else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', words.mustBeAfterTheStartTime)
+    if (expiresAtMs <= Date.now()) add('expiresAtMs', words.timeInPast)
+    else if (when.kind === 'at' && expiresAtMs <= (notBeforeMs ?? 0)) add('expiresAtMs', words.expiryBeforeStart)
   })
 
 /** Only what was entered; everything else is left to the project's settings. */
@@ -127,7 +127,7 @@ const RepeatedRun = jobForm('schedule')
   .and(
     z.object({
       when: z.object({
-        expression: z.string().trim().min(1, words.enterACronExpressionForExample).max(200),
+        expression: z.string().trim().min(1, words.enterCronExpression).max(200),
         zone: z.string(),
         name: z.string()
       })
@@ -135,7 +135,7 @@ const RepeatedRun = jobForm('schedule')
   )
   .transform(({ when: { expression, zone, name }, ...run }, context): Asked => {
     const schedule = ScheduleSettings.parse({
-      name: name.trim() || words.of(run.spiders.join(', '), run.project).slice(0, 200),
+      name: name.trim() || words.usualScheduleName(run.spiders.join(', '), run.project).slice(0, 200),
       zone,
       rules: [{ kind: 'cron', expression }],
       jobs: [RunTemplate.parse(run)]

@@ -31,7 +31,7 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
   // A schedule is being created: what belongs to one run is left out.
   const isRepeated = values.when.kind === 'cron'
-  const usual = isRepeated ? 'retry' : texts.retryExpiryOverlapDependencies
+  const usual = isRepeated ? texts.moreSummaryOfSchedule : texts.moreSummary
   return (
     <Fold
       title={texts.more}
@@ -48,12 +48,14 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
             {...fields.input('expiresAtMs')}
             type="datetime-local"
             label={texts.expires}
-            description={texts.theJobIsCancelledIfIt}
+            description={texts.expiresHint}
           />
           <Checkbox
             {...fields.input('noOverlap', 'checkbox')}
             label={texts.noOverlap}
-            description={`Waits while another job of this spider with the same arguments is live${values.noOverlap === null && ofProject?.noOverlap ? texts.projectSetting : ''}`}
+            description={
+              values.noOverlap === null && ofProject?.noOverlap ? texts.noOverlapOfProjectHint : texts.noOverlapHint
+            }
             checked={values.noOverlap ?? ofProject?.noOverlap ?? false}
           />
           <AfterField after={values.after} onChange={(after) => fields.change({ after })} />
@@ -61,13 +63,13 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
             <TextInput
               {...fields.within('dedupe').input('key')}
               label={texts.idempotencyKey}
-              description={texts.repeatedRequestsReturnTheExisting}
+              description={texts.idempotencyKeyHint}
               {...CODE_INPUT}
             />
             <TextInput
               {...fields.within('dedupe').input('ttlSeconds')}
               label={texts.keyLifetime}
-              description={texts.countedFromTheFirstRequest}
+              description={texts.keyLifetimeHint}
               disabled={values.dedupe.key.trim() === ''}
             />
           </div>
@@ -81,18 +83,18 @@ export function RunMore({ fields, run, ofProject }: RunMoreProps) {
 export function describeMore(run: Partial<RunInput>, nowMs: number): string | null {
   const { expiresAtMs, retry, noOverlap, after, dedupe } = run
   const words = joinFacts(
-    expiresAtMs != null && texts.expires2(formatMoment(expiresAtMs, nowMs)),
-    retry && (describeRetry(retry) === null ? texts.noRetry : texts.upToAttempts(retry.attempts)),
-    noOverlap === true && texts.noOverlap2,
-    after !== undefined && after.length > 0 && texts.afterOtherJob(after.length),
-    dedupe && texts.key(dedupe.key)
+    expiresAtMs != null && texts.expiresAt(formatMoment(expiresAtMs, nowMs)),
+    retry && (describeRetry(retry) === null ? texts.withoutRetry : texts.upToAttempts(retry.attempts)),
+    noOverlap === true && texts.withoutOverlap,
+    after !== undefined && after.length > 0 && texts.afterJobs(after.length),
+    dedupe && texts.withKey(dedupe.key)
   )
   return words === '' ? null : words
 }
 
 const ENDINGS: { value: Dependency['on']; label: string }[] = [
-  { value: 'succeeded', label: 'succeeded' },
-  { value: 'failed', label: 'failed' },
+  { value: 'succeeded', label: texts.succeeded },
+  { value: 'failed', label: texts.failed },
   { value: 'ended', label: texts.endedAnyOutcome }
 ]
 
@@ -115,7 +117,9 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
   for (const job of found.data?.jobs ?? []) jobs.set(job.id, job)
   const nameOf = (jobId: JobId) => {
     const job = jobs.get(jobId)
-    return job === undefined ? jobId : texts.ago(job.project, job.spider, job.status, formatAge(nowMs - job.queuedAtMs))
+    return job === undefined
+      ? jobId
+      : texts.jobChoice(job.project, job.spider, job.status, formatAge(nowMs - job.queuedAtMs))
   }
   // Chosen jobs must be among the options, even before they are loaded.
   const choices = [...new Set([...after.map(({ jobId }) => jobId), ...jobs.keys()])]
@@ -124,8 +128,8 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
       <legend className="visually-hidden">{texts.afterOtherJobs}</legend>
       <MultiSelect
         label={texts.afterOtherJobs}
-        placeholder={after.length === 0 ? 'none' : undefined}
-        description={texts.waitsForAllOfTheseJobs}
+        placeholder={after.length === 0 ? texts.none : undefined}
+        description={texts.afterOtherJobsHint}
         searchable
         clearable
         hidePickedOptions
@@ -148,7 +152,7 @@ function AfterField({ after, onChange }: { after: readonly Dependency[]; onChang
             {nameOf(jobId)}
           </span>
           <Select
-            aria-label={texts.requiredOutcomeOf(nameOf(jobId))}
+            aria-label={texts.requiredOutcome(nameOf(jobId))}
             allowDeselect={false}
             value={on}
             onChange={(value) =>

@@ -18,7 +18,7 @@ interface RunWhenProps {
 const EXAMPLES = [
   { expression: '0 3 * * *', words: texts.everyNight },
   { expression: '0 * * * *', words: texts.everyHour },
-  { expression: '*/15 * * * *', words: 'every 15 min' },
+  { expression: '*/15 * * * *', words: texts.every15Minutes },
   { expression: '0 8 * * 1-5', words: texts.onWeekdays }
 ]
 
@@ -33,14 +33,14 @@ export function RunWhen({ fields, usualName }: RunWhenProps) {
         <ChoiceField
           {...when.input('kind')}
           label={texts.when}
-          data={optionsOf({ now: texts.now, at: texts.atATime, cron: texts.onASchedule })}
+          data={optionsOf({ now: texts.now, at: texts.atTime, cron: texts.onSchedule })}
         />
         {kind === 'at' && (
           <TextInput
             {...fields.input('notBeforeMs')}
             type="datetime-local"
             aria-label={texts.startTime}
-            title={texts.theJobWaitsInTheQueue}
+            title={texts.startTimeHint}
             autoFocus={fields.values.notBeforeMs === ''}
           />
         )}
@@ -83,8 +83,9 @@ function Ahead({ when, problem }: { when: WhenTexts; problem: string | undefined
         <>
           <strong>{ahead.words}</strong>{' '}
           <span className="dim">
-            ({when.zone})
-            {ahead.next.length > 0 && texts.next(ahead.next.map((atMs) => formatMoment(atMs, nowMs)).join(' · '))}
+            {ahead.next.length === 0
+              ? texts.zone(when.zone)
+              : texts.zoneAndNext(when.zone, ahead.next.map((atMs) => formatMoment(atMs, nowMs)).join(' · '))}
           </span>
         </>
       )}

@@ -18,20 +18,20 @@ export function runCommand(run: RunInput, door: Door): { command: string; isSche
     : { command: postCommand('/api/v1/jobs', shown, door), isSchedule: false }
 }
 
-/** In words: the settings for which schedule.json has no parameter. */
+/** In words: what schedule.json has no parameter for. */
 export function beyondSchedule(run: RunInput): string[] {
   return [
-    ...(run.nodeId || run.tags?.length ? ['placement'] : []),
-    ...(run.limits ? ['limits'] : []),
-    ...(run.secretNames?.length ? [texts.secretValues] : []),
-    ...(run.retry !== undefined ? ['retries'] : []),
-    ...(run.notBeforeMs != null ? [texts.aStartTime] : []),
-    ...(run.expiresAtMs != null ? [texts.anExpiryTime] : []),
-    ...(run.noOverlap !== undefined ? ['overlap'] : []),
-    ...(run.after?.length ? ['dependencies'] : []),
-    ...(run.dedupe ? [texts.anIdempotencyKey] : []),
-    ...(Object.keys(run.env ?? {}).length > 0 ? [texts.environmentVariables2] : []),
-    ...(run.withoutDefaults?.length ? [texts.leftOutDefaults] : [])
+    ...(run.nodeId || run.tags?.length ? [texts.partPlacement] : []),
+    ...(run.limits ? [texts.partLimits] : []),
+    ...(run.secretNames?.length ? [texts.partSecretValues] : []),
+    ...(run.retry !== undefined ? [texts.partRetries] : []),
+    ...(run.notBeforeMs != null ? [texts.partStartTime] : []),
+    ...(run.expiresAtMs != null ? [texts.partExpiryTime] : []),
+    ...(run.noOverlap !== undefined ? [texts.partOverlap] : []),
+    ...(run.after?.length ? [texts.partDependencies] : []),
+    ...(run.dedupe ? [texts.partIdempotencyKey] : []),
+    ...(Object.keys(run.env ?? {}).length > 0 ? [texts.partEnvironmentVariables] : []),
+    ...(run.withoutDefaults?.length ? [texts.partLeftOutDefaults] : [])
   ]
 }
 

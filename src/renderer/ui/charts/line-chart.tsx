@@ -48,7 +48,7 @@ export function LineChart(props: LineChartProps) {
   const line = points.map(({ atMs, value }) => `${x(atMs).toFixed(1)},${y(value).toFixed(1)}`).join(' ')
   const index = lookAtMs === null ? null : nearestIndex(points, lookAtMs)
   const looked = index === null ? null : (points[index] as Point)
-  const inWords = ({ atMs, value }: Point) => texts.at(format(value), formatRuntime(atMs - startedAtMs))
+  const inWords = ({ atMs, value }: Point) => texts.chartValueAt(format(value), formatRuntime(atMs - startedAtMs))
 
   const onPointer = (event: PointerEvent<SVGSVGElement>) => {
     const atX = event.clientX - event.currentTarget.getBoundingClientRect().left
@@ -66,7 +66,7 @@ export function LineChart(props: LineChartProps) {
       <figcaption>
         <strong>{title}</strong>
         <span className="dim">
-          {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? texts.limit(format(limit)) : ''}
+          {looked !== null ? inWords(looked) : limit !== null && !isLimitNear ? texts.chartLimit(format(limit)) : ''}
         </span>
       </figcaption>
       <svg
@@ -74,7 +74,7 @@ export function LineChart(props: LineChartProps) {
         height={HEIGHT}
         role="slider"
         tabIndex={0}
-        aria-label={texts.overTimePeak(title, format(peak))}
+        aria-label={texts.chartLabel(title, format(peak))}
         aria-valuemin={0}
         aria-valuemax={points.length - 1}
         aria-valuenow={index ?? points.length - 1}
@@ -104,7 +104,7 @@ export function LineChart(props: LineChartProps) {
           <g className="tone-bad">
             <line className={classes.limit} x1={LEFT} x2={width - RIGHT} y1={y(limit)} y2={y(limit)} />
             <text className={classes.limitText} x={LEFT + 4} y={y(limit) > 22 ? y(limit) - 4 : y(limit) + 12}>
-              {texts.limit(format(limit))}
+              {texts.chartLimit(format(limit))}
             </text>
           </g>
         )}

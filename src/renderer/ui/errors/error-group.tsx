@@ -4,25 +4,25 @@ import { formatInstant } from '../time.tsx'
 import classes from './error-group.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck }> = {
-  open: { tone: 'bad', Icon: IconAlertTriangleFilled },
-  resolved: { tone: 'ok', Icon: IconCheck },
-  ignored: { tone: 'off', Icon: IconBellOff }
+const STATE_LOOK: Record<ErrorState, { tone: string; Icon: typeof IconCheck; word: string }> = {
+  open: { tone: 'bad', Icon: IconAlertTriangleFilled, word: texts.errorOpen },
+  resolved: { tone: 'ok', Icon: IconCheck, word: texts.errorResolved },
+  ignored: { tone: 'off', Icon: IconBellOff, word: texts.errorIgnored }
 }
 
 /** Shape and word; an error that came back after it was resolved says so. */
 export function ErrorStateText({ group }: { group: Pick<ErrorGroup, 'state' | 'stateAtMs' | 'reopenedAtMs'> }) {
-  const { tone, Icon } = STATE_LOOK[group.state]
+  const { tone, Icon, word } = STATE_LOOK[group.state]
   const title =
     group.reopenedAtMs !== null
-      ? texts.resolvedThenLoggedAgain(formatInstant(group.reopenedAtMs))
+      ? texts.errorReopened(formatInstant(group.reopenedAtMs))
       : group.stateAtMs === null
         ? undefined
-        : texts.since(formatInstant(group.stateAtMs))
+        : texts.errorStateSince(formatInstant(group.stateAtMs))
   return (
     <span className={`${classes.state} tone-${tone} fixed`} title={title}>
       <Icon size={13} stroke={2.2} aria-hidden />
-      {group.reopenedAtMs === null ? group.state : 'reopened'}
+      {group.reopenedAtMs === null ? word : texts.errorReopenedState}
     </span>
   )
 }

@@ -8,15 +8,19 @@ export interface FormRow {
   readonly key: number
   readonly name: string
   readonly value: string
-  /** Not shown again once it has been sent. */
+  /** Not shown again once it is saved. */
   readonly isSecret: boolean
-  /** Its value is typed next: the name was chosen with a button that is gone. */
+  /** Its value takes the focus: the button that added the row is gone. */
   readonly takesFocus?: boolean
 }
 
 /** Arguments, settings, environment variables. */
 export type RowKind = 'args' | 'settings' | 'env'
-export const ROW_WORDS: Record<RowKind, string> = { args: 'argument', settings: 'setting', env: 'variable' }
+export const ROW_WORDS: Record<RowKind, string> = {
+  args: texts.argument,
+  settings: texts.setting,
+  env: texts.variable
+}
 export const ROW_TITLES = { args: texts.arguments, settings: texts.settings }
 
 let nextKey = 1
@@ -31,12 +35,12 @@ export const rowsOf = (values: Record<string, string> = {}, secretNames: readonl
 /** What is wrong with a row's name, in words; null if nothing is. */
 export function problemOfRow(kind: RowKind, row: FormRow, rows: readonly FormRow[]): string | null {
   const name = row.name.trim()
-  if (name === '') return row.value === '' ? null : texts.enterAName
-  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return texts.isUsedTwice(name)
-  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return texts.scrapydReservesItWouldNotReach(name)
-  if (name === UNUSABLE_NAME) return texts.isNotSupportedAsAName(name)
-  if (kind === 'env' && !/^[A-Za-z_]\w*$/.test(name)) return texts.useLettersDigitsAnd
-  if (/[\s=]/.test(name)) return texts.aNameCannotContainSpacesOr
+  if (name === '') return row.value === '' ? null : texts.enterName
+  if (rows.some((other) => other.key !== row.key && other.name.trim() === name)) return texts.nameUsedTwice(name)
+  if (kind === 'args' && RESERVED_ARGUMENTS.has(name)) return texts.nameReserved(name)
+  if (name === UNUSABLE_NAME) return texts.nameUnsupported(name)
+  if (kind === 'env' && !/^[A-Za-z_]\w*$/.test(name)) return texts.variableNameHint
+  if (/[\s=]/.test(name)) return texts.nameWithSpaces
   return null
 }
 
@@ -47,8 +51,7 @@ export const rowsForm = (kind: RowKind, problemOfValue: (value: string) => strin
       message !== null && issues.push({ code: 'custom', message, path, input: rows })
     for (const [index, row] of rows.entries()) {
       add([index, 'name'], problemOfRow(kind, row, rows))
-      // Only the engine knows the saved value, or none was entered yet.
-      if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], texts.enterTheSecretValue)
+      if (row.isSecret && row.value === '' && row.name.trim() !== '') add([index, 'value'], texts.enterSecretValue)
       else add([index, 'value'], problemOfValue(row.value))
     }
   })

@@ -2,7 +2,7 @@ import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconArrowBackUp, IconPencil, IconX } from '@tabler/icons-react'
 import type { Fields } from './form-of-schema.ts'
 import { type FormRow, newRow, ROW_WORDS, type RowKind } from './form-rows.ts'
-import { type Inherited, notReplaced } from './inherited.ts'
+import { type Inherited, notReplaced, ORIGIN_TEXTS } from './inherited.ts'
 import classes from './value-rows.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
@@ -10,13 +10,13 @@ interface InheritedRowsProps<Kind extends RowKind> {
   fields: Pick<Fields<Record<NoInfer<Kind>, FormRow[]>>, 'values' | 'change'>
   kind: Kind
   inherited: Inherited
-  /** Names that this order leaves out. */
+  /** Names that this run leaves out. */
   left?: readonly string[]
   /** Absent: single values cannot be left out here. */
   onLeave?: ((left: string[]) => void) | undefined
 }
 
-/** What the order starts from, greyed, with its origin: each value can be replaced or left out. */
+/** The inherited values, greyed, with their origin: each can be overridden or left out. */
 export function InheritedRows<Kind extends RowKind>({
   fields,
   kind,
@@ -41,21 +41,23 @@ export function InheritedRows<Kind extends RowKind>({
           <span className="mono ellipsis" title={value}>
             {value}
           </span>
-          <span className={`${classes.origin} fixed push small`}>{isLeft ? texts.leftOut : origin}</span>
+          <span className={`${classes.origin} fixed push small`}>
+            {isLeft ? texts.valueLeftOut : ORIGIN_TEXTS[origin]}
+          </span>
         </span>
         {isLeft ? (
           <span />
         ) : (
-          <Tooltip label={texts.useAnotherValueHere}>
-            <ActionIcon aria-label={`Override ${what} ${name}`} onClick={() => override(name, value, isSecret)}>
+          <Tooltip label={texts.overrideHint}>
+            <ActionIcon aria-label={texts.overrideRow(what, name)} onClick={() => override(name, value, isSecret)}>
               <IconPencil size={14} />
             </ActionIcon>
           </Tooltip>
         )}
         {onLeave !== undefined && (
-          <Tooltip label={isLeft ? texts.useTheDefaultAgain : texts.leaveOutOfThisRun}>
+          <Tooltip label={isLeft ? texts.restoreHint : texts.leaveOutHint}>
             <ActionIcon
-              aria-label={`${isLeft ? texts.restore : texts.leaveOut} ${what} ${name}`}
+              aria-label={(isLeft ? texts.restoreRow : texts.leaveOutRow)(what, name)}
               onClick={() => onLeave(isLeft ? left.filter((each) => each !== name) : [...left, name])}
             >
               {isLeft ? <IconArrowBackUp size={14} /> : <IconX size={14} />}

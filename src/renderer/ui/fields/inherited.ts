@@ -1,9 +1,12 @@
 import { NO_DEFAULTS, type Placement, type ProjectSettings } from '../../../shared/contract/index.ts'
 import { defaultsOf, isPlaced, spiderDefaultsOf } from '../../../shared/job-defaults.ts'
 import type { FormRow, RowKind } from './form-rows.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** How every inherited value is marked. */
-export type Origin = 'project default' | 'spider default'
+/** Where an inherited value comes from. */
+export type Origin = 'project' | 'spider'
+
+export const ORIGIN_TEXTS: Record<Origin, string> = { project: texts.fromProjectDefault, spider: texts.fromSpider }
 
 export interface InheritedValue {
   name: string
@@ -12,7 +15,7 @@ export interface InheritedValue {
   origin: Origin
 }
 
-/** What an order starts from, and where each part comes from; null: not set there. */
+/** What a run inherits from its project and spider; null: not set there. */
 export interface Inherited extends Record<RowKind, InheritedValue[]> {
   priority: { value: number; origin: Origin } | null
   placement: (Placement & { origin: Origin }) | null
@@ -23,10 +26,12 @@ export function inheritedBy(settings: ProjectSettings | null, spiders: readonly 
   const [spider = ''] = spiders.length === 1 ? spiders : []
   const all = (settings && defaultsOf(settings, spider)) ?? NO_DEFAULTS
   const own = (settings && spiderDefaultsOf(settings, spider)) ?? NO_DEFAULTS
-  const originOf = (isOwn: boolean): Origin => (isOwn ? 'spider default' : 'project default')
+  const originOf = (isOwn: boolean): Origin => (isOwn ? 'spider' : 'project')
   const valuesOf = (kind: RowKind) =>
     Object.entries(all[kind]).map(([name, value]) => ({
-      ...{ name, value, isSecret: all.secretNames.includes(name) },
+      name,
+      value,
+      isSecret: all.secretNames.includes(name),
       origin: originOf(Object.hasOwn(own[kind], name))
     }))
   return {

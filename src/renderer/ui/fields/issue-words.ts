@@ -10,12 +10,13 @@ export function wordsOfIssue(issue: Issue, say: (value: number) => string = (val
     return issue.origin === 'string' ? texts.required : texts.atLeast(say(Number(issue.minimum)))
   }
   if (issue.code === 'too_big') {
-    const most = texts.atMost(say(Number(issue.maximum)))
-    return issue.origin === 'string' ? texts.characters(most) : issue.origin === 'array' ? texts.entries(most) : most
+    const most = say(Number(issue.maximum))
+    if (issue.origin === 'string') return texts.atMostCharacters(most)
+    return issue.origin === 'array' ? texts.atMostEntries(most) : texts.atMost(most)
   }
   if (issue.code === 'invalid_type') {
-    if (issue.expected === 'int') return texts.enterAWholeNumber
-    return issue.expected === 'number' ? texts.enterANumber : texts.required
+    if (issue.expected === 'int') return texts.enterWholeNumber
+    return issue.expected === 'number' ? texts.enterNumber : texts.required
   }
   return undefined
 }

@@ -10,7 +10,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 const tagTerms = z.string().transform((text, context) => {
   const read = parseTagExpression(text)
   if ('terms' in read && read.terms.length > 0) return read.terms
-  const message = 'problem' in read ? read.problem : texts.enterATag
+  const message = 'problem' in read ? read.problem : texts.enterTag
   context.issues.push({ code: 'custom', message, input: text })
   return z.NEVER
 })
@@ -21,7 +21,7 @@ export const WhereForm = z.discriminatedUnion('where', [
   z.object({ where: z.literal('any') }).transform(() => ({ nodeId: null, tags: [] as string[] })),
   z.object({ where: z.literal('tags'), tags: tagTerms }).transform(({ tags }) => ({ nodeId: null, tags })),
   z
-    .object({ where: z.literal('node'), nodeId: z.string(texts.chooseANode) })
+    .object({ where: z.literal('node'), nodeId: z.string(texts.chooseNode) })
     .transform(({ nodeId }) => ({ nodeId, tags: [] as string[] }))
 ])
 
@@ -66,9 +66,9 @@ export function jobForm(place: 'schedule' | 'chain' | null): z.ZodType<Job, JobT
   const ofValue = place === null ? undefined : (value: string) => problemOfText(value, place)
   return z
     .object({
-      project: z.string(texts.chooseAProject),
+      project: z.string(texts.chooseProject),
       version: z.string().nullable(),
-      spiders: z.array(z.string()).min(1, texts.chooseAtLeastOneSpider),
+      spiders: z.array(z.string()).min(1, texts.chooseSpider),
       args: rowsForm('args', ofValue),
       settings: rowsForm('settings', ofValue),
       // An empty one of a run is left to the defaults.

@@ -16,7 +16,7 @@ interface JobTargetProps {
   takesFocus?: boolean
 }
 
-/** Below the input, the open list would cover the error. */
+/** Above the input: below it, the open list would cover the error. */
 const ERROR_FIRST: InputWrapperProps['inputWrapperOrder'] = ['label', 'error', 'input', 'description']
 
 /** What to run: project, version and spiders. */
@@ -36,10 +36,10 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
           inputWrapperOrder={ERROR_FIRST}
           searchable
           allowDeselect={false}
-          placeholder={texts.chooseAProject}
+          placeholder={texts.chooseProject}
           error={
             name !== null && projects.length > 0 && project === undefined
-              ? texts.thisProjectIsNotDeployedHere
+              ? texts.projectNotDeployed
               : fields.error('project')
           }
           autoFocus={takesFocus && name === null}
@@ -68,7 +68,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
         hidePickedOptions
         disabled={name === null}
         placeholder={spiders.length === 0 ? texts.chooseOneOrMore : undefined}
-        nothingFoundMessage={known === null ? texts.theSpidersOfThisVersionAre : texts.noMatchingSpider}
+        nothingFoundMessage={known === null ? texts.spidersUnknown : texts.noMatchingSpider}
         description={
           known !== null && known.length > 1 && spiders.length < known.length ? (
             <button type="button" className={classes.all} onClick={() => fields.change({ spiders: [...known] })}>
@@ -77,11 +77,7 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
           ) : undefined
         }
         inputWrapperOrder={ERROR_FIRST}
-        error={
-          strangers.length > 0
-            ? `${strangers.join(', ')} ${strangers.length === 1 ? 'is' : 'are'} not in this version`
-            : fields.error('spiders')
-        }
+        error={strangers.length > 0 ? texts.spidersNotInVersion(strangers) : fields.error('spiders')}
         autoFocus={takesFocus && name !== null && spiders.length === 0}
         openOnFocus={false}
       />
@@ -92,9 +88,11 @@ export function JobTarget({ fields, projects, takesFocus = false }: JobTargetPro
 /** What a job without a version runs: `active version (1.4.0, pinned)`. */
 function activeLabel({ activeVersion, settings: { pinnedVersion } }: Project): string {
   const facts =
-    pinnedVersion == null ? [activeVersion] : [pinnedVersion, activeVersion === null ? texts.pinnedMissing : 'pinned']
+    pinnedVersion == null
+      ? [activeVersion]
+      : [pinnedVersion, activeVersion === null ? texts.versionPinnedMissing : texts.versionPinned]
   const known = facts.filter((fact) => fact !== null)
-  return known.length === 0 ? texts.activeVersion : texts.activeVersion2(known.join(', '))
+  return known.length === 0 ? texts.activeVersion : texts.activeVersionOf(known.join(', '))
 }
 
 /** Names of arguments and settings used in earlier jobs of the project, or of its one selected spider. */

@@ -34,7 +34,7 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
             <TextInput
               {...fields.input(name)}
               id={`${id}-${name}`}
-              placeholder={fromProject == null ? texts.noLimit : texts.project2(formatLimit(name, fromProject))}
+              placeholder={fromProject == null ? texts.noLimit : texts.fromProject(formatLimit(name, fromProject))}
               title={texts.example(example)}
               error={problem !== undefined}
               aria-describedby={`${id}-${name}-text`}
@@ -56,7 +56,7 @@ export function LimitsFields({ fields, inherited = null, only }: LimitsFieldsPro
       })}
       {shown.length < all.length && (
         <Button variant="subtle" color="gray" className={classes.more} onClick={() => setShowsAll(true)}>
-          {texts.openFilesAddressSpace}
+          {texts.showAdvancedLimits}
         </Button>
       )}
     </Stack>

@@ -23,64 +23,64 @@ export const LIMITS: readonly LimitField[] = [
     label: words.wallTime,
     unit: 'duration',
     example: '30 min',
-    text: words.measuredFromTheStartOfThe
+    text: words.wallTimeHint
   },
   {
     name: 'noProgressSeconds',
     label: words.noProgress,
     unit: 'duration',
     example: '15 min',
-    text: words.noNewPageAndNoNew
+    text: words.noProgressHint
   },
   {
     name: 'maxErrors',
-    label: words.errors,
+    label: words.loggedErrors,
     unit: 'count',
     example: '1000',
-    text: words.moreErrorsThanThisInThe
+    text: words.loggedErrorsHint
   },
   {
     name: 'maxBanPercent',
     label: words.banRate,
     unit: 'percent',
     example: '50 %',
-    text: words.shareOf403429And503
+    text: words.banRateHint
   },
   {
     name: 'silentSeconds',
-    label: words.silence,
+    label: words.silentFor,
     unit: 'duration',
     example: '10 min',
-    text: words.noNewLineInTheLog
+    text: words.silentForHint
   },
   {
     name: 'memoryMegabytes',
     label: words.memory,
     unit: 'size',
     example: '512 MB',
-    text: words.allProcessesOfTheRunIncluding
+    text: words.memoryHint
   },
   {
     name: 'cpuSeconds',
     label: words.cpuTime,
     unit: 'duration',
     example: '1 h',
-    text: words.cpuTimeOfAllProcessesOf
+    text: words.cpuTimeHint
   },
-  { name: 'logMegabytes', label: words.logSize, unit: 'size', example: '100 MB', text: words.sizeOfTheLogFile },
+  { name: 'logMegabytes', label: words.logSize, unit: 'size', example: '100 MB', text: words.logSizeHint },
   {
     name: 'openFiles',
     label: words.openFiles,
     unit: 'count',
     example: '1024',
-    text: words.filesAndConnectionsPerProcess
+    text: words.openFilesHint
   },
   {
     name: 'addressSpaceMegabytes',
     label: words.addressSpace,
     unit: 'size',
     example: '4 GB',
-    text: words.reservedMemoryOftenFarAbove
+    text: words.addressSpaceHint
   }
 ]
 /** Enforced on every node; the others on the local node only. */
@@ -121,8 +121,8 @@ export function parseLimit(name: LimitName, text: string): { value: number | nul
   if (unit === 'percent') return parsePercent(text, example)
   const read = unit === 'count' ? parseCount(text, example) : parseUnits(unit, text, example)
   if ('problem' in read) return read
-  if (read.value < 1) return { problem: words.tooSmallLeaveItEmptyFor }
-  if (read.value > LIMIT_MAX) return { problem: words.tooLargeLeaveItEmptyFor }
+  if (read.value < 1) return { problem: words.limitTooSmall }
+  if (read.value > LIMIT_MAX) return { problem: words.limitTooLarge }
   const problem = problemOfLimits({ [name]: read.value })
   return problem === null ? read : { problem }
 }
@@ -133,26 +133,26 @@ export const parseDuration = (text: string): { value: number } | { problem: stri
 
 function parsePercent(text: string, example: string): { value: number } | { problem: string } {
   const value = Number(text.replace(/%\s*$/, ''))
-  if (!Number.isInteger(value)) return { problem: words.enterAWholePercentageForExample(example) }
-  return value >= 1 && value <= 99 ? { value } : { problem: words.enter1To99OrLeave }
+  if (!Number.isInteger(value)) return { problem: words.enterWholePercentage(example) }
+  return value >= 1 && value <= 99 ? { value } : { problem: words.percentageOutOfRange }
 }
 
 function parseCount(text: string, example: string): { value: number } | { problem: string } {
   const value = Number(text.replaceAll(',', ''))
-  return Number.isInteger(value) ? { value } : { problem: words.enterAWholeNumberForExample(example) }
+  return Number.isInteger(value) ? { value } : { problem: words.enterWholeNumberLike(example) }
 }
 
 function parseUnits(unit: keyof typeof UNITS, text: string, example: string): { value: number } | { problem: string } {
   const typed = text.trim().toLowerCase()
   if (/^[\d.]+$/.test(typed)) {
     const [small, large] = unit === 'duration' ? ['s', 'min'] : ['MB', 'GB']
-    return { problem: words.addAUnitOr(typed, small, large) }
+    return { problem: words.addUnit(typed, small, large) }
   }
-  if (typed === '') return { problem: words.requiredExample(example) }
+  if (typed === '') return { problem: words.requiredLike(example) }
   let value = 0
   for (const [, count, word] of typed.matchAll(/([\d.]+)\s*([a-z]+)\s*|(.)/g)) {
     const size = UNITS[unit].find(([, pattern]) => pattern.test(word ?? ''))?.[0]
-    if (size === undefined || Number.isNaN(Number(count))) return { problem: words.notUnderstoodExample(example) }
+    if (size === undefined || Number.isNaN(Number(count))) return { problem: words.notUnderstood(example) }
     value += Number(count) * size
   }
   return { value: Math.round(value) }

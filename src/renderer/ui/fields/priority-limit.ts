@@ -19,6 +19,6 @@ export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept
   const { may, why } = useMay(needed, 'everywhere')
   if (may) return {}
   const max = Math.max(0, kept)
-  const reason = texts.aboveNeedsInAllProjects(max, PERMISSION_TEXTS[needed].label)
+  const reason = texts.priorityNeedsPermission(max, PERMISSION_TEXTS[needed].label)
   return { max, reason, ...(why !== null && { title: why }) }
 }

@@ -4,14 +4,14 @@ import { useId } from 'react'
 import type { RetryPolicy } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
 import classes from './retry-fields.module.css'
-import { describeRetry, RetryForm, type RetryTexts } from './retry.ts'
+import { describeRetry, OUTCOMES, RetryForm, type RetryTexts } from './retry.ts'
 import { optionsOf } from './choice-field.tsx'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const BACKOFF = [
-  { name: 'backoffSeconds', label: texts.backoff, title: texts.waitBeforeTheFirstRetryExample },
-  { name: 'backoffFactor', label: texts.factor, title: texts.eachWaitIsThisManyTimes },
-  { name: 'backoffMaxSeconds', label: texts.maximum, title: texts.maximumBackoffExample1H }
+  { name: 'backoffSeconds', label: texts.backoff, title: texts.backoffHint },
+  { name: 'backoffFactor', label: texts.backoffFactor, title: texts.backoffFactorHint },
+  { name: 'backoffMaxSeconds', label: texts.backoffMaximum, title: texts.backoffMaximumHint }
 ] as const
 
 interface RetryFieldsProps {
@@ -20,7 +20,7 @@ interface RetryFieldsProps {
   inherited?: RetryPolicy | null
 }
 
-/** When a run that failed or was lost is retried, and a summary in words. */
+/** When a failed or lost run is retried, and a summary in words. */
 export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
   const id = useId()
   const isAsked = fields.values.attempts.trim() !== ''
@@ -32,18 +32,13 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
         {...fields.input('attempts')}
         error={fields.problem('attempts')}
         label={texts.attempts}
-        placeholder={fromProject === null ? '1' : texts.project3(inherited!.attempts)}
+        placeholder={fromProject === null ? '1' : texts.fromProject(String(inherited!.attempts))}
         inputMode="numeric"
         aria-describedby={`${id}-words`}
       />
       {isAsked && (
         <>
-          <Select
-            {...fields.input('on')}
-            label={texts.retryIf}
-            allowDeselect={false}
-            data={optionsOf({ both: texts.failedOrLost, failed: 'failed', lost: 'lost' })}
-          />
+          <Select {...fields.input('on')} label={texts.retryIf} allowDeselect={false} data={optionsOf(OUTCOMES)} />
           {BACKOFF.map(({ name, label, title }) => (
             <TextInput
               key={name}
@@ -60,7 +55,7 @@ export function RetryFields({ fields, inherited = null }: RetryFieldsProps) {
         {!read.success
           ? ''
           : read.data !== null
-            ? (describeRetry(read.data) ?? texts.oneAttemptNoRetry)
+            ? (describeRetry(read.data) ?? texts.oneAttempt)
             : fromProject === null
               ? texts.noRetry
               : texts.projectSetting(fromProject)}

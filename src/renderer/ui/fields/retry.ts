@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RetryPolicy } from '../../../shared/contract/index.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { durationText, numberText } from './texts.ts'
+import { texts } from '../../../shared/texts/ui/shared.ts'
 
 /** The texts of the fields. `attempts` empty: no policy of its own. */
 export interface RetryTexts {
@@ -21,6 +22,14 @@ const NOTHING: RetryTexts = {
 }
 const WAITS_TOLD = 3
 
+export const OUTCOMES: Record<RetryTexts['on'], string> = {
+  both: texts.failedOrLost,
+  failed: texts.failed,
+  lost: texts.lost
+}
+
+const choiceOf = ({ on }: RetryPolicy): RetryTexts['on'] => (on.length === 2 ? 'both' : on[0]!)
+
 export function retryTexts(retry: RetryPolicy | null | undefined): RetryTexts {
   if (retry == null) return NOTHING
   return {
@@ -28,7 +37,7 @@ export function retryTexts(retry: RetryPolicy | null | undefined): RetryTexts {
     backoffSeconds: formatDuration(retry.backoffSeconds),
     backoffFactor: String(retry.backoffFactor),
     backoffMaxSeconds: formatDuration(retry.backoffMaxSeconds),
-    on: retry.on.length === 2 ? 'both' : retry.on[0]!
+    on: choiceOf(retry)
   }
 }
 
@@ -44,17 +53,17 @@ const Asked = z.object({
 })
 /** The values of the fields; null: no policy of its own. */
 export const RetryForm = z.preprocess(
-  (texts: RetryTexts) => (texts.attempts.trim() === '' ? null : texts),
+  (typed: RetryTexts) => (typed.attempts.trim() === '' ? null : typed),
   Asked.nullable()
 ) as z.ZodType<RetryPolicy | null, RetryTexts>
 
-/** `up to 4 attempts on failed or lost, after 30 s, 1 min, 2 min`; null: nothing is retried. */
+/** `up to 4 attempts if failed or lost, after 30 s, 1 min, 2 min`; null: nothing is retried. */
 export function describeRetry(retry: RetryPolicy | null): string | null {
   if (retry === null || retry.attempts < 2) return null
   const waits = Array.from({ length: Math.min(WAITS_TOLD, retry.attempts - 1) }, (_, index) =>
     Math.min(retry.backoffMaxSeconds, retry.backoffSeconds * retry.backoffFactor ** index)
   )
   const isCut = retry.attempts - 1 > WAITS_TOLD
-  const texts = waits.map((seconds) => formatDuration(Math.round(seconds))).join(', ')
-  return `up to ${retry.attempts} attempts if ${retry.on.join(' or ')}, after ${texts}${isCut ? ' …' : ''}`
+  const listed = waits.map((seconds) => formatDuration(Math.round(seconds))).join(', ')
+  return texts.retryPolicy(retry.attempts, OUTCOMES[choiceOf(retry)], isCut ? `${listed} …` : listed)
 }

@@ -51,7 +51,7 @@ export function FormFoot({ form, submit, says, isDisabled, onCancel, children }:
   return (
     <>
       <FormFailure error={form.failure} />
-      <DialogFoot says={form.isRefused ? texts.correctTheMarkedFields : (says ?? '')}>
+      <DialogFoot says={form.isRefused ? texts.correctMarkedFields : (says ?? '')}>
         {children}
         <Button onClick={onCancel}>{texts.cancel}</Button>
         <Button

@@ -43,7 +43,7 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
     return isSettled || option !== undefined
   }
   return {
-    ...(left !== null && { searchValue: left, error: texts.isNotInTheList(left), [NOT_AN_OPTION]: '' }),
+    ...(left !== null && { searchValue: left, error: texts.notInList(left), [NOT_AN_OPTION]: '' }),
     // It is asked for before the field is left, and its own answer would be the text from before.
     onSearchChange: (text: string) => {
       props.onSearchChange?.(text)

@@ -13,8 +13,8 @@ export function parseTagExpression(text: string): { terms: string[] } | { proble
     .trim()
   const terms = tidy === '' ? [] : [...new Set(tidy.split(/\s+/))]
   const wrong = terms.find((term) => !TERM.test(term))
-  if (wrong !== undefined) return { problem: texts.isNotValidUseTagTag(wrong) }
-  if (terms.length > TERMS_MAX) return { problem: texts.atMostTerms(TERMS_MAX) }
+  if (wrong !== undefined) return { problem: texts.tagTermInvalid(wrong) }
+  if (terms.length > TERMS_MAX) return { problem: texts.tooManyTagTerms(TERMS_MAX) }
   return { terms }
 }
 
@@ -24,16 +24,13 @@ export function matchWords(
   nodes: ReadonlyArray<{ name: string; tags: readonly string[] }>
 ): { text: string; isEmpty: boolean } {
   const matching = nodes.filter(({ tags }) => meetsTags(terms, tags))
-  const of = texts.ofNodes(matching.length, nodes.length)
   if (matching.length === 0) {
     const known = new Set(nodes.flatMap(({ tags }) => tags))
     const stranger = terms.flatMap((term) => term.split('|')).find((part) => !part.startsWith('!') && !known.has(part))
-    return {
-      text: stranger === undefined ? texts.matches(of) : texts.matchesNoNodeHasTheTag(of, stranger),
-      isEmpty: true
-    }
+    const text = stranger === undefined ? texts.tagsMatchNoNode(nodes.length) : texts.tagUnknown(nodes.length, stranger)
+    return { text, isEmpty: true }
   }
   const named = matching.slice(0, 4).map(({ name }) => name)
-  const more = matching.length - named.length
-  return { text: `matches ${of}: ${named.join(', ')}${more > 0 ? texts.andMore(more) : ''}`, isEmpty: false }
+  const text = texts.tagsMatchNodes(matching.length, nodes.length, named, matching.length - named.length)
+  return { text, isEmpty: false }
 }

@@ -47,8 +47,8 @@ export const textOrNull = z.string().transform((text) => text.trim() || null)
 export const absolutePath = z
   .string()
   .trim()
-  .min(1, words.enterAPath)
-  .regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, words.enterAnAbsolutePath)
+  .min(1, words.enterPath)
+  .regex(/^(\/|[A-Za-z]:[\\/]|\\\\)/, words.enterAbsolutePath)
 
 export const linesOf = (text: string): string[] =>
   text

@@ -17,7 +17,7 @@ interface ValueRowsProps<Name extends string> {
   hint?: ReactNode
   /** Names to suggest. */
   names: readonly string[]
-  /** Above the rows: what the order starts from. */
+  /** Above the rows: the inherited values. */
   inherited?: ReactNode
 }
 
@@ -47,8 +47,8 @@ export function ValueRows<Name extends string>({
       {rows.map((row, index) => (
         <div key={row.key} className={classes.row}>
           <Autocomplete
-            aria-label={texts.nameOf(what, index + 1)}
-            placeholder={kind === 'args' ? 'name' : 'NAME'}
+            aria-label={texts.nameOfRow(what, index + 1)}
+            placeholder={kind === 'args' ? texts.argumentName : texts.settingName}
             data={[...unused]}
             value={row.name}
             onChange={(name) => set(row.key, { name })}
@@ -60,8 +60,8 @@ export function ValueRows<Name extends string>({
           <ValueInput
             isSecret={row.isSecret}
             error={fields.problem(`${at}.${index}.value`) ?? null}
-            aria-label={texts.valueOf(what, index + 1)}
-            placeholder={row.isSecret ? texts.secretValue : 'value'}
+            aria-label={texts.valueOfRow(what, index + 1)}
+            placeholder={row.isSecret ? texts.secretValue : texts.value}
             value={row.value}
             autoFocus={row.takesFocus}
             onChange={(event) => set(row.key, { value: event.currentTarget.value })}
@@ -71,9 +71,9 @@ export function ValueRows<Name extends string>({
               if (index === rows.length - 1) add()
             }}
           />
-          <Tooltip label={row.isSecret ? SECRET_TEXT : texts.makeThisValueASecret}>
+          <Tooltip label={row.isSecret ? SECRET_TEXT : texts.makeSecret}>
             <ActionIcon
-              aria-label={`Secret value of ${what} ${row.name || index + 1}`}
+              aria-label={texts.secretOfRow(what, row.name || index + 1)}
               aria-pressed={row.isSecret}
               data-on={row.isSecret || undefined}
               className={classes.lock}
@@ -83,7 +83,7 @@ export function ValueRows<Name extends string>({
             </ActionIcon>
           </Tooltip>
           <ActionIcon
-            aria-label={`Remove ${what} ${row.name || index + 1}`}
+            aria-label={texts.removeRow(what, row.name || index + 1)}
             onClick={() => onChange(rows.filter(({ key }) => key !== row.key))}
           >
             <IconX size={14} />
@@ -93,13 +93,13 @@ export function ValueRows<Name extends string>({
       {rows.some(({ isSecret }) => isSecret) && <p className="dim small">{SECRET_TEXT}</p>}
       {hint !== undefined && <p className="dim small">{hint}</p>}
       <Button variant="subtle" color="gray" leftSection={<IconPlus size={14} />} onClick={add} className={classes.add}>
-        {texts.add(what)}
+        {texts.addRow(what)}
       </Button>
     </fieldset>
   )
 }
 
-const SECRET_TEXT = texts.secretNeverShownAgainAfter
+const SECRET_TEXT = texts.secretHint
 
 /** A plain or a password field: a secret is shown as dots until it is revealed. */
 function ValueInput({ isSecret, ...props }: { isSecret: boolean; error: string | null } & ComponentProps<'input'>) {

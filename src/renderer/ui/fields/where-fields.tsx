@@ -3,7 +3,7 @@ import { Group, NumberInput, Stack, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { Node, Placement } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'
-import type { Inherited } from './inherited.ts'
+import { type Inherited, ORIGIN_TEXTS } from './inherited.ts'
 import type { JobTexts } from './job-form.ts'
 import classes from './where-fields.module.css'
 import { optionsOf, ChoiceField } from './choice-field.tsx'
@@ -35,12 +35,12 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
   const isTooHigh = limit.max !== undefined && Number(priority) > limit.max
   const isOverruled = of === 'template' && priority !== '' && Number(priority) === 0 && usual !== null
   const underPriority = () => {
-    if (isOverruled) return texts.n0MeansThe(usual.origin, usual.value)
-    if (priority === '' && usual !== null) return usual.origin
+    if (isOverruled) return texts.zeroPriorityHint(ORIGIN_TEXTS[usual.origin], usual.value)
+    if (priority === '' && usual !== null) return ORIGIN_TEXTS[usual.origin]
     return isTooHigh ? null : limit.reason
   }
   const choices = optionsOf<WhereTexts['where']>({
-    default: placement === null ? texts.anyNode : texts.defaultIt(placementWords(placement, nodes)),
+    default: placement === null ? texts.anyNode : texts.defaultPlacement(placementWords(placement, nodes)),
     any: texts.anyNode,
     tags: texts.byTag,
     node: texts.oneNode
@@ -55,13 +55,13 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
           label={texts.nodes}
           data={choices.filter(({ value }) => value !== 'any' || isAnyOffered)}
           value={shown}
-          note={shown === 'default' ? placement?.origin : null}
+          note={shown === 'default' && placement !== null ? ORIGIN_TEXTS[placement.origin] : null}
         />
         {where === 'node' && (
           <Select
             {...fields.input('nodeId')}
             label={texts.node}
-            placeholder={texts.chooseANode}
+            placeholder={texts.chooseNode}
             searchable
             data={nodes.map((node) => ({ value: node.id, label: node.name }))}
           />
@@ -72,7 +72,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
             className={classes.tags}
             label={texts.tags}
             placeholder="eu|us !slow"
-            title={texts.allTermsMustMatchEuUs}
+            title={texts.tagExpressionTitle}
             error={fields.error('tags') !== undefined}
             {...CODE_INPUT}
             aria-describedby={`${id}-tags`}
@@ -89,7 +89,7 @@ export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: 
           {...(isTooHigh && { error: limit.reason })}
           description={underPriority()}
           inputWrapperOrder={['label', 'input', 'description', 'error']}
-          title={limit.title ?? texts.higherRunsFirstDefault(usual?.value ?? 0)}
+          title={limit.title ?? texts.priorityHint(usual?.value ?? 0)}
         />
       </Group>
       {where === 'tags' && (
@@ -130,7 +130,7 @@ function TagCheck({ id, text, problem, nodes, onChange }: TagCheckProps) {
   return (
     <Stack gap={6} mt={-4}>
       <span id={id} role="status" className={problem !== undefined ? 'tone-bad' : match?.isEmpty ? 'tone-wait' : 'dim'}>
-        {problem ?? match?.text ?? texts.euUsEitherTagSlowNot}
+        {problem ?? match?.text ?? texts.tagExpressionHint}
       </span>
       {known.length > 0 && (
         <span className={form.suggestions}>

@@ -13,7 +13,7 @@ import { texts } from '../../../shared/texts/ui/shared.ts'
 interface ExportMenuProps {
   of: ItemsOf
   filter?: ItemCondition[]
-  /** Why there is no Parquet; null: there is. */
+  /** Why Parquet is not available; null: it is. */
   engineProblem: string | null
 }
 
@@ -23,7 +23,7 @@ const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
   {
     format: 'csv',
     label: 'CSV',
-    hint: texts.valuesAreExportedUnchanged
+    hint: texts.csvHint
   },
   { format: 'parquet', label: texts.parquet }
 ]
@@ -31,18 +31,18 @@ const FORMATS: { format: ItemsFormat; label: string; hint?: string }[] = [
 /** Exports what the filter selects, and shows how far it is. */
 export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) {
   const { client } = useApi()
-  const { progress: share, start, cancel } = useDownload(texts.couldNotExportTheItems)
+  const { progress: share, start, cancel } = useDownload(texts.couldNotExportItems)
 
   const exportAs = (format: ItemsFormat) =>
     start(async (signal, onProgress) => {
       const count = await exportItems({ items: client.items, of, format, filter, signal, onProgress })
-      return texts.exportedItem(count)
+      return texts.itemsExported(count)
     })
 
   if (share !== null) {
     return (
       <span className="inline" role="status">
-        Exporting… {Math.floor(100 * share)} %
+        {texts.exporting(Math.floor(100 * share))}
         <ActionIcon aria-label={texts.cancelExport} onClick={cancel}>
           <IconX size={14} />
         </ActionIcon>
@@ -52,10 +52,10 @@ export function ExportMenu({ of, filter = [], engineProblem }: ExportMenuProps) 
   return (
     <Menu>
       <Menu.Target>
-        <Button leftSection={<IconDownload size={14} />}>{texts.exportIt}</Button>
+        <Button leftSection={<IconDownload size={14} />}>{texts.exportItems}</Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {filter.length > 0 && <Menu.Label>{texts.onlyItemsThatMatchTheFilter}</Menu.Label>}
+        {filter.length > 0 && <Menu.Label>{texts.exportFilterHint}</Menu.Label>}
         {FORMATS.map(({ format, label, hint }) => {
           const problem = format === 'parquet' ? engineProblem : null
           return (
@@ -76,18 +76,18 @@ interface ExportOptions {
   format: ItemsFormat
   filter: ItemCondition[]
   signal: AbortSignal
-  /** From 0 to 1: half of it is writing, half is fetching. */
+  /** From 0 to 1: the first half is writing the file, the second fetching it. */
   onProgress: (share: number) => void
 }
 
-/** Has the items written into a file, fetches it, and hands it to the browser; the number of items. */
+/** Asks for a file with the items and hands it to the browser. Returns the number of items. */
 async function exportItems(options: ExportOptions): Promise<number> {
   const { name, items, parts } = await fetchExport(options)
   saveFile(name, parts)
   return items
 }
 
-/** In pieces, because the desktop's wire knows no downloads. */
+/** In pieces, because the desktop's wire has no downloads. */
 async function fetchExport({ items, of, format, filter, signal, onProgress }: ExportOptions) {
   for await (const { share, file } of await items.export({ ...of, format, filter }, { signal })) {
     onProgress(share / 2)

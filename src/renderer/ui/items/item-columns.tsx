@@ -56,12 +56,12 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
 
 /** Said once in the row. */
 function unreadable(at: number): ReactNode {
-  return at === 0 ? <span className={classes.unreadable}>{texts.unreadable}</span> : null
+  return at === 0 ? <span className={classes.unreadable}>{texts.itemUnreadable}</span> : null
 }
 
 function Cell({ cell }: { cell: ItemCell }) {
-  if (cell === null) return <span className={classes.absent} title={texts.thisItemDoesNotHaveThe} />
-  if (cell.type === 'null') return <span className="faint">{texts.nullIt}</span>
+  if (cell === null) return <span className={classes.absent} title={texts.fieldAbsent} />
+  if (cell.type === 'null') return <span className="faint">{texts.nullValue}</span>
   const text = cell.isCut ? `${cell.text}…` : cell.text
   if (cell.type === 'nested') return <span className={`${classes.nested} dim`}>{text}</span>
   return <span title={cell.text.length > 30 ? text : undefined}>{text}</span>

@@ -9,9 +9,9 @@ export function describeFacts(facts: ItemsFacts): string {
   const { items, unreadable, sizeBytes, format, endsInside, mayGrow } = facts
   const parts = [
     items !== null && plural(items, 'item'),
-    texts.of(formatBytes(sizeBytes), FORMATS[format]),
-    unreadable !== null && unreadable > 0 && plural(unreadable, texts.unreadableLine),
-    endsInside && !mayGrow && texts.theLastItemIsIncomplete,
+    texts.sizeOfFormat(formatBytes(sizeBytes), FORMATS[format]),
+    unreadable !== null && unreadable > 0 && texts.unreadableLines(unreadable),
+    endsInside && !mayGrow && texts.lastItemIncomplete,
     mayGrow && texts.stillRunning
   ]
   return parts.filter((part) => part !== false).join(' · ')

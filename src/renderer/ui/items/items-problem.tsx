@@ -21,31 +21,31 @@ export const mayPass = (failures: number, error: unknown): boolean =>
 export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; error: unknown; onRetry: () => void }) {
   const { code } = explainError(error)
   if (code === 'ITEMS_COPYING') return <Copying error={error} />
-  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what={texts.theItems} error={error} onRetry={onRetry} />
+  if (code !== 'ITEMS_NOT_FOUND') return <ErrorState what={texts.items} error={error} onRetry={onRetry} />
   const icon = <IconTable size={28} />
   if (job?.state === 'queued')
     return (
       <EmptyState icon={icon} title={texts.noItemsYet}>
-        {texts.theJobHasNotStarted}
+        {texts.jobNotStarted}
       </EmptyState>
     )
   if (job !== undefined && job.state !== 'ended')
     return (
       <EmptyState icon={icon} title={texts.noItemsYet}>
-        {texts.theRunHasNotWrittenAny}
+        {texts.noItemsYetHint}
       </EmptyState>
     )
   const reason = reasonIn(error)
   if (reason !== null)
     return (
-      <EmptyState icon={icon} title={texts.theItemsAreNotAvailable}>
+      <EmptyState icon={icon} title={texts.itemsUnavailable}>
         {reason}
       </EmptyState>
     )
   const scraped = job?.items ?? 0
   return (
-    <EmptyState icon={icon} title={scraped > 0 ? texts.theItemsAreNotAvailable : texts.noItems}>
-      {scraped > 0 ? texts.theRunScrapedItemsButIts : texts.theRunWroteNoItemsOr}
+    <EmptyState icon={icon} title={scraped > 0 ? texts.itemsUnavailable : texts.noItems}>
+      {scraped > 0 ? texts.itemsUnavailableHint : texts.noItemsHint}
     </EmptyState>
   )
 }
@@ -62,9 +62,9 @@ function Copying({ error }: { error: unknown }) {
   const share = sizeBytes === 0 ? 0 : (100 * copiedBytes) / sizeBytes
   return (
     <Stack gap={8} maw={420} py={18} className={classes.copying} role="status">
-      <strong>{texts.copyingTheItemsFromTheNode}</strong>
-      <Progress value={share} aria-label={texts.copied} />
-      <p>{texts.of2(formatBytes(copiedBytes), formatBytes(sizeBytes))}</p>
+      <strong>{texts.copyingItems}</strong>
+      <Progress value={share} aria-label={texts.valueCopied} />
+      <p>{texts.copiedOf(formatBytes(copiedBytes), formatBytes(sizeBytes))}</p>
     </Stack>
   )
 }

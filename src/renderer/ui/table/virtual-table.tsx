@@ -385,8 +385,8 @@ function useReorder({ ids, cursor, marks, onReorder }: ReorderOptions) {
   }
   const orderKeys = onReorder
     ? [
-        { key: 'Alt+ArrowUp', label: texts.moveTheRowUp, run: () => shiftCursor(-1) },
-        { key: 'Alt+ArrowDown', label: texts.moveTheRowDown, run: () => shiftCursor(1) }
+        { key: 'Alt+ArrowUp', label: texts.moveRowUp, run: () => shiftCursor(-1) },
+        { key: 'Alt+ArrowDown', label: texts.moveRowDown, run: () => shiftCursor(1) }
       ]
     : []
   return { drag: drag ?? null, dropIndex, orderKeys }

@@ -9,7 +9,7 @@ import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
 import { LOG_SEARCH_HOURS, type LogSearchSearch } from '../../../state/search.ts'
 import { plainText } from '../../../terminal/sanitise.ts'
-import { joinFacts, formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
+import { joinFacts, formatBytes, formatCount } from '../../../ui/numbers.ts'
 import { LinkButton } from '../../../ui/link-button.tsx'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
@@ -19,7 +19,7 @@ import { texts } from '../../../../shared/texts/ui/logs.ts'
 
 const route = getRouteApi('/logs/search')
 const HOUR_MS = 3_600_000
-const HOURS_WORDS = { 1: texts.lastHour, 24: texts.last24H, 168: texts.last7Days, 720: texts.last30Days }
+const HOURS_WORDS = { 1: texts.lastHour, 24: texts.last24Hours, 168: texts.last7Days, 720: texts.last30Days }
 
 /** Searches the logs of all jobs; the query is in the address. */
 export function LogSearchScreen() {
@@ -127,7 +127,7 @@ function SearchForm({ initial, isSearching, onSearch, onStop }: SearchFormProps)
       <Group align="stretch" gap={8} className={classes.facets}>
         <TextInput
           aria-label={texts.project}
-          placeholder={texts.projectIsAWildcard}
+          placeholder={texts.projectPattern}
           value={draft.project ?? ''}
           onChange={({ currentTarget }) => set({ project: textOf(currentTarget.value) })}
         />
@@ -194,17 +194,17 @@ function Toggle({ label, isOn, onToggle, children }: ToggleProps) {
   )
 }
 
-/** The progress of the search, and what was not searched. */
+/** The progress of the search, and what it left out. */
 function SearchNote({ state: { hits, progress, isSearching } }: { state: FleetSearchState }) {
   if (progress === null) return isSearching ? texts.searching : null
   const { scanned, ruledOut, unreadable, stoppedBy } = progress
   const logs = scanned.logs + ruledOut.logs
   return joinFacts(
     isSearching && texts.searching,
-    plural(hits.length, 'line'),
-    `${formatCount(logs)} ${logs === 1 ? 'log' : 'logs'} searched, ${formatBytes(scanned.bytes)} read`,
-    unreadable > 0 && texts.logCouldNotBeRead(unreadable),
-    !isSearching && stoppedBy !== 'end' && texts.olderLogsNotSearchedYet
+    texts.lines(hits.length),
+    texts.logsSearched(logs, formatBytes(scanned.bytes)),
+    unreadable > 0 && texts.logsUnreadable(unreadable),
+    !isSearching && stoppedBy !== 'end' && texts.olderLogsLeft
   )
 }
 
@@ -221,7 +221,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   if (!hasQuery)
     return (
       <EmptyState icon={<IconSearch size={28} />} title={texts.searchAllLogs}>
-        {texts.runningJobsAreSearchedFirst}
+        {texts.searchOrderHint}
       </EmptyState>
     )
   const isOver = progress !== null && !isSearching
@@ -231,8 +231,8 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
         <RunHits key={group.key} group={group} nodeName={nodeName(group.first.nodeId)} />
       ))}
       {isOver && hits.length === 0 && error === null && (
-        <EmptyState title={progress.stoppedBy === 'end' ? texts.noMatchingLines : texts.noMatchingLinesSoFar}>
-          {progress.stoppedBy === 'end' ? texts.allLogsThatMatchTheFilters : STOPPED_WORDS}
+        <EmptyState title={progress.stoppedBy === 'end' ? texts.noMatchingLines : texts.noMatchingLinesYet}>
+          {progress.stoppedBy === 'end' ? texts.allLogsSearched : texts.searchLimitReached}
         </EmptyState>
       )}
       {isOver && progress.cursor !== null && (
@@ -244,9 +244,7 @@ function SearchResults({ state, hasQuery, onMore }: SearchResultsProps) {
   )
 }
 
-const STOPPED_WORDS = texts.theSearchReachedItsTimeOr
-
-/** Per run, until the user asks for all: a common text is in thousands of lines of one log. */
+/** Per run, until the user wants all: a common text is in thousands of lines of one log. */
 const LINES_SHOWN = 10
 
 function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeName: string }) {
@@ -259,7 +257,7 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
         <Link to="/jobs" search={{ job: jobId }}>
           {project}/{spider}
         </Link>
-        <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, plural(hits.length, 'line'))}</span>
+        <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, texts.lines(hits.length))}</span>
       </header>
       <ol>
         {shown.map((hit) => (
@@ -276,7 +274,7 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
       </ol>
       {shown.length < hits.length && (
         <Button variant="subtle" size="compact-sm" onClick={() => setOpen(true)}>
-          {texts.showMoreLine(hits.length - shown.length)}
+          {texts.showMoreLines(hits.length - shown.length)}
         </Button>
       )}
     </section>

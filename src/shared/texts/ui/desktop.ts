@@ -1,0 +1,51 @@
+import { formatCount, plural } from '../../numbers.ts'
+import { area } from './area.ts'
+
+/** Menus, tray, notifications, dialogs and pages of the desktop shell. */
+export const texts = area('desktop', {
+  scrapdeck: 'Scrapdeck',
+  openScrapdeck: 'Open Scrapdeck',
+  viewMenu: 'View',
+  pauseQueue: 'Pause queue',
+  quit: 'Quit',
+  starting: 'starting',
+  figures: (running: number, free: number, failed: number) =>
+    `${running} running, ${free} free, ${failed} failed in the last hour`,
+  figuresPaused: (running: number, free: number, failed: number) =>
+    `paused, ${running} running, ${free} free, ${failed} failed in the last hour`,
+  alerts: (count: number) => plural(count, 'alert'),
+  alertsOrMore: (count: number) => `${formatCount(count)} or more alerts`,
+  fleetAndAlerts: (fleet: string, alerts: string) => `${fleet}, ${alerts}`,
+  tooltip: (summary: string) => `Scrapdeck: ${summary}`,
+  ofEngine: (engine: string, text: string) => `${engine}: ${text}`,
+  acknowledge: 'Acknowledge',
+  acknowledgeFailed: 'Acknowledge failed',
+  retryRuns: (count: number) => (count === 1 ? 'Retry' : `Retry ${count} runs`),
+  retryFailed: (count: number) => (count === 1 ? 'Retry failed' : `Retry ${count} runs failed`),
+  couldNotStart: 'Scrapdeck could not start',
+  couldNotQuit: 'Scrapdeck could not quit',
+  couldNotQuitHint: (problem: string) => `${problem}\n\nTry again, or end the process.`,
+  quitQuestion: 'Quit Scrapdeck?',
+  spidersRunning: (count: number) =>
+    `${plural(count, 'spider')} ${count === 1 ? 'is' : 'are'} running on this computer`,
+  spidersRunningHint:
+    'They can continue without Scrapdeck, which finds them again at its next start, with their logs and outcomes. Either way, queued jobs wait until then.',
+  quitAndKeep: (count: number) => `Quit, keep ${plural(count, 'spider')} running`,
+  stopAndQuit: (count: number) => `Stop ${plural(count, 'spider')} and quit`,
+  cancel: 'Cancel',
+  inKeychain: 'In the keychain of this system',
+  inKeychainNamed: (keychain: string) => `In the keychain of this system (${keychain})`,
+  notInKeychain: (keychain: string, instead: string) =>
+    `This desktop session has no keychain (${keychain}), so passwords are stored differently: ${instead}`,
+  noResponse: 'No response',
+  notThroughSsh: 'Not possible through SSH',
+  leadsElsewhere: (engine: string, host: string) =>
+    `${engine} sends you to ${host}, from where you would come back to the address of ${engine} itself. This browser cannot reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`,
+  anotherAddress: 'another address',
+  backToLogin: 'Back to the login',
+  signInStopped: 'Sign-in stopped',
+  signInOpenedTwice:
+    'Another program or browser on this computer also opened the address of this sign-in, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.',
+  nothingHere: 'There is nothing here',
+  startSignInAgain: 'Start the sign-in again in Scrapdeck.'
+})
