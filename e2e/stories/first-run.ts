@@ -2,7 +2,7 @@ import { type Page, expect } from '@playwright/test'
 
 /** From a fresh app to a finished demo job whose log was read while it grew. */
 export async function runTheDemo(page: Page): Promise<void> {
-  await expect(page.getByRole('region', { name: 'Begin' })).toBeVisible()
+  await expect(page.getByRole('region', { name: 'Start' })).toBeVisible()
   await page.getByRole('button', { name: 'Run demo' }).click()
 
   const log = page.getByRole('log')

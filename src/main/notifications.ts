@@ -52,8 +52,11 @@ export function createNotifications(open: (view: string) => void): Notifications
     notification.on('action', ({ actionIndex }) => {
       actions[actionIndex]?.run().catch((error: Error) =>
         showOne(engine, {
-          ...{ ...notice, severity: null, retryJobIds: [] },
-          ...{ title: actions[actionIndex]!.failure, body: error.message }
+          ...notice,
+          severity: null,
+          retryJobIds: [],
+          title: actions[actionIndex]!.failure,
+          body: error.message
         })
       )
     })

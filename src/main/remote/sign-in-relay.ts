@@ -148,7 +148,9 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     const left = new AbortController()
     response.once('close', () => left.abort())
     const answered = await connection.request({
-      ...{ method: request.method as 'GET', path, body: body.length === 0 ? null : body },
+      method: request.method as 'GET',
+      path,
+      body: body.length === 0 ? null : body,
       headers: headersForEngine(request.headers),
       signal: AbortSignal.any([left.signal, closing.signal])
     })

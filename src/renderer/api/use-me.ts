@@ -55,8 +55,8 @@ export interface May {
 }
 
 /**
- * Whether the user of this page has this permission. Yes until it is known, so that nothing appears late for an
- * owner: the engine decides anyway, and says why.
+ * Whether the user of this page has this permission. True until it is known, so that an owner's buttons do not appear
+ * late; the engine decides anyway.
  */
 export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
@@ -75,7 +75,7 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   return { may: false, why }
 }
 
-/** In some project or node group, in all projects, in this one, or for a node with these tags. */
+/** In any project or node group, in all projects, in this one, or for a node with these tags. */
 export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
 /** Node groups in which the user of this page may change nodes; null: all nodes. */

@@ -44,6 +44,6 @@ function show({ title, body, groupId, severity }: ToShow, open: () => void): voi
   }
 }
 
-/** What the user has answered so far. Over plain HTTP beyond localhost, browsers show none. */
+/** The permission so far. Browsers refuse notifications over plain HTTP, except on localhost. */
 export const notificationPermission = (): NotificationPermission =>
   window.isSecureContext && 'Notification' in window ? Notification.permission : 'denied'

@@ -102,7 +102,7 @@ function EngineLink({ engines: { own, isOwnLeading, leader }, host }: { engines:
   const engine = own ?? texts.someEngine
   const title = isOwnLeading ? texts.servedByLeader(host, engine) : texts.servedByFollower(host, engine, leads)
   return (
-    <Link to="/engines" className={classes.engineLink} title={title}>
+    <Link to="/engines" className={`${classes.engineLink} link`} title={title}>
       <span className="ellipsis">{own ?? host}</span> <small className="ellipsis">{leads}</small>
     </Link>
   )

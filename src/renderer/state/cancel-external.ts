@@ -5,15 +5,15 @@ import { cancelSoon } from '../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../ui/notify.tsx'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** Nodes list any names. */
+/** Names on a node may contain any characters. */
 export const externalName = ({ project, spider }: Pick<NodeRun, 'project' | 'spider'>): string =>
   showUnseen(`${project}/${spider}`)
 
-/** Of its row, and of its cancel. */
+/** The id of its row and of its pending cancel. */
 export const externalId = (nodeId: string, { project, jobid }: Pick<NodeRun, 'project' | 'jobid'>): string =>
   `${nodeId} ${project} ${jobid}`
 
-/** Sends one signal to a job that others started on a node, and says what that did. */
+/** Sends one signal to an external job and reports the result. */
 export function cancelExternal(
   client: Client,
   node: Pick<Node, 'id' | 'name'>,

@@ -44,14 +44,14 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
 /** Dialogs and menus: they have their own keys, and Esc closes only them. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
-/** Keys that were typed while the screen that they are for was loading. null: no screen is. */
+/** Keys typed while their screen is loading; null: no screen is. */
 let held: { event: KeyboardEvent; atMs: number }[] | null = null
 let holders = 0
 /** Keys held for longer than this are dropped. */
 const HELD_MAX_MS = 5_000
 const HELD_MAX = 50
 
-/** While it is mounted, a screen or a dialog is loading: keys wait for it and do not reach what is there already. */
+/** Holds keys back while a screen or dialog is loading, so that they reach it and not the one before. */
 export function HoldKeys(): null {
   useEffect(() => {
     holders += 1

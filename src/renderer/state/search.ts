@@ -44,7 +44,7 @@ export const parseJobsSearch = (raw: Raw) => ({
   tab: textOf(raw['tab']),
   /** Only jobs that this schedule made. */
   schedule: textOf<ScheduleId>(raw['schedule'], RANDOM_ID_PATTERN),
-  /** Only jobs that were ordered for this user. */
+  /** Only jobs that were queued for this user. */
   user: textOf(raw['user'])
 })
 

@@ -20,7 +20,7 @@ function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, r
   const loaded = formatCount(counts[level])
   if (holdsAll) return loaded
   if (records === undefined) return `${loaded}+`
-  // The view shows critical records as errors.
+  // The view counts critical records as errors.
   const known = (records[level] ?? 0) + (level === 'ERROR' ? (records['CRITICAL'] ?? 0) : 0)
   return formatCount(Math.max(known, counts[level]))
 }

@@ -3,7 +3,7 @@ import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { type Appended, LogWindow, type LogPiece } from './log-window.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** What happened to the lines held. */
+/** How the held lines changed. */
 export type FeedChange =
   | ({ kind: 'appended' } & Appended)
   | { kind: 'prepended'; added: number }
@@ -90,7 +90,11 @@ export class LogFeed {
     this.#stream = stream
     const { logs, jobId, attemptNumber } = this.#options
     void followLog({
-      ...{ logs, jobId, attemptNumber, tailBytes: FIRST_BYTES, maxLagBytes: MAX_LAG_BYTES },
+      logs,
+      jobId,
+      attemptNumber,
+      tailBytes: FIRST_BYTES,
+      maxLagBytes: MAX_LAG_BYTES,
       fromOffset: reachesEnd ? this.window.nextOffset : undefined,
       onChunk: (chunk) => (stream.signal.aborted ? undefined : this.#append(chunk)),
       onState: (state) => {
@@ -235,7 +239,7 @@ async function readLogRange(
   { jobId, attemptNumber, start, end }: LogRange,
   signal: AbortSignal
 ): Promise<ReadPiece> {
-  // The byte before tells whether a line begins at `start`.
+  // The byte before `start` shows whether a line begins there.
   let offset = Math.max(0, start - 1)
   let text = ''
   let first = offset

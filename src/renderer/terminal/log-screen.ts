@@ -150,7 +150,7 @@ let answer: boolean | null = null
 /** Renderers of WebGL that are programs: Chromium's, Mesa's, Windows'. */
 const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
 
-/** Drawn by the processor, WebGL takes more of it than elements of the page do. Not all browsers own up to it. */
+/** In software, WebGL costs more CPU than DOM elements. Not all browsers report it, so the name counts too. */
 function hasGraphicsCard(): boolean {
   if (answer !== null) return answer
   const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true })

@@ -96,7 +96,9 @@ export class LogView extends TerminalView<LogSnapshot> {
     this.#options = options
     const { logs, jobId, attemptNumber } = options
     this.#feed = new LogFeed({
-      ...{ logs, jobId, attemptNumber },
+      logs,
+      jobId,
+      attemptNumber,
       onChange: (change) => this.#onFeed(change),
       onError: (title, error) => options.onError(title, error),
       mayContinue: (bytes) => this.#whenShown(bytes),

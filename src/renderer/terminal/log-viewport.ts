@@ -56,7 +56,7 @@ export class LogViewport {
     return this.#shownLevels
   }
 
-  /** How many lines are shown at all. */
+  /** How many lines are shown. */
   get shownCount(): number {
     return this.#shown?.length ?? this.#lines().length
   }
@@ -172,7 +172,7 @@ export class LogViewport {
     this.#leftColumn = Math.max(0, Math.min(this.#leftColumn + columns, widest - Math.floor(this.#size.columns / 2)))
   }
 
-  /** From the top of the screen on; fewer than it has if there are not as many. */
+  /** The rows of the screen, from the top; fewer at the end of the log. */
   rows(): ViewRow[] {
     const rows: ViewRow[] = []
     const { columns, rows: height } = this.#size

@@ -9,9 +9,9 @@ export type LogPiece = Readonly<Pick<LogChunk, 'offset' | 'nextOffset' | 'text' 
 export interface Appended {
   /** Lines at the end. */
   readonly added: number
-  /** Lines that went at the start. */
+  /** Lines dropped at the start. */
   readonly dropped: number
-  /** Left out before this piece, because it came faster than it was shown: what was held is gone. */
+  /** Skipped before this piece because the log grew faster than the view; the lines held before are gone. */
   readonly skippedBytes: number
 }
 
@@ -32,7 +32,7 @@ export class LogWindow {
   #unfinished: { text: string; offset: number } | null = null
   #counts = noCounts()
   #firstNumber: number | null = null
-  /** Of the log, whatever part of it is held. */
+  /** The format of the whole log. */
   readonly #format: GrowingFormat
 
   constructor(maxLines = 50_000, format = new GrowingFormat()) {

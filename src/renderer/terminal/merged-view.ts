@@ -39,11 +39,11 @@ export const EMPTY_MERGED: MergedSnapshot = {
 
 const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
-/** A log without lines does not keep the others waiting. */
+/** After this, the view does not wait for logs without lines. */
 const BEGIN_WITHIN_MS = 1_500
 const NAME_CHARS = 24
 
-/** The ends of names tell them apart: the node, or the job. */
+/** Names differ at their end: the node, or the job. */
 const shortened = (name: string) =>
   name.length <= NAME_CHARS ? name : `${name.slice(0, NAME_CHARS - 10)}…${name.slice(-9)}`
 

@@ -114,7 +114,7 @@ function useBuildLog({ id, state }: Environment) {
     }
   }, [client, id, round])
 
-  // Its log has ended and it is being built again: another log begins.
+  // The log has ended and the build starts again: another log begins.
   const [before, setBefore] = useState(state)
   if (state !== before) {
     setBefore(state)
@@ -123,7 +123,7 @@ function useBuildLog({ id, state }: Environment) {
   return { text, isOpen, error, retry: () => setRound(round + 1) }
 }
 
-/** Packages print anything while they are built; of a line that was overwritten, the last state counts. */
+/** Builds print control sequences; of an overwritten line, only the last state is shown. */
 function cleanLog(raw: string): string {
   return raw
     .split('\n')

@@ -27,14 +27,14 @@ export function CopyText({ value, what }: { value: string; what: string }) {
   )
 }
 
-/** Copies a text, and says so with these words. */
+/** Copies a text and confirms it with `done`. */
 export const copyText = (text: string, done: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(`${done}.`),
     (error: unknown) => notifyError(texts.couldNotCopy, error)
   )
 
-/** Copies a log, or the selected part of it, and says so. */
+/** Copies a log, or the selected part of it. */
 export const copyLog = (text: string): void =>
   void navigator.clipboard.writeText(text).then(
     () => notifyDone(texts.logCopied),

@@ -92,7 +92,7 @@ export function DialogFoot({ says, children }: DialogFootProps) {
   )
 }
 
-/** What a dialog's question is about, in a sentence or two. */
+/** One or two sentences that explain a dialog's question. */
 export function DialogText({ children }: { children: ReactNode }) {
   return <div className={`${classes.text} dim`}>{children}</div>
 }

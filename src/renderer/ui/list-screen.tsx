@@ -70,7 +70,7 @@ export function ListScreen<Row>(props: ListScreenProps<Row>) {
   )
 }
 
-/** What stands above a list: the head of the screen, and what belongs below it. */
+/** The part above a list: the head of the screen, and what belongs below it. */
 export function ListHead({ children }: { children: ReactNode }) {
   return (
     <Stack gap={8} className={classes.head}>

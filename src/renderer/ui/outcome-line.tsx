@@ -7,12 +7,12 @@ const ICONS = { ok: IconCheck, bad: IconX, wait: IconAlertTriangle }
 
 interface OutcomeLineProps {
   tone: keyof typeof ICONS
-  /** `alert`: of something that is wrong now; `status`: of what was just tried. */
+  /** `alert`: something is wrong now; `status`: the result of an action. */
   role: 'alert' | 'status'
   children: ReactNode
 }
 
-/** How something went, in a row of a list: an icon, and words that wrap beside it. */
+/** A result in a row of a list: an icon, and a text that wraps beside it. */
 export function OutcomeLine({ tone, role, children }: OutcomeLineProps) {
   const Icon = ICONS[tone]
   return (

@@ -7,7 +7,7 @@ import { newAlertRule } from '../state/open-dialogs.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** What can be watched from the page of a thing. */
+/** What an alert rule can watch. */
 export type Watched =
   | { project: ProjectName; spider: string }
   | { scheduleId: ScheduleId; project: ProjectName | null }
@@ -30,7 +30,7 @@ const OF_NODE: readonly Entry[] = [
   ['node_stuck', texts.whenNodeStuck]
 ]
 
-/** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
+/** Opens the alert rule editor, filled in for this spider, schedule or node. */
 export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
   if (!useMayTell(of)) return null
   return (
@@ -47,7 +47,7 @@ export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
   )
 }
 
-/** The same as entries of another menu. Nothing for users who may not make the rule. */
+/** The same as items of another menu; nothing for users without the permission. */
 export function TellMeItems({ of }: { of: Watched }) {
   if (!useMayTell(of)) return null
   const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
@@ -64,7 +64,7 @@ export function TellMeItems({ of }: { of: Watched }) {
   )
 }
 
-/** Whether the user of this page can make such a rule. */
+/** Whether the user of this page can create such a rule. */
 export function useMayTell(of: Watched): boolean {
   const has = useHasOperation()
   const project = 'project' in of ? of.project : null

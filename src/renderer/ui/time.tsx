@@ -2,7 +2,7 @@ import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 import { texts } from '../../shared/texts/ui/shared.ts'
 
-/** `12 s`, with the full date in the tooltip. `suffix` as in `12 s ago`; `absent`: what is said without a time. */
+/** `12 s`, with the full date in the tooltip. `suffix` as in `12 s ago`; `absent`: shown without a time. */
 export function RelativeTime(props: { atMs: number | null; suffix?: string; absent?: string }) {
   const { atMs, suffix = '', absent = '–' } = props
   const nowMs = useNow()

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { notifyDone, notifyError } from './notify.tsx'
 
-/** Runs one download at a time, which ends with the component. `progress`: as it reports it; null: none runs. */
+/** Runs one download at a time; unmounting aborts it. `progress`: as reported; null: none runs. */
 export function useDownload(failure: string) {
   const [progress, setProgress] = useState<number | null>(null)
   const running = useRef<AbortController | null>(null)

@@ -4,7 +4,7 @@ import { useConnection } from '../state/connection.ts'
 import { hasBrowserSession } from '../api/browser-session.ts'
 
 export interface EnginesInUse {
-  /** The name of the engine that answers this page; null: it does not say. */
+  /** The name of the engine that serves this page; null: unknown. */
   own: string | null
   isOwnLeading: boolean
   /** null: no engine leads. */
@@ -12,8 +12,8 @@ export interface EnginesInUse {
 }
 
 /**
- * Which engine one talks to and which leads; null while there is only one. Both are read again after a reconnect:
- * another engine may answer then, and when the leader changes, all connections end.
+ * Which engine serves this page and which leads; null while there is only one. Refetched after a reconnect: another
+ * engine may respond then, and a change of leader ends all connections.
  */
 export function useEnginesInUse(): EnginesInUse | null {
   const { query } = useApi()
@@ -32,13 +32,13 @@ export function useEnginesInUse(): EnginesInUse | null {
   return { own: own?.engine ?? null, isOwnLeading: own?.leads === true, leader }
 }
 
-/** The engine that answers this page, among several on one database. */
+/** The one of several engines on one database that serves this page. */
 interface EngineInUse {
   engine: string
   leads: boolean
 }
 
-/** Every engine answers this itself, also one that forwards all else. null: there is only one, or it does not say. */
+/** Each engine responds itself, even if it forwards all other calls. null: there is only one, or it does not say. */
 async function askEngineInUse(): Promise<EngineInUse | null> {
   if (!hasBrowserSession()) return null
   const response = await fetch(new URL('../health/live', document.baseURI).href)

@@ -2,7 +2,7 @@ import { useRouter } from '@tanstack/react-router'
 import { openEngine } from '../../api/desktop.ts'
 import { engineOfPage } from '../../api/wire.ts'
 
-/** Screens that mean the same in every engine; on others, the next engine begins with its overview. */
+/** Paths of screens that exist in every engine; from others, the next engine opens its overview. */
 const PLAIN_SCREEN = /^\/[a-z]*$/
 
 /** Opens another engine, unless there are unsaved changes that the user keeps. */

@@ -37,8 +37,8 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
 }
 
 /**
- * Several logs with one name get their node behind it, or their job's short id if that does not tell them apart: a
- * colour alone would not.
+ * Logs with the same name get their node appended, or the short id of their job if they share the node: a colour alone
+ * would not do.
  */
 export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
   return logs.map(({ id, name, node }) => {

@@ -134,7 +134,7 @@ function Legend() {
   return (
     <span className={classes.legend}>
       {Object.entries(LEGEND).map(([state, word]) => (
-        <span key={state}>
+        <span key={state} className="inline">
           <i data-is={state} /> {word}
         </span>
       ))}

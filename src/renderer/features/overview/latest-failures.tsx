@@ -27,16 +27,16 @@ export function LatestFailures() {
       title={texts.latestFailures}
       flush
       aside={
-        <Link to="/jobs" search={{ status: ['failed', 'lost'] }} className={classes.all}>
+        <Link to="/jobs" search={{ status: ['failed', 'lost'] }} className={`${classes.all} link`}>
           {texts.showAll}
         </Link>
       }
     >
-      <ul>
+      <ul className="divided">
         {jobs.map((job) => (
           <li key={job.id} className={classes.failure}>
             <StatusIcon status={job.status} />
-            <Link to="/jobs" search={{ job: job.id }} className={`ellipsis ${classes.name}`}>
+            <Link to="/jobs" search={{ job: job.id }} className="ellipsis link">
               <span className="dim">{job.project}/</span>
               {job.spider}
             </Link>

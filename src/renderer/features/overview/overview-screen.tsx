@@ -1,15 +1,13 @@
-import { Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import { useConnection } from '../../state/connection.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatMoment } from '../../ui/moment.ts'
-import { ScreenHead, Panel } from '../../ui/panel.tsx'
+import { Panel, PanelsScreen, ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { FirstRun, useIsFirstRun } from './first-run.tsx'
 import { FleetMap } from './fleet-map.tsx'
 import { LatestFailures } from './latest-failures.tsx'
-import classes from './overview-screen.module.css'
 import { Problems } from './problems.tsx'
 import { IconBug } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
@@ -31,7 +29,7 @@ export function OverviewScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions())
   const firstRun = useIsFirstRun()
   return (
-    <Stack gap={12} className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead title={texts.overview} note={<AsOf />} />
       {firstRun && status.data && <FirstRun python={status.data.python} />}
       <QueryState query={status} what={texts.engineState} rows={4}>
@@ -49,7 +47,7 @@ export function OverviewScreen() {
       </QueryState>
       <NewErrors />
       <LatestFailures />
-    </Stack>
+    </PanelsScreen>
   )
 }
 
@@ -80,16 +78,16 @@ function NewErrors() {
       title={texts.newErrors(news.length - reopened, reopened, news.length === LOOKED_AT)}
       flush
       aside={
-        <Link to="/errors" className={latestFailuresClasses.all}>
+        <Link to="/errors" className={`${latestFailuresClasses.all} link`}>
           {texts.showAll}
         </Link>
       }
     >
-      <ul>
+      <ul className="divided">
         {news.slice(0, SHOWN).map((group) => (
           <li key={group.id} className={latestFailuresClasses.failure}>
             <IconBug size={14} className="tone-bad" aria-hidden />
-            <Link to="/errors" search={{ group: group.id }} className={`ellipsis ${latestFailuresClasses.name}`}>
+            <Link to="/errors" search={{ group: group.id }} className="ellipsis link">
               <span className="dim">{group.project}/</span>
               {group.spiders.join(', ')}
             </Link>

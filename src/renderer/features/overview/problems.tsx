@@ -26,7 +26,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
   }
   return (
     <Panel title={texts.problems(problems.length)} flush>
-      <ul>
+      <ul className="divided">
         {problems.map((problem) => (
           <li key={problem.id} className={classes.problem}>
             {problem.severity === 'error' ? (

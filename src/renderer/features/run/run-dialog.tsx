@@ -258,7 +258,7 @@ function lastUsed(): RunPrefill | null {
   try {
     return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
-    // Not written by this dialog: start empty.
+    // Not written by this dialog: it starts empty.
     return null
   }
 }

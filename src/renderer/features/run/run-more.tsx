@@ -29,7 +29,7 @@ interface RunMoreProps {
 /** Retries, deadlines and dependencies. Collapsed, it summarises the request; most users never open it. */
 export function RunMore({ fields, run, ofProject }: RunMoreProps) {
   const { values } = fields
-  // A schedule is being created: what belongs to one run is left out.
+  // A schedule has no fields of a single run.
   const isRepeated = values.when.kind === 'cron'
   const usual = isRepeated ? texts.moreSummaryOfSchedule : texts.moreSummary
   return (

@@ -13,9 +13,9 @@ interface BarChartProps {
 }
 
 const HEIGHT = 52
-/** So that nothing looks like no value. */
+/** So that a value of 0 is visible. */
 const LEAST = 2
-/** Few bars would be blocks. */
+/** With fewer slots, bars would look like blocks. */
 const SLOTS_MIN = 14
 
 /** A value for each of several runs or times. */

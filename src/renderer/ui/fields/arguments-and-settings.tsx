@@ -9,11 +9,11 @@ interface ArgumentsAndSettingsProps {
   fields: Pick<Fields<Record<Kind, FormRow[]>>, 'values' | 'problem' | 'change'>
   /** Names to suggest. */
   names: Record<Kind, readonly string[]>
-  /** What the order starts from. */
+  /** The inherited values. */
   inherited: (kind: Kind) => ReactNode
 }
 
-/** The two groups of rows that every order of a job has. */
+/** The two groups of rows that each form of a job has. */
 export function ArgumentsAndSettings({ fields, names, inherited }: ArgumentsAndSettingsProps) {
   return (['args', 'settings'] as const).map((kind) => (
     <ValueRows

@@ -11,7 +11,7 @@ import { listZones } from '../../../shared/calendar/index.ts'
 import { localZone } from '../moment.ts'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** Marks a field whose text is none of its options. A form is not saved meanwhile: it has the value from before. */
+/** Marks a field whose text is none of its options. Its form cannot be saved: it still has the previous value. */
 export const NOT_AN_OPTION = 'data-not-an-option'
 
 /** The first click selects the whole text, so that typing replaces it; a later one places the cursor. */
@@ -26,8 +26,8 @@ const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
 type Typed = Omit<MultiSelectProps, 'value' | 'onChange'>
 
 /**
- * What is typed into a searchable select is chosen as soon as it names an option and Enter is pressed or the field is
- * left. A text that names none stays in the field with an error, until it is corrected or another option is chosen.
+ * On Enter or blur, a searchable select chooses the option that was typed. Other text stays in the field with an error
+ * until it is corrected or another option is chosen.
  */
 function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, choose: (value: string) => void) {
   const [left, setLeft] = useState<string | null>(null)

@@ -20,13 +20,13 @@ interface WhereFieldsProps {
   nodes: readonly Node[]
   /** What applies if nothing is chosen here. */
   inherited: Pick<Inherited, 'placement' | 'priority'>
-  /** Only a run can ask for any node instead of inherited ones; a template cannot keep priority 0, either. */
+  /** Only a run can choose any node instead of inherited ones, and keep priority 0. */
   of: 'run' | 'defaults' | 'template'
-  /** Of defaults: the priority that applies now, which may stay. */
+  /** For defaults: the current priority, which may stay. */
   keptPriority?: number
 }
 
-/** Which nodes may run it, and how soon. */
+/** Nodes and priority. */
 export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: WhereFieldsProps) {
   const id = useId()
   const { where, tags, priority } = fields.values

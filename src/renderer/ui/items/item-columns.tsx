@@ -6,7 +6,7 @@ import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
 const NUMBER_PX = 64
-/** Of a column, by what its first rows have. */
+/** The width of a column depends on its first rows. */
 const WIDTH_PX = { least: 84, most: 320, perCharacter: 7.4, around: 26 }
 const MEASURED_ROWS = 50
 
@@ -37,7 +37,7 @@ export function itemColumns({ names, types, rows, header = (name) => name, sorte
       return {
         id: `field ${name}`,
         header: header(name),
-        // What is left goes to the wide ones: a number far from its neighbour is hard to read.
+        // Free space goes to wide columns: numbers far from their neighbours are hard to read.
         width: widths[at]! > 160 && !isNumber ? `minmax(${widths[at]}px, 1fr)` : `${widths[at]}px`,
         ...(isNumber && { align: 'end' as const }),
         ...(sorted !== undefined && { sorted: sorted(name) }),
@@ -54,7 +54,7 @@ function widthOf(name: string, rows: readonly ItemRow[], at: number): number {
   return Math.round(Math.min(most, Math.max(least, longest * perCharacter + around)))
 }
 
-/** Said once in the row. */
+/** Shown once per row. */
 function unreadable(at: number): ReactNode {
   return at === 0 ? <span className={classes.unreadable}>{texts.itemUnreadable}</span> : null
 }

@@ -7,13 +7,13 @@ import { EmptyState, ErrorState } from '../states.tsx'
 import classes from './items.module.css'
 import { texts } from '../../../shared/texts/ui/shared.ts'
 
-/** The engine is asked again after this, while items are copied and while a run writes more. */
+/** Refetch interval while items are copied or the run writes more. */
 export const ITEMS_AGAIN_MS = 3_000
 
-/** For `refetchInterval`: what a failed read is still waiting for. */
+/** Whether a read failed because the items are still being copied. */
 export const isCopying = (error: unknown): boolean => error !== null && explainError(error).code === 'ITEMS_COPYING'
 
-/** A retry helps only where the reason may pass. */
+/** Whether a retry may help. */
 export const mayPass = (failures: number, error: unknown): boolean =>
   failures < 2 && ['NODE_UNREACHABLE', null].includes(explainError(error).code)
 
@@ -50,7 +50,7 @@ export function ItemsProblem({ job, error, onRetry }: { job: Job | undefined; er
   )
 }
 
-/** What became of items that were to be kept; null: none were. */
+/** Why stored items are gone; null: none were stored. */
 function reasonIn(error: unknown): string | null {
   // Other errors of this code have other data, or none.
   const { data } = error as { data?: object | null }

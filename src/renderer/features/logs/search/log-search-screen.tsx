@@ -254,7 +254,7 @@ function RunHits({ group: { first, hits }, nodeName }: { group: HitsOfRun; nodeN
   return (
     <section className={classes.run} aria-label={`${project}/${spider}`}>
       <header>
-        <Link to="/jobs" search={{ job: jobId }}>
+        <Link to="/jobs" search={{ job: jobId }} className="link">
           {project}/{spider}
         </Link>
         <span className="faint">{joinFacts(nodeName, time?.slice(0, 16) ?? false, texts.lines(hits.length))}</span>
