@@ -9,6 +9,7 @@ import { systemClock } from '../engine/runtime/clock.ts'
 import { type EncryptionOptions, openEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { formatBytes } from '../shared/format-bytes.ts'
 import { showUnseen } from '../shared/unseen.ts'
 import { readPackageVersion } from './package-paths.ts'
@@ -45,12 +46,9 @@ export async function runBackup(
 ): Promise<{ made: MadeBackup; keyId: string | null }> {
   const keys = notEncrypted ? null : await openEncryptionKeys(options.encryption)
   if (keys !== null && keys.newest === null)
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'No encryption key is configured. Make one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.no_encryption_key_configured'))
   if (file === STANDARD && process.stdout.isTTY)
-    throw new ScrapdeckError('BAD_INPUT', 'A backup is not for a terminal. Name a file, or redirect standard output.')
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.backup_not_terminal'))
   await using opened = new AsyncDisposableStack()
   const source = await openBackupSource({ ...options, withBlobs, environment: process.env }, opened)
   const made = await makeBackup({
@@ -154,13 +152,13 @@ const few = (names: readonly string[]): string =>
     .join(', ') + (names.length > 3 ? ', …' : '')
 
 function openSource(file: string) {
-  if (file !== STANDARD && !existsSync(file)) throw new ScrapdeckError('BAD_INPUT', `There is no file ${file}.`)
+  if (file !== STANDARD && !existsSync(file)) throw new ScrapdeckError('BAD_INPUT', sentence('cli.no_file', { file }))
   return file === STANDARD ? process.stdin : createReadStream(file, { highWaterMark: 262_144 })
 }
 
 /** Writes under another name until the last byte is on the disk. */
 async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `${path} is there already. Name another file.`)
+  if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', sentence('cli.file_exists', { path }))
   const draft = await draftBeside(path)
   try {
     {
@@ -195,7 +193,7 @@ function explain(error: unknown, what: string, folder: string): unknown {
   if (error instanceof ScrapdeckError || !['write', 'open', 'fsync', 'rename'].includes(syscall ?? '')) return error
   const problem = PROBLEMS[code]?.replace('DIR', folder)
   if (problem === undefined) return error
-  const text = `The backup could not be written to ${what}: ${problem}. Nothing is left there.`
+  const text = sentence('cli.backup_not_written', { what, problem })
   return new ScrapdeckError('BACKUP_FAILED', text, { cause: error })
 }
 

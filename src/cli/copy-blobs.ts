@@ -6,6 +6,7 @@ import { isS3Address, parseS3Address } from '../engine/runtime/s3-address.ts'
 import { findRunningService } from '../server/service-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { formatBytes } from '../shared/format-bytes.ts'
 
 const PROGRESS_EVERY_MS = 2_000
@@ -49,8 +50,5 @@ async function refuseRunning(
   const nameOf = (place: string) => (isS3Address(place) ? parseS3Address(place).name : parseBlobsDirectory(place))
   if (used === null || !places.some((place) => nameOf(place) === used)) return
   if ((await findRunningService(dataDirectory)) === null) return
-  throw new ScrapdeckError(
-    'DATA_DIRECTORY_IN_USE',
-    `The Scrapdeck that runs with ${dataDirectory} uses ${used}. Stop it first: what it writes meanwhile might be missing in the copy. To copy all the same, use --even-if-running.`
-  )
+  throw new ScrapdeckError('DATA_DIRECTORY_IN_USE', sentence('cli.blobs_in_use', { dataDirectory, used }))
 }

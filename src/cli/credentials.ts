@@ -2,6 +2,7 @@ import { type Stats, statSync, readFileSync } from 'node:fs'
 import { credentialsFile, readCredentials, type StoredCredentials } from '../engine/runtime/credentials-file.ts'
 import { findOwner, mayBePlanted } from '../engine/runtime/file-trust.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { X509Certificate } from 'node:crypto'
 import { authorityFile } from '../server/self-made-certificate.ts'
 
@@ -41,10 +42,7 @@ export function requireCredentials(
     if (!isDenied(error)) throw error
     throw notThisUsers(`${file} can be read only by the user that the service runs as.`, error)
   }
-  throw new ScrapdeckError(
-    'NOT_FOUND',
-    `There are no credentials in ${dataDirectory} yet. Start the service once: npm run serve -- --data ${dataDirectory}`
-  )
+  throw new ScrapdeckError('NOT_FOUND', sentence('cli.no_credentials_yet', { dataDirectory }))
 }
 
 function notThisUsers(what: string, cause?: unknown): ScrapdeckError {
@@ -81,11 +79,7 @@ export function requireAuthority(dataDirectory: string): Authority {
     return { path, certificate: `${certificate.trim()}\n`, fingerprint: fingerprint256, validTo }
   } catch (cause) {
     const { code = 'it is damaged' } = cause as NodeJS.ErrnoException
-    throw new ScrapdeckError(
-      'NOT_FOUND',
-      `There is no certificate authority in ${path} (${code}). Start the service with tls_self_made = on (--tls-self-made), or name its data directory with --data.`,
-      { cause }
-    )
+    throw new ScrapdeckError('NOT_FOUND', sentence('cli.no_certificate_authority', { path, code }), { cause })
   }
 }
 

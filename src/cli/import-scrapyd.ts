@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { type ImportCounts, importScrapyd } from '../engine/api/import/import-scrapyd.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { isUrl, localPath } from '../config/read-scrapyd-options.ts'
 import { readPasswordFile } from '../config/option-reader.ts'
@@ -49,10 +50,7 @@ export async function runImport(
   const sharedQueue = url === undefined ? undefined : { address: parsePostgresAddress(url, password), executionRef }
   const places = [scrapyd.eggs, scrapyd.logs, scrapyd.items, scrapyd.databases].filter((place) => place !== null)
   if (sharedQueue === undefined && !places.some((place) => existsSync(place))) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `No Scrapyd data found: none of ${places.join(', ')} exists. Give the directory Scrapyd was started in, or its configuration with --config.`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.no_scrapyd_data_found', { places }))
   }
   if (!flags.evenIfRunning) await refuseRunning(root, scrapyd.address)
   for (const [noun, place] of Object.entries({
@@ -128,10 +126,7 @@ async function refuseRunning(root: string, address: string | null): Promise<void
 }
 
 function refuse(what: string): never {
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    `${what} Stop that Scrapyd first: it would run the pending jobs a second time. If it is another program, use --even-if-running.`
-  )
+  throw new ScrapdeckError('BAD_INPUT', sentence('cli.scrapyd_runs', { what }))
 }
 
 function isAlive(pid: number): boolean {

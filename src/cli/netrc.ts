@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isForeign, othersMayRead } from '../engine/runtime/file-trust.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 
 export interface NetrcEntry {
   username: string
@@ -33,20 +34,19 @@ function readNetrc(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ScrapdeckError('BAD_INPUT', `${path} cannot be read: ${(error as Error).message}.`, { cause: error })
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.cannot_read', { path, error: (error as Error).message }), {
+      cause: error
+    })
   }
 }
 
 function refuseIfShared(path: string): void {
   const info = statSync(path)
   if (isForeign(info)) {
-    throw new ScrapdeckError('UNAUTHORIZED', `${path} belongs to another user, so its passwords are not used.`)
+    throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.netrc_of_another_user', { path }))
   }
   if (othersMayRead(info)) {
-    throw new ScrapdeckError(
-      'UNAUTHORIZED',
-      `${path} can be read by other users, so its passwords are not used. Close it: chmod 600 ${path}`
-    )
+    throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.netrc_open_to_others', { path }))
   }
 }
 
@@ -82,5 +82,5 @@ function notUnderstood(path: string, word: string): ScrapdeckError {
   const shown = /^(machine|login|user|password|account|macdef)$/.test(word)
     ? `"${word}" has nothing behind it`
     : 'a word stands where machine, default, login, password or account was expected'
-  return new ScrapdeckError('BAD_INPUT', `${path} is not understood: ${shown}.`)
+  return new ScrapdeckError('BAD_INPUT', sentence('cli.netrc_not_understood', { path, shown }))
 }

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { requireTrusted } from '../engine/runtime/file-trust.ts'
 import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 import type { WrittenValue } from './target-variables.ts'
 
@@ -91,7 +92,7 @@ function valueOf(sections: IniSections, section: string, key: string): string | 
     return resolveIniValue(sections, section, key)
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error)
-    throw new ScrapdeckError('BAD_INPUT', `${key} of [${section}] in scrapy.cfg cannot be read: ${what}.`, {
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.scrapy_cfg_unreadable', { key, section, what }), {
       cause: error
     })
   }

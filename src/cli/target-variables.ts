@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
@@ -28,16 +29,13 @@ export function expandAddress({ text, isOwn }: WrittenValue, environment: Enviro
   const known = namesIn(text, environment)
   if (known.length === 0) return text
   if (!isOwn && !WHOLE_ADDRESS.test(text)) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `The address ${maskCredentials(text)} in the project's scrapy.cfg is not used: a part of an address is not taken from a variable. Put the whole address into one variable (url = $SCRAPYD_URL).`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.address_partly_from_variable', { text: maskCredentials(text) }))
   }
   const address = replaceVariables(text, environment)
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? '')) return address
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `${maskCredentials(text)} in scrapy.cfg is not an address: set ${known[0]} to http://HOST:PORT.`
+    sentence('cli.address_not_in_scrapy_cfg', { text: maskCredentials(text), known: known[0] })
   )
 }
 

@@ -3,6 +3,7 @@ import type { ListenOptions } from '../server/listen.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 
 /** The engine's options, for every host. Projects without an egg are imported from `workingDirectory`. */
 export function engineOptionsOf(options: ServeOptions, workingDirectory: string) {
@@ -77,8 +78,5 @@ export function plainHttpOn({ bindAddress, port, tls, behindProxy }: Omit<Transp
 export function refusePlainHttp(options: Transport): void {
   const address = plainHttpOn(options)
   if (address === null || options.allowPlainHttp) return
-  throw new ScrapdeckError(
-    'PLAIN_HTTP_REFUSED',
-    `Scrapdeck would speak plain HTTP on ${address}, which other machines can reach, so passwords could be intercepted. Set tls_certificate and tls_key (or tls_self_made = on, for a certificate that it makes itself), put a proxy with TLS in front and set behind_proxy = on, or accept the risk with allow_plain_http = on (--allow-plain-http).`
-  )
+  throw new ScrapdeckError('PLAIN_HTTP_REFUSED', sentence('cli.plain_http_refused', { address }))
 }

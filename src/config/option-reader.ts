@@ -1,5 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import { readSwitch } from '../shared/ini.ts'
 import { findOption, type OptionRow } from './option-table.ts'
@@ -171,7 +172,7 @@ export function readPasswordFile(path: string): string {
     return readFileSync(path, 'utf8').split(/\r?\n/)[0]!
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    const text = `The password file ${path} of the database cannot be read (${code})`
+    const text = sentence('cli.database_password_unreadable', { path, code })
     throw new ScrapdeckError('BAD_INPUT', text, { cause: error })
   }
 }

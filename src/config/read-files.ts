@@ -3,6 +3,7 @@ import { dirname, join, posix } from 'node:path'
 import { requireTrusted } from '../engine/runtime/file-trust.ts'
 import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/cli.ts'
 import { type IniSections, parseIni, resolveIniValue } from '../shared/ini.ts'
 
 /** The merged configuration files; later files take precedence. */
@@ -85,7 +86,7 @@ export function readConfiguration(
     if (options.skipUnreadable && origin !== 'named' && isUnreadable(path)) continue
     const text = readIfThere(path)
     if (text === null && origin === 'named') {
-      throw new ScrapdeckError('BAD_INPUT', `There is no file ${path}. Correct --config.`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('cli.no_configuration', { path }))
     }
     if (text === null) continue
     const parsed = parseIni(text)
@@ -138,7 +139,10 @@ class MergedFiles {
       const text = resolveIniValue(this.#sections, section, key)
       return text === null ? null : { text, ...origin }
     } catch (error) {
-      throw new ScrapdeckError('BAD_INPUT', `${origin.from}: ${key} cannot be read: ${(error as Error).message}`)
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        sentence('cli.option_unreadable', { from: origin.from, key, error: (error as Error).message })
+      )
     }
   }
 }
@@ -182,9 +186,6 @@ function readIfThere(path: string): string | null {
     return readSettingsFile(path)
   } catch (error) {
     const { code = (error as Error).message } = error as NodeJS.ErrnoException
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `${path} cannot be read (${code}). Correct its permissions, or specify another file with --config.`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('cli.configuration_unreadable', { path, code }))
   }
 }

@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/request-rule.ts'
@@ -204,7 +205,7 @@ export function createApp(options: AppOptions): App {
   // Receiving a body may take minutes, and its sender may have lost access since it was authenticated.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
-    else done(new ScrapdeckError('UNAUTHORIZED', 'The session or the token of this request has ended.', ENDED))
+    else done(new ScrapdeckError('UNAUTHORIZED', sentence('server.session_ended'), ENDED))
   })
   fastify.addHook('onClose', async () => authenticator.stop())
   fastify.addHook('onResponse', (request, _reply, done) => {

@@ -4,6 +4,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Clock, Timer } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 
 export interface CertificatePaths {
   /** PEM: the certificate, then the intermediate certificates. */
@@ -156,6 +157,6 @@ const certificatesIn = (text: string): string[] =>
   text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
 
 function unusable(what: string, problem: string, cause?: unknown): ScrapdeckError {
-  const text = `${what} ${problem}. Correct tls_certificate, tls_key or tls_client_ca.`
+  const text = sentence('server.certificate_unusable', { what, problem })
   return new ScrapdeckError('CERTIFICATE_UNUSABLE', text, { cause })
 }

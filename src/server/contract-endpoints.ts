@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { acceptOnlyJson } from './api/json-body.ts'
 import type { RequestedOperation } from './api/requested-operations.ts'
 import { crawlEndpoints } from './api/crawl-endpoints.ts'
@@ -45,7 +46,7 @@ export async function contractEndpoints(app: FastifyInstance, options: ContractE
   app.addHook('onRequest', async (request, reply) => {
     // URL parsing turns `/projects/shop/versions/..` into the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {
-      throw new ScrapdeckError('BAD_INPUT', 'A path of the API cannot have a part that is "." or "..".')
+      throw new ScrapdeckError('BAD_INPUT', sentence('server.path_with_dots'))
     }
     if (isJsonRpc(request)) return
     await limits.chargeApi(request, reply, 1)

@@ -10,6 +10,7 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import type { AuditDoor } from '../shared/contract/index.ts'
 import { readSwitch } from '../shared/ini.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { inSchedulerFormat, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
@@ -203,7 +204,10 @@ export class ContractHandlers {
     const context = { ...this.#contextOf(source, request), callerId: credentialOf(request), operation }
     const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
     if (!matched)
-      throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
+      throw new ScrapdeckError(
+        'NOT_FOUND',
+        sentence('server.no_operation', { method: request.method, url: request.url.split('?', 1)[0] })
+      )
     return reply
   }
 

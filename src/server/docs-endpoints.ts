@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { FOR_READERS } from './auth/route-permissions.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { escapeHtml } from './html.ts'
 import { PAGE_STYLE, sendHtml } from './page.ts'
 
@@ -53,7 +54,7 @@ export async function docsEndpoints(app: FastifyInstance, options: { docsDirecto
 
 async function listPages(directory: string): Promise<string[]> {
   const names = await readdir(directory).catch((cause: unknown) => {
-    throw new ScrapdeckError('NOT_FOUND', 'The documentation is not installed here; it is in docs/ of the source.', {
+    throw new ScrapdeckError('NOT_FOUND', sentence('server.docs_not_installed'), {
       cause
     })
   })
@@ -68,7 +69,7 @@ async function readPage(directory: string, name: string): Promise<string> {
 }
 
 function notFound(name: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('NOT_FOUND', `The documentation has no page "${name}"; /docs lists them.`, { cause })
+  return new ScrapdeckError('NOT_FOUND', sentence('server.no_page_of_docs', { name }), { cause })
 }
 
 function send(reply: FastifyReply, title: string, content: string): FastifyReply {

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { toWireError, type WireError } from '../shared/wire-errors.ts'
 import { isCrawlRoute } from './api/crawl-endpoints.ts'
 import { isNavigation } from './auth/request-rule.ts'
@@ -91,7 +92,7 @@ function fromFastify(error: FastifyError | Error, isFile: boolean): Error {
     return new ScrapdeckError(code, words, { cause: error })
   }
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const words = 'This content type is not supported. Send JSON with Content-Type: application/json.'
+    const words = sentence('server.content_type_unknown')
     return new ScrapdeckError('BAD_INPUT', words, { cause: error })
   }
   return (error.statusCode ?? 500) < 500 ? new ScrapdeckError('BAD_INPUT', error.message, { cause: error }) : error

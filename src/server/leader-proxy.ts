@@ -6,6 +6,7 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
 import type { EngineCertificate } from '../engine/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { onlyTrusting } from '../shared/pinned-certificate.ts'
 import { SAFE_HEADERS } from './app.ts'
 import { addressOf, plainAddress, AddressList } from './auth/client-address.ts'
@@ -177,5 +178,5 @@ function addressAt(leader: string, asked: string): string {
 
 function noLeader(reply: FastifyReply): ScrapdeckError {
   reply.header('retry-after', '1').headers(SAFE_HEADERS)
-  return new ScrapdeckError('NO_LEADER', 'No engine leads at the moment. Ask again in a second.')
+  return new ScrapdeckError('NO_LEADER', sentence('server.no_leader'))
 }

@@ -5,6 +5,7 @@ import type { Audit } from '../engine/access/audit/audit.ts'
 import type { Engine, NoPasskeySite, PasskeyAnswer, PasskeySite } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { toWireError } from '../shared/wire-errors.ts'
 import { originOf } from './audit-origin.ts'
 import type { Authenticator } from './auth/authenticator.ts'
@@ -244,13 +245,9 @@ export class LoginEndpoints {
     const answer = Answer.safeParse(parseJson(text))
     try {
       if (asked === null || !answer.success) {
-        throw new ScrapdeckError(
-          'UNAUTHORIZED',
-          'This login took more than ten minutes, or began in another browser.',
-          {
-            data: { credentials: 'wrong' }
-          }
-        )
+        throw new ScrapdeckError('UNAUTHORIZED', sentence('server.login_took_too_long'), {
+          data: { credentials: 'wrong' }
+        })
       }
       const principal = await secondFactors.finishLogin(answer.data, asked)
       await limits.chargeLogin(request, reply)
@@ -289,7 +286,7 @@ export class LoginEndpoints {
   /** The user's sessions may have ended since the check. Throws UNAUTHORIZED. */
   #refuseEnded({ userId, sinceMs }: Pick<Principal, 'userId' | 'sinceMs'>): void {
     if (userId === null || this.#options.access.findBySession(userId, sinceMs) !== null) return
-    const text = 'The password, or how you log in, was changed meanwhile.'
+    const text = sentence('server.password_changed_meanwhile')
     throw new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials: 'wrong' } })
   }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { withReflection } from '../engine/runtime/with-reflection.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -98,10 +99,7 @@ async function readAuthority(directory: string): Promise<Authority | null> {
   } catch {
     // Reported below, like the key of another authority.
   }
-  throw new ScrapdeckError(
-    'CERTIFICATE_UNUSABLE',
-    `${directory} has an authority (ca.pem) without its key (ca-key.pem). Restore the key, or move the directory away: a new authority is then made, which clients must trust again.`
-  )
+  throw new ScrapdeckError('CERTIFICATE_UNUSABLE', sentence('server.authority_without_key', { directory }))
 }
 
 /** Whether the certificate in this text is still valid for all names. A damaged one is created again. */
@@ -139,7 +137,7 @@ async function read(path: string): Promise<string | null> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw new ScrapdeckError('CERTIFICATE_UNUSABLE', `${path} cannot be read. Correct its owner and mode.`, { cause })
+    throw new ScrapdeckError('CERTIFICATE_UNUSABLE', sentence('server.certificate_unreadable', { path }), { cause })
   }
 }
 

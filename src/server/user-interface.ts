@@ -8,6 +8,7 @@ import { actorOf, originOf, recordVouching, SESSION_DIGITS } from './audit-origi
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_READERS, forPermissionInAll } from './auth/route-permissions.ts'
 import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
+import { sentence } from '../shared/texts/errors/server.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
@@ -51,10 +52,7 @@ export async function userInterfaceEndpoints(app: FastifyInstance, options: User
   options.login.serve(app)
   app.post('/link', forPermissionInAll('users.change'), async (request, reply) => {
     if (!knowsPassword(request)) {
-      throw new ScrapdeckError(
-        'PASSWORD_REQUIRED',
-        'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
-      )
+      throw new ScrapdeckError('PASSWORD_REQUIRED', sentence('server.no_login_links_for_browsers'))
     }
     await options.audit.record(actorOf(request, 'api'), { operation: 'login.link', input: null })
     return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)

@@ -1,3 +1,5 @@
+import type { Sentence } from './texts/sentence.ts'
+
 /**
  * The only table of error codes. A code never changes its meaning and is never reused; docs/errors.md explains each to
  * users (a test compares both). `status` is the HTTP status of the REST API; the Scrapyd-compatible API responds with
@@ -128,10 +130,15 @@ export class ScrapdeckError extends Error {
   readonly code: ErrorCode
   readonly data: Readonly<Record<string, unknown>>
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; data?: Record<string, unknown> } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+  /** A sentence of the catalogue is sent as `data.text`: a client renders it in its own language. */
+  constructor(
+    code: ErrorCode,
+    message: string | Sentence,
+    { cause, data = {} }: { cause?: unknown; data?: Record<string, unknown> } = {}
+  ) {
+    super(typeof message === 'string' ? message : message.text, cause === undefined ? undefined : { cause })
     this.code = code
-    this.data = options.data ?? {}
+    this.data = typeof message === 'string' ? data : { ...data, text: { code: message.code, params: message.params } }
   }
 }
 

@@ -8,6 +8,7 @@ import { credentialsFile } from '../../engine/runtime/credentials-file.ts'
 import { isLoopback } from '../../server/auth/host-rule.ts'
 import type { Contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 import { maskCredentials } from '../../shared/secret-values.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { findRunning } from '../../server/service-file.ts'
@@ -300,13 +301,20 @@ function checkAnswer({ status, type, text }: Answer, address: Address): void {
 function unauthorized({ url, username, passwordFrom, isOfService }: Address, body: { data?: unknown }): ScrapdeckError {
   const { credentials } = (body.data ?? {}) as { credentials?: unknown }
   if (credentials !== 'missing' && passwordFrom === LOGIN) {
-    const what = `${url} refused the login of ${username}: it has expired or was revoked. Log in again: scrapdeck login ${url}`
+    const what = sentence('cli.login_refused', { url, username })
     return new ScrapdeckError('UNAUTHORIZED', what, { data: { credentials } })
   }
   const text =
     credentials === 'missing'
-      ? `${url} received no user name and password, although "${username}" was sent with the password from ${passwordFrom}. A proxy in between may remove the Authorization header.`
-      : `${url} refused the user name "${username}" or its password (from ${passwordFrom}). ${isOfService ? RESTART : SET_OTHERS}`
+      ? sentence('cli.password_not_received', { url, username, passwordFrom })
+      : sentence('cli.password_refused', {
+          url,
+          username,
+          passwordFrom,
+          isOfService,
+          restart: RESTART,
+          setOthers: SET_OTHERS
+        })
   return new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials } })
 }
 
@@ -343,7 +351,9 @@ const FLAGS: [RegExp, string][] = [
 function inFlags(error: ScrapdeckError): ScrapdeckError {
   const said = FLAGS.reduce((text, [name, flag]) => text.replace(name, flag), error.message)
   const message = said.replace(/^The request is not valid for this operation\. /, '')
-  return message === error.message ? error : new ScrapdeckError(error.code, message, { data: error.data, cause: error })
+  if (message === error.message) return error
+  const { text: _, ...data } = error.data
+  return new ScrapdeckError(error.code, message, { data, cause: error })
 }
 
 /** Converts an error of a call to one with a message and exit code for the command line. */

@@ -231,7 +231,8 @@ function describeUpload({ project, version, spiders, pinnedVersion }: Uploaded):
 function withNextStep(error: unknown): unknown {
   if (!isScrapdeckError(error, 'EGG_IMPORT_FAILED')) return error
   const next = 'Nothing was saved. Fix the code, or set the requirements of the project (docs/python-environments.md).'
-  return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data: error.data, cause: error })
+  const { text: _, ...data } = error.data
+  return new ScrapdeckError('EGG_IMPORT_FAILED', `${error.message}\n${next}`, { data, cause: error })
 }
 
 /** Warns about an upload that cannot run as it is. */

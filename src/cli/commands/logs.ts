@@ -8,6 +8,7 @@ import type {
   ProjectName
 } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
@@ -118,7 +119,9 @@ async function printLog(session: Session, jobId: JobId, flags: LogFlags): Promis
     const progress = await session.client.jobs.status({ id: jobId })
     if (progress.state !== 'queued') throw error
     const why = whyOf(progress, session.terminal.nowMs())
-    throw new ScrapdeckError('LOG_NOT_FOUND', `${ours.message}: it is queued (${why})`, { cause: error })
+    throw new ScrapdeckError('LOG_NOT_FOUND', sentence('cli.log_of_queued_job', { error: ours.message, why }), {
+      cause: error
+    })
   }
 }
 

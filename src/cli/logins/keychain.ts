@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 
 /** The system's store of a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
 export interface Keychain {
@@ -28,7 +29,7 @@ export async function openKeychain(environment: Record<string, string | undefine
       } catch (cause) {
         throw new ScrapdeckError(
           'UNAUTHORIZED',
-          `The keychain cannot be read (${(cause as Error).message}), so the login to ${address} is not used. Unlock it, or log in again.`,
+          sentence('cli.keychain_unreadable', { error: (cause as Error).message, address }),
           { cause }
         )
       }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path'
 import { isForeign, othersMayRead } from '../../engine/runtime/file-trust.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { defaultConfigDirectory } from '../default-directories.ts'
 import { openKeychain } from './keychain.ts'
@@ -26,7 +27,7 @@ export function listLogins(terminal: Terminal): Login[] {
   if (info === undefined) return []
   if (isForeign(info) || othersMayRead(info)) {
     const what = isForeign(info) ? 'belongs to another user' : `can be read by other users. Close it: chmod 600 ${path}`
-    throw new ScrapdeckError('UNAUTHORIZED', `${path} ${what}, so its logins are not used.`)
+    throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.logins_not_used', { path, what }))
   }
   try {
     const { logins } = JSON.parse(readFileSync(path, 'utf8')) as { logins: Login[] }
@@ -46,10 +47,7 @@ export async function findLogin(url: string, terminal: Terminal): Promise<(Login
   const keychain = await openKeychain(terminal.environment)
   const token = (await keychain?.read(url)) ?? null
   if (token !== null) return { ...login, token }
-  throw new ScrapdeckError(
-    'UNAUTHORIZED',
-    `The token for ${url} is in the keychain, which is not available here. Log in again: scrapdeck login ${url}`
-  )
+  throw new ScrapdeckError('UNAUTHORIZED', sentence('cli.token_in_keychain', { url }))
 }
 
 /** Replaces an earlier login for this address. Returns where the token is. */
@@ -84,4 +82,4 @@ function write(logins: Login[], terminal: Terminal): void {
 }
 
 const damaged = (path: string, cause?: unknown): ScrapdeckError =>
-  new ScrapdeckError('BAD_INPUT', `${path} is damaged. Delete it, and log in again: scrapdeck login URL`, { cause })
+  new ScrapdeckError('BAD_INPUT', sentence('cli.logins_damaged', { path }), { cause })

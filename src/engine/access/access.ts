@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import type { AccessToken, AccessTokenId, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
 import { roleOf, rolesIn } from '../../shared/roles.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
@@ -188,13 +189,9 @@ export class Access {
       const known = this.#directory.userBySubject(subject)
       const before = known ?? this.#users.newFromElsewhere(subject, name)
       if (!before.enabled) {
-        throw new ScrapdeckError(
-          'UNAUTHORIZED',
-          `The user ${before.name} is disabled. Ask an owner of this Scrapdeck.`,
-          {
-            data: { credentials: 'wrong' }
-          }
-        )
+        throw new ScrapdeckError('UNAUTHORIZED', sentence('access.user_disabled', { name: before.name }), {
+          data: { credentials: 'wrong' }
+        })
       }
       const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
       const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
@@ -204,7 +201,7 @@ export class Access {
       this.#lastSeen.mark(user.id, null)
       const principal = this.#principalOf(user.id, this.sessionStart(user.id))
       if (principal !== null) return principal
-      throw new ScrapdeckError('ROLE_REQUIRED', `${user.name} has no role, and is in no group that has one.`)
+      throw new ScrapdeckError('ROLE_REQUIRED', sentence('access.no_role', { user: user.name }))
     })
   }
 
@@ -318,10 +315,7 @@ export class Access {
 
   #noSuchRole({ name, ...given }: GivenRoles & { name: string }): ScrapdeckError {
     const role = shownRole([given], this.roles.setOf)
-    return new ScrapdeckError(
-      'ROLE_REQUIRED',
-      `The groups of ${name} have the role ${role}, which does not exist in this Scrapdeck. Ask its owner to create it, or to change the option that names it.`
-    )
+    return new ScrapdeckError('ROLE_REQUIRED', sentence('access.role_of_groups_missing', { name, role }))
   }
 
   /** Whether the last login of a user from an outside service is recent enough for tokens. */

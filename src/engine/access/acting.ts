@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import { includes, NONE, type Permission, permissionsOf } from '../../shared/permissions.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../storage/audit/audited-store.ts'
@@ -41,11 +42,7 @@ export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): 
 }
 
 export const endedMeanwhile = (): ScrapdeckError =>
-  new ScrapdeckError(
-    'UNAUTHORIZED',
-    'The session or the token of this request has ended, or its rights have changed, while the request waited.',
-    { data: { credentials: 'wrong' } }
-  )
+  new ScrapdeckError('UNAUTHORIZED', sentence('access.session_ended'), { data: { credentials: 'wrong' } })
 
 /** The audit entry of the current operation. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
@@ -86,7 +83,7 @@ export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { pro
   const { name } = acting.getStore()!.principal!
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code}, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
+    sentence('access.code_needs_permission', { code, project: given.project, name }),
     { data: { needed: ['code.choose'] } }
   )
 }
@@ -144,7 +141,7 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
   if (foreign === undefined) return
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${what}: the tag ${foreign} is a node group in which ${principal.name} may not change nodes, so it can be neither added nor taken away.`,
+    sentence('access.foreign_node_group', { what, foreign, user: principal.name }),
     { data: { needed: ['nodes.change'] } }
   )
 }
@@ -158,7 +155,7 @@ export function requireAllNodesOfActor(use: string): void {
   if (principal == null || mayChangeAllNodes(principal.rights)) return
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${use}, so only an admin of all nodes may set it; ${principal.name} may change the nodes of some groups.`,
+    sentence('access.needs_admin_of_all_nodes', { use, user: principal.name }),
     { data: { needed: ['nodes.change'] } }
   )
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { AccessTokenId, GroupId, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import type { StoredAccessToken, StoredGroup, StoredUser } from '../model/records.ts'
 import type { AccessStore, SettingStore } from '../storage/store.ts'
 import { Mutex } from '../runtime/mutex.ts'
@@ -88,7 +89,7 @@ export class Directory {
   requireUser(id: UserId): StoredUser {
     const user = this.#users.get(id)
     if (user !== undefined) return user
-    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
+    throw new ScrapdeckError('USER_NOT_FOUND', sentence('access.no_user', { id }))
   }
 
   async putUser(user: StoredUser): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Group, GroupChanges, GroupId, NewGroup, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredGroup } from '../model/records.ts'
@@ -49,7 +50,7 @@ export class GroupCommands {
     return this.#parts.inTurn(async () => {
       this.#refuseNamesake(name)
       if (this.#directory.groups.length >= GROUPS_MAX) {
-        throw new ScrapdeckError('BAD_INPUT', `There can be ${GROUPS_MAX} groups. Remove some first`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_groups', { groupsMax: GROUPS_MAX }))
       }
       const { roles, clock, random } = this.#parts
       roles.requireGiven({ role, projects })
@@ -97,7 +98,7 @@ export class GroupCommands {
   #refuseNamesake(name: string, of?: GroupId): void {
     const other = this.#directory.groups.find((group) => foldName(group.name) === foldName(name))
     if (other === undefined || other.id === of) return
-    throw new ScrapdeckError('GROUP_NAME_TAKEN', `There is already a group ${other.name}. Choose another name`)
+    throw new ScrapdeckError('GROUP_NAME_TAKEN', sentence('access.group_name_taken', { name: other.name }))
   }
 }
 
@@ -105,12 +106,12 @@ export class GroupCommands {
 export function requireGroup(directory: Directory, id: GroupId): StoredGroup {
   const group = directory.group(id)
   if (group !== undefined) return group
-  throw new ScrapdeckError('GROUP_NOT_FOUND', `There is no group ${id}; it may have been removed`)
+  throw new ScrapdeckError('GROUP_NOT_FOUND', sentence('access.no_group', { id }))
 }
 
 /** Throws BAD_INPUT. */
 export function refuseTooManyMembers(count: number): void {
   if (count <= MEMBERS_MAX) return
   const [most, wanted] = [MEMBERS_MAX, count].map((one) => one.toLocaleString('en-US'))
-  throw new ScrapdeckError('BAD_INPUT', `A group can have ${most} members, and this would be ${wanted}`)
+  throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_members', { most, wanted }))
 }

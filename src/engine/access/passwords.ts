@@ -1,6 +1,7 @@
 import * as crypto from 'node:crypto'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
@@ -46,7 +47,7 @@ export class Passwords {
   /** `stored` null: takes as long, and never matches. Rejects with TOO_MANY_REQUESTS: the password may be right. */
   async isRight(password: string, stored: string | null): Promise<boolean> {
     if (this.#waiting.length >= WAITING_MAX) {
-      const text = `Too many passwords are being checked. Wait ${RETRY_AFTER_SECONDS} s and try again, or use a token.`
+      const text = sentence('access.too_many_passwords_checked', { retryAfterSeconds: RETRY_AFTER_SECONDS })
       throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds: RETRY_AFTER_SECONDS } })
     }
     const own = stored === null ? null : parse(stored)
@@ -125,7 +126,7 @@ export class UserAttemptLimiter {
       before !== undefined && nowMs - before.beganAtMs < WINDOW_MS ? before : { beganAtMs: nowMs, count: 0 }
     if (window.count >= PER_WINDOW) {
       const retryAfterSeconds = Math.ceil((window.beganAtMs + WINDOW_MS - nowMs) / 1_000)
-      const text = `Too many wrong ${this.#what}. Wait ${retryAfterSeconds} s and try again.`
+      const text = sentence('access.too_many_wrong', { what: this.#what, retryAfterSeconds })
       throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
     }
     window.count += 1
@@ -138,4 +139,4 @@ export class UserAttemptLimiter {
 }
 
 export const needsPassword = (text: string): ScrapdeckError =>
-  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
+  new ScrapdeckError('PASSWORD_REQUIRED', sentence('access.needs_password', { text }))

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import {
   ALL_PERMISSIONS,
   includes,
@@ -89,7 +90,7 @@ function lacking(
   const has = `${ownerOf(principal)} has ${describeHeld(held)}${where}`
   return new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${what} needs the permission ${quoted(namesOf(missing))}${where}, which the role ${role} has. ${has}: ask an owner for it.`,
+    sentence('access.needs_permission', { what, missing: quoted(namesOf(missing)), where, role, holder: has }),
     { data: { needed: namesOf(missing) } }
   )
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { AccessRole, NewRole } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import {
   includes,
   namesOf,
@@ -72,10 +73,10 @@ export class Roles {
   create({ name, description, permissions }: NewRole): Promise<AccessRole> {
     return this.#parts.inTurn(async () => {
       if (this.setOf(name) !== NONE) {
-        throw new ScrapdeckError('ROLE_NAME_TAKEN', `There is already a role ${name}. Choose another name`)
+        throw new ScrapdeckError('ROLE_NAME_TAKEN', sentence('access.role_name_taken', { name }))
       }
       if (this.#custom.size >= ROLES_MAX) {
-        throw new ScrapdeckError('BAD_INPUT', `There can be ${ROLES_MAX} roles. Remove some first`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_roles', { rolesMax: ROLES_MAX }))
       }
       return this.#put({ name, description, permissions, createdAtMs: this.#parts.clock.nowMs() })
     })
@@ -99,10 +100,7 @@ export class Roles {
       const options = (this.#configured.get(name) ?? []).map((option) => `the option ${option}`)
       const holders = [...this.#parts.holdersOf(name), ...options]
       if (holders.length > 0) {
-        throw new ScrapdeckError(
-          'ROLE_IN_USE',
-          `The role ${name} is in use: ${list(holders)}. Give them another role first`
-        )
+        throw new ScrapdeckError('ROLE_IN_USE', sentence('access.role_in_use', { name, holders: list(holders) }))
       }
       const isRemoved = await this.#parts.store.deleteRole(name)
       this.#custom.delete(name)
@@ -124,7 +122,7 @@ export class Roles {
   requireRole(name: string, field: string): void {
     if (this.#setOfOne(name) !== NONE) return
     const names = this.list().map((role) => role.name)
-    throw new ScrapdeckError('BAD_INPUT', `There is no role ${name}. There are ${names.join(', ')}`, {
+    throw new ScrapdeckError('BAD_INPUT', sentence('access.no_such_role_of', { name, names }), {
       data: { field }
     })
   }
@@ -140,7 +138,9 @@ export class Roles {
     const role = this.#custom.get(name)
     if (role !== undefined) return role
     const why =
-      permissionsOfRole(name) === NONE ? `There is no role ${name}` : `${name} is a built-in role, which stays as it is`
+      permissionsOfRole(name) === NONE
+        ? sentence('access.no_such_role', { name })
+        : sentence('access.role_built_in', { name })
     throw new ScrapdeckError('ROLE_NOT_FOUND', why)
   }
 
@@ -170,7 +170,7 @@ function refuseInProjects(name: string, set: Permissions, where: string): void {
   const labels = namesOf(tooMuch).map((one) => PERMISSION_TEXTS[one].label)
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `The role ${name} has permissions for the whole service (${list(labels)}), so it cannot be given in single projects${where}`
+    sentence('access.role_for_whole_service', { name, labels: list(labels), where })
   )
 }
 

@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomInt } from 'node:crypto'
 import type { SignInApproval, SignInRequester, WaitingSignIn } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import { nameOfSignIn, POLL_SECONDS, readUserCode, USER_CODE_LETTERS, VERIFIER } from '../../shared/sign-in.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Access } from './access.ts'
@@ -128,7 +129,7 @@ export class SignIns {
     const sinceMs = nowMs - device.polledAtMs
     device.polledAtMs = nowMs
     if (sinceMs < TOO_SOON_MS) {
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', `Ask for this sign-in every ${POLL_SECONDS} s, not more often.`, {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('access.asked_too_often', { pollSeconds: POLL_SECONDS }), {
         data: { retryAfterSeconds: POLL_SECONDS }
       })
     }
@@ -158,10 +159,7 @@ export class SignIns {
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
     // Hits count too: a user who knows one code could try others.
     if (found !== undefined) return found
-    throw new ScrapdeckError(
-      'SIGN_IN_NOT_FOUND',
-      'No sign-in waits with this code. Compare it with the one on the other screen; it is valid for ten minutes.'
-    )
+    throw new ScrapdeckError('SIGN_IN_NOT_FOUND', sentence('access.no_sign_in_with_code'))
   }
 
   /** Throws SIGN_IN_FAILED if the user who allowed it has been logged out or disabled since. */
@@ -178,7 +176,8 @@ export class SignIns {
   }
 }
 
-const failed = (text: string): ScrapdeckError => new ScrapdeckError('SIGN_IN_FAILED', `${text}. Start again.`)
+const failed = (text: string): ScrapdeckError =>
+  new ScrapdeckError('SIGN_IN_FAILED', sentence('access.sign_in_failed', { text }))
 const secret = (): string => randomBytes(32).toString('base64url')
 const hashOf = (text: string): string => hash('sha256', text)
 const makeUserCode = (): string =>

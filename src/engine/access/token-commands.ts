@@ -1,5 +1,6 @@
 import type { AccessToken, AccessTokenId, NewAccessToken, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import { includes, NONE, type Permissions } from '../../shared/permissions.ts'
 import { leastRoleWith, nodePermissionsIn, rolesIn } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -52,7 +53,7 @@ export class TokenCommands {
     return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)
       if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
-        throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_tokens', { tokensEachMax: TOKENS_EACH_MAX }))
       }
       const { clock, random } = this.#parts
       const nowMs = clock.nowMs()
@@ -76,7 +77,7 @@ export class TokenCommands {
     const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
     const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
     if (rights.anywhere === NONE) {
-      throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.token_without_role', { owner: owner.name }))
     }
     const { roles } = this.#parts
     if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
@@ -103,7 +104,7 @@ export class TokenCommands {
     return this.#parts.inTurn(async () => {
       const token = this.#directory.token(id)
       if (token === undefined || !mayManage(by, token)) {
-        throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)
+        throw new ScrapdeckError('TOKEN_NOT_FOUND', sentence('access.no_token', { id }))
       }
       return this.#directory.deleteToken(token)
     })

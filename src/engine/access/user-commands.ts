@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { NewUser, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/access.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredUser } from '../model/records.ts'
@@ -60,13 +61,10 @@ export class UserCommands {
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
     return inTurn(async () => {
       if (kind === 'service' && password !== undefined) {
-        throw new ScrapdeckError(
-          'BAD_INPUT',
-          `${name} is a service account: create a token for it instead of a password`
-        )
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.service_account_needs_token', { name }))
       }
       if (this.#isTaken(name)) {
-        throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
+        throw new ScrapdeckError('USER_NAME_TAKEN', sentence('access.user_name_taken', { name }))
       }
       this.#refuseTooMany()
       const joined = [...new Set(groups)].map((id) => requireGroup(directory, id))
@@ -102,13 +100,13 @@ export class UserCommands {
       const before = directory.requireUser(id)
       if (confirmed !== undefined && before.passwordHash !== confirmed) throw passwordChanged()
       if (password !== undefined && before.kind === 'service') {
-        throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.service_account_no_password', { name: before.name }))
       }
       const changesRights = [role, projects, nodeGroups].some((one) => one !== undefined)
       if (before.subject !== null && (changesRights || password !== undefined)) {
         throw new ScrapdeckError(
           'BAD_INPUT',
-          `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there and from groups of this Scrapdeck, and there is no password here`
+          sentence('access.user_of_provider', { name: before.name, origin: originOf(before) })
         )
       }
       await this.#refuseGuessable(password, before.name)
@@ -139,7 +137,7 @@ export class UserCommands {
       ...{ what: 'change the password', ofService: text }
     })
     if (password === current) {
-      throw new ScrapdeckError('BAD_INPUT', 'The new password is the same as the current one: choose another', {
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.password_unchanged'), {
         data: { field: 'password' }
       })
     }
@@ -161,7 +159,7 @@ export class UserCommands {
     if (user === undefined) throw new ScrapdeckError('BAD_INPUT', ofService)
     this.#guesses.begin(user.id)
     if (!(await passwords.isRight(current, user.passwordHash))) {
-      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.current_password_wrong'), { data: { field: 'current' } })
     }
     if (directory.user(user.id)?.passwordHash !== user.passwordHash) throw passwordChanged()
     this.#guesses.forget(user.id)
@@ -232,16 +230,12 @@ export class UserCommands {
     const { ownerName, clock, isGuessable = judgeInThread(clock) } = this.#parts
     const names = [name, ownerName, hostname(), ...OWN_NAMES]
     if (!looksLikeToken(password) && !(await isGuessable({ password, names }))) return
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'This password is easily guessed: use several words that have nothing in common',
-      { data: { field: 'password' } }
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('access.password_easily_guessed'), { data: { field: 'password' } })
   }
 
   #refuseTooMany(): void {
     if (this.#parts.directory.userCount < USERS_MAX) return
-    throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_users', { usersMax: USERS_MAX }))
   }
 }
 
@@ -249,14 +243,14 @@ export class UserCommands {
 const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 const passwordChanged = (): ScrapdeckError =>
-  new ScrapdeckError('BAD_INPUT', 'The password was changed meanwhile: enter the new one as the current password', {
+  new ScrapdeckError('BAD_INPUT', sentence('access.password_changed'), {
     data: { field: 'current' }
   })
 
 /** A user without any rights could not log in. */
 function refuseNoRole(all: readonly GivenRoles[]): void {
   if (all.some(hasRole)) return
-  throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some, or a group that has one', {
+  throw new ScrapdeckError('BAD_INPUT', sentence('access.user_needs_role'), {
     data: { field: 'role' }
   })
 }

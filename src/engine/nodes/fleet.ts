@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/nodes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -427,4 +428,4 @@ function unknownStatus(capacity: Capacity): NodeStatus {
 }
 
 export const noNode = (id: NodeId): ScrapdeckError =>
-  new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}; it may have been removed`)
+  new ScrapdeckError('NODE_NOT_FOUND', sentence('nodes.no_node', { id }))

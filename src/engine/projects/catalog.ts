@@ -1,5 +1,6 @@
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion, VersionChange } from '../model/records.ts'
@@ -183,7 +184,7 @@ export class Catalog {
     if (version === null) throw new ScrapdeckError('VERSION_NOT_FOUND', missingPinText(project, named!))
     const names = versions.map((one) => one.version)
     const near = suggestNear(version, names) || listed(names.toReversed())
-    throw new ScrapdeckError('VERSION_NOT_FOUND', `The project ${project} has no version "${version}".${near}`)
+    throw new ScrapdeckError('VERSION_NOT_FOUND', sentence('projects.no_version', { project, version, near }))
   }
 
   /** Like requireVersion; also throws VERSION_NOT_FOUND if we have no egg of it. */
@@ -192,7 +193,7 @@ export class Catalog {
     if (stored.sha256 === null) {
       throw new ScrapdeckError(
         'VERSION_NOT_FOUND',
-        `Version ${stored.version} of ${project} was only seen on nodes; Scrapdeck has no egg to send. Upload it first.`
+        sentence('projects.version_without_egg', { version: stored.version, project })
       )
     }
     return stored
@@ -205,7 +206,7 @@ export class Catalog {
       const near = suggestNear(spider, stored.spiders) || listed(stored.spiders)
       throw new ScrapdeckError(
         'SPIDER_NOT_FOUND',
-        `Version ${stored.version} of ${project} has no spider "${spider}".${near}`,
+        sentence('projects.no_spider', { version: stored.version, project, spider, near }),
         { data: { spiders: stored.spiders.slice(0, 100) } }
       )
     }
@@ -256,7 +257,7 @@ function listed(names: readonly string[]): string {
 
 /** `near`: what to do instead. */
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
-  new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}".${near}`)
+  new ScrapdeckError('PROJECT_NOT_FOUND', sentence('projects.no_project', { name, near }))
 
 /** For users who may not see all projects: without the similar names of others. */
 export function withoutSimilarNames(project: ProjectName, error: unknown): unknown {
@@ -274,5 +275,7 @@ export async function refuseInUse(
   if (count === 0) return
   const jobs = count === 1 ? '1 job that has not ended needs' : `${count} jobs that have not ended need`
   const what = version === null ? project : `version ${version} of ${project}`
-  throw new ScrapdeckError('VERSION_IN_USE', `${jobs} ${what}. Cancel or wait, then ${advice}.`, { data: { count } })
+  throw new ScrapdeckError('VERSION_IN_USE', sentence('projects.version_in_use', { jobs, what, advice }), {
+    data: { count }
+  })
 }

@@ -7,6 +7,7 @@ import { crc32, createDeflateRaw } from 'node:zlib'
 import { Zip, type ZipInputFile } from 'fflate'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { readIniValue } from '../../shared/ini.ts'
 import { isModuleName, problemOfEntryName, problemOfPathPart } from './names.ts'
 import { EGG_LIMITS, type ZipArchive } from './zip-archive.ts'
@@ -58,7 +59,10 @@ export async function buildEggFromFolder(directory: string, naming: EggNaming = 
       if (!child.isFile()) continue
       totalBytes += (await stat(place)).size
       if (totalBytes > EGG_LIMITS.archiveBytes) {
-        throw new ScrapdeckError('EGG_TOO_LARGE', `The folder ${basename(directory)} is too large for an egg: ${path}.`)
+        throw new ScrapdeckError(
+          'EGG_TOO_LARGE',
+          sentence('projects.folder_too_large', { directory: basename(directory), path })
+        )
       }
       files.push({ path, open: () => createReadStream(place) })
     }
@@ -87,18 +91,18 @@ export async function buildEggFromArchive(archive: ZipArchive, naming: EggNaming
 
 async function packEgg(files: FileToPack[], naming: EggNaming): Promise<Readable> {
   const configuration = files.find((file) => file.path === 'scrapy.cfg')
-  if (!configuration) throw new ScrapdeckError('EGG_NO_SETTINGS', 'The project folder has no scrapy.cfg.')
+  if (!configuration) throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.no_scrapy_cfg'))
   const configured = await readConfiguration(configuration)
   const settingsModule = settingsModuleOf(configured, files)
   const project = naming.project ?? (readIniValue(configured, 'deploy', 'project') || settingsModule.split('.')[0]!)
   const problem = problemOfPathPart(project)
-  if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(project)} ${problem}.`)
+  if (problem) throw new ScrapdeckError('BAD_INPUT', sentence('projects.project_name_invalid', { project, problem }))
 
   const packed = files.filter((file) => !isLeftOut(file.path))
   if (packed.length > MAX_FILES) {
     throw new ScrapdeckError(
       'EGG_TOO_LARGE',
-      `The project has ${packed.length} files; the limit is ${MAX_FILES}. Leave out data and installed packages.`
+      sentence('projects.too_many_files', { packed: packed.length, maxFiles: MAX_FILES })
     )
   }
   const topLevel = new Set(packed.filter((file) => file.path.endsWith('.py')).map((file) => topModuleOf(file.path)))
@@ -120,7 +124,10 @@ async function readConfiguration(file: FileToPack): Promise<string> {
   const content = (await file.open()).map((piece: Buffer) => {
     readBytes += piece.length
     if (readBytes <= CONFIGURATION_MAX_BYTES) return piece
-    throw new ScrapdeckError('EGG_TOO_LARGE', `scrapy.cfg is larger than ${CONFIGURATION_MAX_BYTES} bytes.`)
+    throw new ScrapdeckError(
+      'EGG_TOO_LARGE',
+      sentence('projects.scrapy_cfg_too_large', { configurationMaxBytes: CONFIGURATION_MAX_BYTES })
+    )
   })
   return text(content)
 }
@@ -128,14 +135,11 @@ async function readConfiguration(file: FileToPack): Promise<string> {
 function settingsModuleOf(configuration: string, files: { path: string }[]): string {
   const settingsModule = readIniValue(configuration, 'settings', 'default') ?? ''
   if (!isModuleName(settingsModule)) {
-    throw new ScrapdeckError('EGG_NO_SETTINGS', 'scrapy.cfg has no line "default = PROJECT.settings" in [settings].')
+    throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.scrapy_cfg_without_settings'))
   }
   const path = settingsModule.replaceAll('.', '/')
   if (!files.some((file) => file.path === `${path}.py` || file.path === `${path}/__init__.py`)) {
-    throw new ScrapdeckError(
-      'EGG_NO_SETTINGS',
-      `scrapy.cfg names the settings module ${settingsModule}, but there is no ${path}.py beside it.`
-    )
+    throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.settings_module_missing', { settingsModule, path }))
   }
   return settingsModule
 }
@@ -164,7 +168,7 @@ function zip(files: FileToPack[]): Readable {
   const sorted = [...files].sort((one, other) => (one.path < other.path ? -1 : 1))
   for (const { path } of sorted) {
     const problem = problemOfEntryName(path)
-    if (problem) throw new ScrapdeckError('EGG_UNSAFE', `The file ${JSON.stringify(path)} ${problem}.`)
+    if (problem) throw new ScrapdeckError('EGG_UNSAFE', sentence('projects.file_unsafe', { path, problem }))
   }
   return Readable.from(zipPieces(sorted), { objectMode: false })
 }

@@ -1,5 +1,6 @@
 import type { VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
@@ -38,12 +39,7 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   const file = metadataFileOf(archive.names)
   const packageInfo = file === null ? null : await archive.read(file, METADATA_LIMIT_BYTES)
   if (file === null || packageInfo === null) {
-    throw new ScrapdeckError(
-      'EGG_NO_METADATA',
-      'The archive has no EGG-INFO/PKG-INFO and no *.dist-info/METADATA, so it is neither an egg nor a wheel, and no ' +
-        'scrapy.cfg, so it is not a Scrapy project either. Build an egg with scrapyd-deploy --build-egg, or zip the ' +
-        'folder that holds scrapy.cfg.'
-    )
+    throw new ScrapdeckError('EGG_NO_METADATA', sentence('projects.no_metadata'))
   }
   const entryPoints = await archive.read(`${file.split('/')[0]}/entry_points.txt`, METADATA_LIMIT_BYTES)
   const settingsModule = settingsModuleOf(entryPoints?.toString('utf8') ?? '')
@@ -77,11 +73,7 @@ function settingsModuleOf(entryPoints: string): string {
 }
 
 function refuse(why: string): never {
-  throw new ScrapdeckError(
-    'EGG_NO_SETTINGS',
-    `The egg has no entry point "settings" in the group "scrapy"${why}, so Scrapy would find no project in it. Add ` +
-      "entry_points={'scrapy': ['settings = PROJECT.settings']} to its setup.py and build it again."
-  )
+  throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.no_settings_entry', { why }))
 }
 
 /** A mail header: it ends at the first empty line, which is followed by free text. */

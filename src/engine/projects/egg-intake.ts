@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { Deployment, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { showUnseen } from '../../shared/unseen.ts'
 import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
 import type { BlobStore } from '../storage/blobs/blob-store.ts'
@@ -127,7 +128,7 @@ export class EggIntake {
         const problem = problemOfSpiderName(name)
         if (problem === null) continue
         const shown = showUnseen(name.slice(0, 60))
-        throw new ScrapdeckError('EGG_IMPORT_FAILED', `The name of the spider "${shown}" ${problem}. Rename the spider`)
+        throw new ScrapdeckError('EGG_IMPORT_FAILED', sentence('projects.spider_name_invalid', { shown, problem }))
       }
       return spiders
     } catch (error) {
@@ -230,11 +231,9 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName
   const name = asked ?? facts.name ?? ''
   if (asked === undefined && (name === '' || GENERIC_NAMES.has(name.toLowerCase()))) {
     const suggestion = facts.settingsModule.split('.')[0]!
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `The egg does not name its project. Specify the project, for example ${suggestion}.`,
-      { data: { field: 'project', suggestion } }
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('projects.project_not_named', { suggestion }), {
+      data: { field: 'project', suggestion }
+    })
   }
   checkProjectName(name)
   return name as ProjectName
@@ -243,12 +242,13 @@ function projectNameFor(asked: string | undefined, facts: EggFacts): ProjectName
 /** Throws BAD_INPUT for an invalid project name. */
 export function checkProjectName(name: string): void {
   const problem = problemOfPathPart(name)
-  if (problem) throw new ScrapdeckError('BAD_INPUT', `The project name ${JSON.stringify(name)} ${problem}.`)
+  if (problem)
+    throw new ScrapdeckError('BAD_INPUT', sentence('projects.uploaded_project_name_invalid', { name, problem }))
 }
 
 function checkVersion(version: VersionName): VersionName {
   if (problemOfVersionName(version) !== null) {
-    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid version name.`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('projects.version_name_invalid', { version }))
   }
   // In an address it would be the folder above. Scrapyd lists it under this name.
   return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { runInThread, threadFile } from '../runtime/thread-task.ts'
 import type { EggNaming } from './egg-builder.ts'
@@ -20,8 +21,7 @@ const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
   return (path, naming, builtPath) => {
     const input: EggTask = { path, naming, builtPath }
-    const tooLarge = (what: string) =>
-      new ScrapdeckError('EGG_UNSAFE', `Reading the archive ${what}. Put fewer or smaller files into it.`)
+    const tooLarge = (what: string) => new ScrapdeckError('EGG_UNSAFE', sentence('projects.archive_not_read', { what }))
     return runInThread({ file: threadFile(import.meta.url, 'egg-worker'), input, clock, tooLarge, ...limits })
   }
 }

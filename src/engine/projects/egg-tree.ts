@@ -2,6 +2,7 @@ import { copyFile, constants, open, readdir, rename, rm, rmdir, stat } from 'nod
 import { join } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { makeDirectoryLikeAbove, makePrivateDirectory } from '../runtime/private-directory.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -33,7 +34,7 @@ export class EggTree {
     try {
       makePrivateDirectory(directory)
     } catch (error) {
-      const text = `The egg directory ${directory} cannot be created (${(error as Error).message}). Correct eggs_dir`
+      const text = sentence('projects.eggs_dir_unusable', { directory, error: (error as Error).message })
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
     return new EggTree(directory, logger)

@@ -10,6 +10,7 @@ import {
   type VersionName
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { maskDefaults } from '../../shared/job-defaults.ts'
 import type { BlobStore } from '../storage/blobs/blob-store.ts'
@@ -301,10 +302,7 @@ export class Projects {
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
-      throw new ScrapdeckError(
-        'VERSION_NOT_FOUND',
-        `${project} runs without an egg: there is no version to delete. Remove it from [settings] in the configuration.`
-      )
+      throw new ScrapdeckError('VERSION_NOT_FOUND', sentence('projects.runs_without_egg', { project }))
     }
     await this.#exclusively(() => this.#forget(stored))
   }
@@ -312,10 +310,7 @@ export class Projects {
   async deleteProject(project: ProjectName): Promise<void> {
     const versions = this.catalog.requireProject(project).filter(({ version }) => version !== WITHOUT_EGG)
     if (versions.length === 0) {
-      throw new ScrapdeckError(
-        'PROJECT_NOT_FOUND',
-        `${project} has no egg to delete. Remove it from [settings] in the configuration.`
-      )
+      throw new ScrapdeckError('PROJECT_NOT_FOUND', sentence('projects.runs_without_any_egg', { project }))
     }
     for (const { version } of versions) await this.deleteVersion(project, version)
   }

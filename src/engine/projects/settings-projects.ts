@@ -1,5 +1,6 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -59,11 +60,9 @@ export class SettingsProjects {
 
 function checkSettingsProject(project: ProjectName, settingsModule: string): void {
   const problem = problemOfPathPart(project)
-  if (problem) throw new ScrapdeckError('BAD_INPUT', `[settings]: the project ${JSON.stringify(project)} ${problem}.`)
+  if (problem)
+    throw new ScrapdeckError('BAD_INPUT', sentence('projects.settings_project_invalid', { project, problem }))
   if (!isModuleName(settingsModule)) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `[settings]: ${project} = ${settingsModule} is not the name of a Python module. Write "${project} = package.settings".`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('projects.settings_module_invalid', { project, settingsModule }))
   }
 }

@@ -1,5 +1,6 @@
 import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { type Clock, within } from '../runtime/clock.ts'
 import type { StoredVersion } from '../model/records.ts'
 import type { Distribution, EggReceiver } from './distribution.ts'
@@ -82,13 +83,9 @@ export class SpiderLookup {
     }
     const { name, output } = refused
     const end = output.split('\n').slice(-20).join('\n')
-    throw new ScrapdeckError(
-      'EGG_IMPORT_FAILED',
-      `The code in the egg cannot be imported on ${name}. Its output:\n${end}`,
-      {
-        data: { stderr: end, node: name }
-      }
-    )
+    throw new ScrapdeckError('EGG_IMPORT_FAILED', sentence('projects.import_failed', { name, end }), {
+      data: { stderr: end, node: name }
+    })
   }
 
   /** First those that have the version, then those that have had another one, and so probably what it imports. */
@@ -116,7 +113,6 @@ export class SpiderLookup {
 function unknown({ project, version }: StoredVersion, reason: string): ScrapdeckError {
   return new ScrapdeckError(
     'SPIDERS_UNKNOWN',
-    `The spiders of version ${version} of ${project} are not known: Scrapdeck runs no project code here, and ` +
-      `${reason.replace(/\.$/, '')}. Add or start a node that can import it, or give a local node slots`
+    sentence('projects.spiders_unknown', { version, project, reason: reason.replace(/\.$/, '') })
   )
 }

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { crc32 } from 'node:zlib'
 import yauzl from 'yauzl'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/projects.ts'
 import { problemOfEntryName } from './names.ts'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 
@@ -100,7 +101,7 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
     if (error instanceof ScrapdeckError) throw error
     throw new ScrapdeckError(
       'EGG_NOT_A_ZIP',
-      `The file cannot be read as a zip archive (${(error as Error).message.replace(/\.$/, '')}). Build the egg again and upload it.`,
+      sentence('projects.zip_unreadable', { error: (error as Error).message.replace(/\.$/, '') }),
       { cause: error }
     )
   }
@@ -144,7 +145,9 @@ function decodeName(name: Buffer): string {
 /** yauzl fails the stream if an entry unpacks to more than it declared; whether it is intact, only its sum tells. */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
-    new ScrapdeckError('EGG_NOT_A_ZIP', `${name} in the archive is damaged: ${cause.message}.`, { cause })
+    new ScrapdeckError('EGG_NOT_A_ZIP', sentence('projects.zip_entry_damaged', { name, error: cause.message }), {
+      cause
+    })
   const packed = await archive.openReadStreamPromise(entry).catch((error: Error) => Promise.reject(damaged(error)))
   let sum = 0
   const content = new Transform({

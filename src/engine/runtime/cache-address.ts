@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /** Where the cache is that several Scrapdecks share. */
 export interface CacheAddress {
@@ -33,8 +34,7 @@ const DATABASE = /^\/?(\d{0,5})$/
  * the one of the address. Throws BAD_INPUT.
  */
 export function parseCacheAddress(text: string, password: string | null = null): CacheAddress {
-  const refuse = (what: string) =>
-    new ScrapdeckError('BAD_INPUT', `${what}. Write redis://HOST:6379/0, and the password in a file`)
+  const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('storage.redis_address_invalid', { what }))
   if (!URL.canParse(text)) throw refuse('The address of the cache is not a URL')
   const url = new URL(text)
   if (!['redis:', 'rediss:'].includes(url.protocol)) throw refuse(`A cache cannot be at ${url.protocol}`)

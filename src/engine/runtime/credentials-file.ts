@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Random } from './random.ts'
 
 /** Checked without zod, which the command line would load for this alone. */
@@ -40,26 +41,18 @@ export function readCredentials(directory: string): StoredCredentials | null {
     if (username === '' || password === '') throw new TypeError('Neither may be empty')
     return { username, password }
   } catch (error) {
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `The credentials in ${file} cannot be read. Correct the file, or delete it to generate new ones.`,
-      { cause: error }
-    )
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.credentials_unreadable', { file }), {
+      cause: error
+    })
   }
 }
 
 function checkGiven({ username, password }: StoredCredentials): void {
   if (username === '' || password === '') {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'The user name and the password must not be empty: authentication is always required.'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.credentials_empty'))
   }
   if (username.includes(':')) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'The user name must not contain a colon: Basic authentication uses it as the separator.'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.user_name_with_colon'))
   }
 }
 

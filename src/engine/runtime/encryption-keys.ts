@@ -3,6 +3,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import { othersMayRead } from './file-trust.ts'
 
 export const KEY_BYTES = 32
@@ -102,7 +103,7 @@ export function missingKey(id: string, what: string, isLost = false): ScrapdeckE
   const next = isLost
     ? 'The key file says that this key is lost. Restore the key to read it.'
     : 'Add that key to encryption_key_file (or to what encryption_key_command prints), and start Scrapdeck again.'
-  const text = `${what} is encrypted with the key ${id}, which is not here. ${next}`
+  const text = sentence('storage.encryption_key_missing', { what, id, next })
   return new ScrapdeckError('ENCRYPTION_KEY_MISSING', text, { data: { keyId: id } })
 }
 

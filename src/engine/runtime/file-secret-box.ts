@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import { othersMayRead } from './file-trust.ts'
 import { asSealedText, type SecretBox } from './secret-box.ts'
 
@@ -31,14 +32,11 @@ export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox>
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const problem = `The key file ${keyPath} cannot be read (${error.code ?? error.message}).`
+    const problem = sentence('storage.encryption_key_unreadable', { keyPath, code: error.code, error: error.message })
     throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', problem, { cause: error })
   })
   if (!KEY_TEXT.test(text.trim())) {
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `${keyPath} is not a Scrapdeck key file: it must have 64 hexadecimal digits, as openssl rand -hex 32 prints.`
-    )
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.encryption_key_invalid', { keyPath }))
   }
   return boxOf(Buffer.from(text.trim(), 'hex'), keyPath, 'which the configuration names')
 }
@@ -64,7 +62,7 @@ function boxOf(key: Buffer, keyPath: string, whose: string): FileSecretBox {
       try {
         return unseal(key, sealed)
       } catch (error) {
-        throw new ScrapdeckError('INTERNAL', `A stored secret was not encrypted with ${keyPath}. Enter it again.`, {
+        throw new ScrapdeckError('INTERNAL', sentence('storage.secret_of_another_key', { keyPath }), {
           cause: error
         })
       }
@@ -88,19 +86,12 @@ async function readOrMakeKey(path: string): Promise<Buffer> {
     if (key.length === KEY_BYTES) return key
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_UNUSABLE',
-      `The key file ${path} cannot be read or created. Check its permissions.`,
-      {
-        cause: error
-      }
-    )
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_unusable', { path }), {
+      cause: error
+    })
   }
   // Never overwrite it: everything sealed with the real key would be lost.
-  throw new ScrapdeckError(
-    'DATA_DIRECTORY_UNUSABLE',
-    `${path} is not a Scrapdeck key file. Restore the right one, or move it away and enter the nodes' passwords again.`
-  )
+  throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_invalid', { path }))
 }
 
 async function readKey(path: string): Promise<Buffer | null> {
@@ -115,10 +106,7 @@ async function readKey(path: string): Promise<Buffer | null> {
 
 async function refuseWhenOthersCanRead(path: string): Promise<void> {
   if (!othersMayRead(await stat(path))) return
-  throw new ScrapdeckError(
-    'DATA_DIRECTORY_UNUSABLE',
-    `The key file ${path} can be read by other users. Make it private (chmod 600) and change the nodes' passwords.`
-  )
+  throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.key_file_open_to_others', { path }))
 }
 
 /** Atomic: written to a draft, then linked into place, which fails if another process was first. */

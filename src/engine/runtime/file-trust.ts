@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readFileSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname, isAbsolute, join, parse, resolve } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /**
  * Who may change a file, as sshd's StrictModes and git's safe.directory ask. Only this file knows what differs between
@@ -87,7 +88,7 @@ export function requireTrusted(path: string, otherwise: string): void {
   const subject = distrust.path === resolve(path) ? 'it' : `its directory ${distrust.path}`
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `${path} is not trusted: ${subject} ${distrust.reason}. If it is yours: ${distrust.remedy}. Otherwise ${otherwise}`
+    sentence('storage.file_not_trusted', { path, subject, reason: distrust.reason, remedy: distrust.remedy, otherwise })
   )
 }
 

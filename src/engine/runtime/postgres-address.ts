@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /** Where a store on PostgreSQL is. */
 export interface PostgresAddress {
@@ -20,7 +21,7 @@ const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
  */
 export function parsePostgresAddress(text: string, password: string | null = null): PostgresAddress {
   const refuse = (what: string) =>
-    new ScrapdeckError('BAD_INPUT', `${what}. Write postgres://USER@HOST:5432/DATABASE, and the password in a file`)
+    new ScrapdeckError('BAD_INPUT', sentence('storage.postgres_address_invalid', { what }))
   if (!URL.canParse(text)) throw refuse('The address of the database is not a URL')
   const url = new URL(text)
   if (!['postgres:', 'postgresql:'].includes(url.protocol)) throw refuse(`A database cannot be at ${url.protocol}`)

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
@@ -69,7 +70,7 @@ export function openDataDirectory(path: string): void {
   } catch (error) {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `The data directory ${path} cannot be used: ${(error as Error).message}. To use another: --data.`,
+      sentence('storage.data_directory_unusable', { path, error: (error as Error).message }),
       { cause: error }
     )
   }

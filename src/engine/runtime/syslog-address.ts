@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /** Where a syslog server is. */
 export interface SyslogAddress {
@@ -15,8 +16,7 @@ const isKnown = (protocol: string): protocol is keyof typeof PORTS => Object.has
 
 /** Reads `tls://HOST[:PORT]`, `tcp:` or `udp:`. Throws BAD_INPUT. */
 export function parseSyslogAddress(text: string, caFile: string | null): SyslogAddress {
-  const refuse = (what: string) =>
-    new ScrapdeckError('BAD_INPUT', `${what}. Write tls://HOST:6514, tcp://HOST:601 or udp://HOST:514`)
+  const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('storage.syslog_address_invalid', { what }))
   if (!URL.canParse(text)) throw refuse('The address of the syslog server is not a URL')
   const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
   if (!isKnown(protocol)) throw refuse(`A syslog server cannot be at ${protocol}`)

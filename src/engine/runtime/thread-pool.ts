@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
@@ -75,7 +76,7 @@ export class ThreadPool {
   /** Rejects with what the task threw, with the signal's reason, or with `tooSlow`. */
   run<Result, Part = never>(task: PoolTask<Part>): Promise<Result> {
     task.signal?.throwIfAborted()
-    if (this.#isClosed) return Promise.reject(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping'))
+    if (this.#isClosed) return Promise.reject(new ScrapdeckError('STOPPING', sentence('storage.scrapdeck_stopping')))
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     const job: Job = { order: task as PoolTask<unknown>, resolve: resolve as Job['resolve'], reject }
     this.#waiting.push(job)
@@ -88,7 +89,7 @@ export class ThreadPool {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#idleTimer?.cancel()
-    const stopping = new ScrapdeckError('STOPPING', 'Scrapdeck is stopping')
+    const stopping = new ScrapdeckError('STOPPING', sentence('storage.scrapdeck_stopping'))
     for (const job of this.#waiting.splice(0)) job.reject(stopping)
     await Promise.all([...this.#threads].map((thread) => this.#end(thread, stopping)))
   }

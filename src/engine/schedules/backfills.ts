@@ -1,5 +1,6 @@
 import type { Backfill, JobId, Occurrence, ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/api.ts'
 import { say } from '../../shared/texts/message.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -103,16 +104,13 @@ export class Backfills {
   async begin(state: ScheduleState, order: BackfillOrder, { mayGoFirst }: { mayGoFirst: boolean }): Promise<void> {
     const { id: scheduleId, settings } = state.stored
     if (this.#held.get(scheduleId)?.kept.state === 'running') {
-      throw new ScrapdeckError(
-        'BACKFILL_RUNNING',
-        `A backfill of ${settings.name} is already running. Wait until it ends, or cancel it first`
-      )
+      throw new ScrapdeckError('BACKFILL_RUNNING', sentence('api.backfill_already_running', { name: settings.name }))
     }
     const { moments, forgotten } = await this.#momentsOf(state, order)
     if (moments.length === 0) {
       const none =
         forgotten === 0 ? 'that has not run' : `that has provably not run: the history of ${forgotten} was pruned`
-      throw new ScrapdeckError('BAD_INPUT', `${settings.name} has no run times there ${none}. Choose another range`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.no_run_times', { name: settings.name, none }))
     }
     const { fromMs, untilMs, concurrency } = order
     const former = this.#held.get(scheduleId)
@@ -180,7 +178,7 @@ export class Backfills {
   async cancel(scheduleId: ScheduleId): Promise<JobId[]> {
     const held = this.#held.get(scheduleId)
     if (held?.kept.state !== 'running') {
-      throw new ScrapdeckError('BAD_INPUT', 'No backfill of this schedule is running, so there is nothing to cancel')
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.no_backfill_running'))
     }
     const { kept } = held
     await this.#write(held, { ...kept, state: 'cancelled' })
@@ -203,7 +201,7 @@ export class Backfills {
     const range = { afterMs: fromMs - 1, untilMs: pastMs, limit: MOMENTS_MAX + 1 }
     const all = pastMs < fromMs ? [] : await listOccurrences(settings, range, this.#parts.clock)
     if (all.length > MOMENTS_MAX) {
-      const message = `${settings.name} has more than ${MOMENTS_MAX} run times there. Backfill a shorter range, then the next one`
+      const message = sentence('api.too_many_run_times', { name: settings.name, momentsMax: MOMENTS_MAX })
       throw new ScrapdeckError('BAD_INPUT', message)
     }
     const times = all.map(({ nominalMs }) => nominalMs)

@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { problemOfTiming } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/api.ts'
 import { type Message, plain, say } from '../../shared/texts/message.ts'
 import { type Clock, type Timer, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -250,7 +251,7 @@ export class Scheduler {
 
   #inLine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#oneAtATime(() => {
-      if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'The engine is stopping; try again once it is running')
+      if (this.#isStopped) throw new ScrapdeckError('STOPPING', sentence('api.engine_stopping'))
       return work()
     })
   }
@@ -512,8 +513,5 @@ export class Scheduler {
 }
 
 export function notFound(id: ScheduleId): ScrapdeckError {
-  return new ScrapdeckError(
-    'SCHEDULE_NOT_FOUND',
-    `There is no schedule ${id}; it may have been removed. Reload the list`
-  )
+  return new ScrapdeckError('SCHEDULE_NOT_FOUND', sentence('api.no_schedule', { id }))
 }

@@ -1,6 +1,7 @@
 import { expandText, type TextValues } from '../../shared/calendar/index.ts'
 import type { RunItem, RunTemplate, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/api.ts'
 import { MAX_ORDER_BYTES } from '../../shared/job-defaults.ts'
 import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -69,7 +70,7 @@ export async function checkTemplates(named: Named, zone: string, clock: Clock): 
     const length = [settings, args, ...argSets, matrix].reduce((sum, values) => sum + lengthOf(values), 0)
     if (length <= TEMPLATE_TEXT_MAX) continue
     const limit = `the limit is ${TEMPLATE_TEXT_MAX / 1_000_000} million characters. Have the spider read them from a file`
-    throw new ScrapdeckError('REQUEST_TOO_LARGE', `The settings and arguments for ${project} are too long; ${limit}`)
+    throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.template_too_long', { project, limit }))
   }
   const nowMs = clock.nowMs()
   const placeholders = { nominalMs: nowMs, previousMs: nowMs, nowMs, zone, schedule: named.name }
@@ -119,7 +120,7 @@ async function measure({ name, jobs }: Named, texts: Texts, yieldTurn: () => Pro
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
     const limit = `the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
-    throw new ScrapdeckError('BAD_INPUT', `One firing of ${name} would create ${count} jobs; ${limit}`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.firing_has_too_many_jobs', { name, count, limit }))
   }
   let bytes = 0
   let values = 0
@@ -156,20 +157,14 @@ async function measure({ name, jobs }: Named, texts: Texts, yieldTurn: () => Pro
   if (bytes > MAX_ORDER_BYTES) throw tooLarge(name)
   if (values > VALUES_A_FIRING_MAX) {
     const limit = `the limit is ${VALUES_A_FIRING_MAX.toLocaleString('en-US')}. Split it into several schedules`
-    throw new ScrapdeckError(
-      'REQUEST_TOO_LARGE',
-      `The jobs of one firing of ${name} have too many settings and arguments; ${limit}`
-    )
+    throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.firing_too_large', { name, limit }))
   }
   return bytes
 }
 
 function tooLarge(name: string): ScrapdeckError {
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
-  return new ScrapdeckError(
-    'REQUEST_TOO_LARGE',
-    `The jobs of one firing of ${name} would have more than ${limit} of settings and arguments. Split it into several schedules`
-  )
+  return new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.firing_above_limit', { name, limit }))
 }
 
 /** One item per spider, argument set and matrix combination, in this order; later sources override earlier ones. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { type EncryptionKeys, type EncryptionOptions, openEncryptionKeys } from '../runtime/encryption-keys.ts'
 import { openSecretKey } from '../runtime/file-secret-box.ts'
@@ -105,7 +106,7 @@ async function openSharedBlobs(
 ): Promise<SharedBlobs | null> {
   if ((options.s3 ?? options.blobsDirectory ?? null) === null) return null
   if (pluginBlobs !== null) {
-    const text = 'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.'
+    const text = sentence('storage.blobs_twice')
     throw new ScrapdeckError('BAD_INPUT', text)
   }
   const { openSharedPlace } = await import('./blobs/open-shared-blobs.ts')

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /** The SQL of one database: all tables of version `baseline`, then the changes of each later version. */
 export interface Migrations {
@@ -19,7 +20,11 @@ export function missingSteps(name: string, present: number, migrations: Migratio
   const { baseline, steps } = migrations
   const has = `${name} has schema version ${present}; this Scrapdeck supports versions`
   if (present > newestVersion(migrations)) {
-    const text = `${has} up to ${newestVersion(migrations)}. Use the newer Scrapdeck that wrote it${orElse}.`
+    const text = sentence('storage.data_from_newer_version', {
+      holder: has,
+      migrations: newestVersion(migrations),
+      orElse
+    })
     throw new ScrapdeckError('DATA_FROM_NEWER_VERSION', text)
   }
   if (present === 0) return steps
@@ -34,5 +39,5 @@ export function missingSteps(name: string, present: number, migrations: Migratio
 export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
   if (missingSteps(name, version, migrations).length === 0) return
   const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`
-  throw new ScrapdeckError('BAD_INPUT', `${text} Start this Scrapdeck with it once, which migrates it, and stop it.`)
+  throw new ScrapdeckError('BAD_INPUT', sentence('storage.migrate_first', { text }))
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, sleep } from '../../engine/runtime/clock.ts'
 import { type SignedIn, type SignInService, signInWithBrowser, signInWithCode } from '../../remote/sign-in/sign-in.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
 import { openSignInRelay } from './sign-in-relay.ts'
@@ -71,7 +72,7 @@ export class BrowserSignIns {
     const found = this.#byTicket.get(ticket)
     this.#byTicket.delete(ticket)
     if (found?.url === url) return found
-    throw new ScrapdeckError('BAD_INPUT', `This sign-in is not one to ${url}. Sign in again.`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('desktop.sign_in_of_another_engine', { url }))
   }
 
   #keep(signedIn: SignedIn, url: string) {
@@ -96,4 +97,5 @@ const serviceAt = (address: string, connection: RemoteConnection): SignInService
 })
 
 /** The caller has disconnected, so this is not logged as a failure. */
-const cancelled = (cause: unknown) => new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was cancelled.', { cause })
+const cancelled = (cause: unknown) =>
+  new ScrapdeckError('SIGN_IN_FAILED', sentence('desktop.sign_in_cancelled'), { cause })

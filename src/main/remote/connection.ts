@@ -14,6 +14,7 @@ import { onlyTrusting } from '../../shared/pinned-certificate.ts'
 import type { Contract } from '../../shared/contract/index.ts'
 import type { EngineCredentials, SeenCertificate } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { APP_HEADER } from '../../shared/wire.ts'
@@ -105,7 +106,7 @@ export function connectRemote(
     const problem = encodingProblem(answer.headers['content-encoding'])
     if (problem === null) return answer
     discard(answer.body)
-    throw new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}. Check the proxy before it.`)
+    throw new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.problem_with_proxy', { label, problem }))
   }
 
   async function send(address: string, { headers = [], ...sent }: Sent): Promise<Response> {
@@ -116,10 +117,7 @@ export function connectRemote(
       discard(body)
       const what =
         credentials?.kind === 'password' ? `the user name "${credentials.username}" or its password` : 'the token'
-      throw new ScrapdeckError(
-        'UNAUTHORIZED',
-        `${label} refused ${what}. It may have been revoked or changed: edit the engine and sign in or enter it again.`
-      )
+      throw new ScrapdeckError('UNAUTHORIZED', sentence('desktop.credentials_refused', { label, what }))
     }
     // A login page, or another program.
     if (type.includes('html') || (status >= 300 && !type.includes('json'))) {
@@ -138,10 +136,7 @@ export function connectRemote(
   }
 
   const notScrapdeck = (what: string) =>
-    new ScrapdeckError(
-      'ENGINE_UNREACHABLE',
-      `${label} answered with ${what}, which is not a response of Scrapdeck. Check the address, and the proxy before it.`
-    )
+    new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.answer_strange', { label, what }))
 
   const client: EngineClient = createORPCClient(
     new RPCLink<CallContext>({
@@ -262,10 +257,14 @@ async function explainCertificate(
   }
   const { pem: _, ...certificate } = seen
   if (pinned === null) {
-    const text = `The certificate of ${label} was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine, then trust it, or use a certificate of an authority.`
+    const text = sentence('desktop.certificate_untrusted', { label })
     return new ScrapdeckError('ENGINE_CERTIFICATE_UNTRUSTED', text, { cause, data: { certificate } })
   }
-  const text = `${label} shows another certificate than the one that you trusted (now ${certificate.fingerprint}, trusted ${pinned.fingerprint}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise the connection may be intercepted.`
+  const text = sentence('desktop.certificate_changed', {
+    label,
+    fingerprint: certificate.fingerprint,
+    trusted: pinned.fingerprint
+  })
   return new ScrapdeckError('ENGINE_CERTIFICATE_CHANGED', text, { cause, data: { certificate } })
 }
 
@@ -274,7 +273,7 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
   let size = 0
   for await (const piece of body ?? []) {
     size += piece.byteLength
-    if (size > maxBytes) throw new ScrapdeckError('ENGINE_UNREACHABLE', 'The answer of the engine is too large.')
+    if (size > maxBytes) throw new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.answer_too_large'))
     pieces.push(piece)
   }
   return Buffer.concat(pieces)

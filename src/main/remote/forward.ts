@@ -2,6 +2,7 @@ import { type AnyRouter, os } from '@orpc/server'
 import { contract, listOperations, type OperationMeta } from '../../shared/contract/index.ts'
 import { READ } from '../../shared/permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import type { CallContext, EngineClient, RemoteConnection } from './connection.ts'
 import type { LastAnswers } from './last-answers.ts'
 
@@ -108,16 +109,10 @@ async function* watched(
 
 function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
   if (meta.writes && to.isReadOnly()) {
-    throw new ScrapdeckError(
-      'ENGINE_READ_ONLY',
-      `${to.name} is open read-only on this computer, so nothing is changed there. Turn read-only off in the engine menu.`
-    )
+    throw new ScrapdeckError('ENGINE_READ_ONLY', sentence('desktop.engine_read_only', { to: to.name }))
   }
   if (to.lacks(name)) {
-    throw new ScrapdeckError(
-      'ENGINE_LACKS_OPERATION',
-      `${to.name} runs an older Scrapdeck without ${name}. Update it to use this.`
-    )
+    throw new ScrapdeckError('ENGINE_LACKS_OPERATION', sentence('desktop.engine_too_old', { to: to.name, name }))
   }
 }
 
@@ -153,7 +148,7 @@ async function* explainBreaks(
 
 /** The caller has disconnected: neither logged nor a sign of connection trouble. */
 const cancelled = (name: string, cause: unknown) =>
-  new ScrapdeckError('ENGINE_UNREACHABLE', `The call to ${name} was cancelled.`, { cause })
+  new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.call_cancelled', { name }), { cause })
 
 /** A problem of the connection, not of this call. */
 const isTrouble = ({ code }: ScrapdeckError): boolean =>

@@ -7,6 +7,7 @@ import { asSealedText, type SecretBox } from '../../engine/runtime/secret-box.ts
 import { contract, listOperations } from '../../shared/contract/index.ts'
 import { EngineCredentials, type RemoteEngine } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import { connectRemote, type EngineClient, type RemoteAddress, type RemoteConnection } from './connection.ts'
 import { type StoredEngine, compareVersions } from './engine-file.ts'
 import { forwardingRouter } from './forward.ts'
@@ -105,7 +106,7 @@ export class OpenEngine {
     } catch (error) {
       throw new ScrapdeckError(
         'UNAUTHORIZED',
-        `The credentials of ${this.stored.name} cannot be decrypted on this computer. Edit the engine and enter them again.`,
+        sentence('desktop.credentials_not_decrypted', { name: this.stored.name }),
         { cause: error }
       )
     }
@@ -163,7 +164,7 @@ export class OpenEngine {
 
   #connect(): Promise<RemoteConnection> {
     if (this.#isStopped)
-      throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
+      throw new ScrapdeckError('ENGINE_UNREACHABLE', sentence('desktop.engine_removed', { name: this.stored.name }))
     this.#connection ??= this.openCredentials().then((credentials) =>
       connectRemote({ ...this.stored, credentials }, this.#parts)
     )

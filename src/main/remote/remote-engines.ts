@@ -14,6 +14,7 @@ import {
   type EnteredCredentials
 } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/desktop.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { refuseBadTrees } from '../../shared/tree-bounds.ts'
 import { createWireErrorInterceptor } from '../../shared/wire-errors.ts'
@@ -72,7 +73,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const find = (id: string): OpenEngine => {
     const engine = engines.get(id)
     if (engine !== undefined) return engine
-    throw new ScrapdeckError('NOT_FOUND', `There is no engine ${id} in the list. It may have been removed.`)
+    throw new ScrapdeckError('NOT_FOUND', sentence('desktop.no_engine', { id }))
   }
 
   /** The certificate that the user chose to trust, if the engine still presents it. */
@@ -175,7 +176,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         if (url !== stored.url && entered === null) {
           throw new ScrapdeckError(
             'BAD_INPUT',
-            `The credentials were given for ${stored.url} and are not sent to ${url}. Enter them again for the new address.`
+            sentence('desktop.credentials_for_another_address', { url: stored.url, newUrl: url })
           )
         }
         // A new name or colour needs no connection. A refused certificate is shown again, so that the user can trust
@@ -215,7 +216,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
       openUi: app.engines.openUi.handler(({ input: { id } }) => {
         const { name, url } = find(id).stored
         if (splitAddress(url).ssh !== null) {
-          throw new ScrapdeckError('BAD_INPUT', `A browser does not get to ${name}, which is behind an SSH host.`)
+          throw new ScrapdeckError('BAD_INPUT', sentence('desktop.engine_behind_ssh', { name }))
         }
         options.openInBrowser(`${url}/ui/`)
         return {}

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { escapeHtml } from '../../server/html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../../server/small-page.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 
 export interface Loopback extends AsyncDisposable {
   redirectUri: string
@@ -44,7 +45,7 @@ export async function openLoopback(state: string): Promise<Loopback> {
         const code = query.get('code')
         try {
           if (code === null) {
-            throw new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was denied in the browser. Start again.')
+            throw new ScrapdeckError('SIGN_IN_FAILED', sentence('cli.sign_in_denied'))
           }
           const result = await exchange(code.slice(0, 200))
           await sendPage(page, 'Signed in', 'You can close this window and go back to where you started.')

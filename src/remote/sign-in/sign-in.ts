@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
 import { z } from 'zod'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/cli.ts'
 import { CONSENT_PAGE, DEVICE_PATH, type SignInClient, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { openLoopback } from './loopback.ts'
 
@@ -132,7 +133,7 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(text))
   } catch (cause) {
-    throw new ScrapdeckError('SIGN_IN_FAILED', 'The answer to the sign-in is not one of Scrapdeck. Start again.', {
+    throw new ScrapdeckError('SIGN_IN_FAILED', sentence('cli.sign_in_answer_strange'), {
       cause
     })
   }
@@ -149,10 +150,8 @@ function refusalOf(text: string): ScrapdeckError | null {
   }
 }
 
-const failed = (text: string): ScrapdeckError => new ScrapdeckError('SIGN_IN_FAILED', `${text}. Start again.`)
+const failed = (text: string): ScrapdeckError =>
+  new ScrapdeckError('SIGN_IN_FAILED', sentence('cli.sign_in_failed', { text }))
 
 const unavailable = (address: string): ScrapdeckError =>
-  new ScrapdeckError(
-    'SIGN_IN_UNAVAILABLE',
-    `${address} cannot sign in programs: it is an older Scrapdeck, or something else. Check the address, or use a token.`
-  )
+  new ScrapdeckError('SIGN_IN_UNAVAILABLE', sentence('cli.no_program_sign_in', { address }))

@@ -1,6 +1,7 @@
 import type { JobDetail, JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { statusOfJob } from '../../shared/order-status.ts'
 import type { LogEvents } from './job-log.ts'
 import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-files.ts'
@@ -92,4 +93,4 @@ async function requireSchedule(client: ApiClient, id: string): Promise<void> {
   }
 }
 
-const noJob = (id: string) => new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`)
+const noJob = (id: string) => new ScrapdeckError('JOB_NOT_FOUND', sentence('server.no_job', { id }))

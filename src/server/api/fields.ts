@@ -1,6 +1,7 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { type Shape, shapeOfSchema } from './unknown-parts.ts'
 
 /** The requested parts of a response as a tree of names; null: everything below. */
@@ -14,7 +15,7 @@ export function parseFields(text: string): Wanted {
   const wanted: Wanted = new Map()
   const paths = text.split(',').map((path) => path.trim())
   if (text.length > MAX_TEXT || !paths.every((path) => PATH.test(path))) {
-    throw new ScrapdeckError('BAD_INPUT', '"fields" takes comma-separated dotted names: fields=jobs.id,jobs.status')
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.fields_form'))
   }
   for (const path of paths) add(wanted, path.split('.'))
   return wanted
@@ -43,7 +44,7 @@ export function checkFields(wanted: Wanted, procedure: AnyProcedure): void {
 
 /** Streams have no parts to select. */
 export function noFields(): ScrapdeckError {
-  return new ScrapdeckError('BAD_INPUT', '"fields" selects parts of a response, but this operation has none: remove it')
+  return new ScrapdeckError('BAD_INPUT', sentence('server.fields_without_response'))
 }
 
 function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): void {
@@ -54,7 +55,7 @@ function check(wanted: Wanted, schemas: Shape[], path: string[], root: Shape): v
       const known = [...names.keys()].map((one) => [...path, one].join('.'))
       const words = known.length === 0 ? `"${path.join('.')}" has no parts` : `Known are ${known.join(', ')}`
       const field = [...path, name].join('.')
-      throw new ScrapdeckError('BAD_INPUT', `"fields": this response has no "${field}". ${words}`, {
+      throw new ScrapdeckError('BAD_INPUT', sentence('server.no_such_field', { field, words }), {
         data: { field, known }
       })
     }

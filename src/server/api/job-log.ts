@@ -6,6 +6,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { AttemptNumber, type JobId, type LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { GrowingFormat, parseRecordHead, type RecordLevel } from '../../shared/log-record.ts'
 
@@ -85,10 +86,7 @@ export interface Place {
 export function parsePlace(lastEventId: string): Place {
   const match = /^([1-9]\d{0,5}):(\d{1,15})$/.exec(lastEventId)
   if (match === null) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'Last-Event-ID is not an event of this log. Leave it out to start from the beginning'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.last_event_id_unknown'))
   }
   return { attemptNumber: AttemptNumber.parse(Number(match[1])), offset: Number(match[2]) }
 }

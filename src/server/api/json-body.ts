@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { problemOfJsonText } from '../../shared/json-text.ts'
 import { INPUT_BOUNDS, problemOfTree } from '../../shared/tree-bounds.ts'
 import { giveWay } from './long-lists.ts'
@@ -24,7 +25,7 @@ export async function parseJsonBody(text: string): Promise<unknown> {
   try {
     body = JSON.parse(text)
   } catch (error) {
-    throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not JSON.', { cause: error })
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.body_not_json'), { cause: error })
   }
   if (isLong) await giveWay()
   refuse(problemOfTree(body, INPUT_BOUNDS))
@@ -44,7 +45,7 @@ export function acceptOnlyJson(app: FastifyInstance, bodyLimit: number): void {
 
 function refuse(problem: string | null): void {
   if (problem === null) return
-  throw new ScrapdeckError('BAD_INPUT', `The body of the request ${problem}.`, {
+  throw new ScrapdeckError('BAD_INPUT', sentence('server.body_not_usable', { problem }), {
     cause: new UnusableTreeError(problem)
   })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Engine } from '../../engine/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 
 /** The response to a request with an Idempotency-Key. `headers` are in addition to those of every response. */
 export interface KeyedResponse {
@@ -37,10 +38,7 @@ export async function answerOnce(
 ): Promise<KeyedResponse> {
   const { key, credential, method, path, body } = request
   if (typeof key !== 'string' || !KEY.test(key)) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.idempotency_key_invalid'))
   }
   const fingerprint = await fingerprintOf({ method, path, body }, incoming)
   const onceKey = `once:${hash([credential, key])}`
@@ -55,10 +53,7 @@ export async function answerOnce(
   )
   if (!isReplayed && own !== null) return own
   if (text === NOT_KEPT) {
-    throw new ScrapdeckError(
-      'IDEMPOTENCY_SECRET_NOT_KEPT',
-      'The first request with this key was carried out, and nothing was done now. Its response had a secret, which is not kept. If you do not have it, remove or renew what was created (such as the token), and send the request with a new key.'
-    )
+    throw new ScrapdeckError('IDEMPOTENCY_SECRET_NOT_KEPT', sentence('server.secret_not_kept'))
   }
   const first = JSON.parse(text) as KeyedResponse
   return { ...first, headers: { ...first.headers, 'idempotency-replayed': 'true' } }

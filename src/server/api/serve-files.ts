@@ -15,6 +15,7 @@ import { END_ID, type LogEvents, openJobLog, parsePlace } from './job-log.ts'
 import { checkQuery } from './unknown-parts.ts'
 import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 
 const ITEMS_EXPORT = 'jobs.itemsExport'
 
@@ -52,12 +53,12 @@ export async function serveItemsExport(
 function readFormat(query: URLSearchParams): ItemsFormat {
   const parsed = ItemsFormat.safeParse(query.get('format') ?? 'jsonl')
   if (parsed.success) return parsed.data
-  throw new ScrapdeckError('BAD_INPUT', `"format" is one of ${ItemsFormat.options.join(', ')}.`)
+  throw new ScrapdeckError('BAD_INPUT', sentence('server.format_unknown', { formats: ItemsFormat.options }))
 }
 
 async function lastOf(progress: AsyncIterable<ExportProgress>): Promise<NonNullable<ExportProgress['file']>> {
   for await (const { file } of progress) if (file !== null) return file
-  throw new ScrapdeckError('ITEMS_FAILED', 'The export ended without a file. Repeat the request.')
+  throw new ScrapdeckError('ITEMS_FAILED', sentence('server.export_without_file'))
 }
 
 async function* piecesOf(client: ApiClient, id: string): AsyncGenerator<Buffer> {
@@ -80,7 +81,7 @@ export async function serveLogZip(
   const body = (request.body ?? {}) as Record<string, unknown>
   const unknown = Object.keys(body).find((name) => name !== 'jobIds')
   if (unknown !== undefined)
-    throw new ScrapdeckError('BAD_INPUT', `${LOG_ZIP} does not know ${JSON.stringify(unknown)}.`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.unknown_parameter', { operation: LOG_ZIP, unknown }))
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())
   const pieces = (await client.logs.zip(body as never, { signal: gone.signal }))[Symbol.asyncIterator]()

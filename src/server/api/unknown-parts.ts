@@ -2,6 +2,7 @@ import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import type { AnyProcedure } from '@orpc/server'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import { longListsOf, visitInSlices } from './long-lists.ts'
 import { z } from 'zod'
@@ -67,7 +68,9 @@ export async function checkParts({ procedure, operation, input }: Asked): Promis
   if (unknown === null) return
   const { path, known, isList } = unknown
   if (isList === true)
-    throw new ScrapdeckError('BAD_INPUT', `${path.join('.')}: must be an object`, { data: { field: path.join('.') } })
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.must_be_object', { path }), {
+      data: { field: path.join('.') }
+    })
   const above = path.slice(0, -1).join('.')
   throw refuse(operation, path, known, takes(above === '' ? 'It' : `"${above}"`, known))
 }
@@ -87,13 +90,13 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   )
   if (isRead) {
     if (Number(request.headers['content-length'] ?? 0) > 0)
-      throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: send its parameters in the query`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('server.takes_no_body', { operation }))
     const { [FIELDS]: _ofEndpoint, ...own } = input
     return await checkParts({ ...asked, input: own })
   }
   const body = await request.body()
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
-    throw new ScrapdeckError('BAD_INPUT', `The body of ${operation} is not an object: {"name": value}`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('server.body_not_object', { operation }))
   for (const name of inPath) {
     const said = (body as Record<string, unknown> | null | undefined)?.[name]
     if (said !== undefined && said !== input[name])
@@ -123,7 +126,7 @@ function refuse(operation: string, path: string[], known: string[], next: string
   const isLong = name.length > LONGEST_NAME
   const field = [...path.slice(0, -1), isLong ? `${name.slice(0, LONGEST_NAME)}…` : name].join('.')
   const near = suggestNear(name, known)
-  return new ScrapdeckError('BAD_INPUT', `${operation} has no "${field}"${where}.${near} ${next}`, {
+  return new ScrapdeckError('BAD_INPUT', sentence('server.unknown_part', { operation, field, where, near, next }), {
     data: { field, known }
   })
 }

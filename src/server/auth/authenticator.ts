@@ -11,6 +11,7 @@ import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { Session as ShownSession, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { AccountBackoff } from './account-backoff.ts'
 import { BearerJwts } from './bearer-jwt.ts'
 import { addressOf, clientOf } from './client-address.ts'
@@ -255,16 +256,13 @@ export class Authenticator {
       const { retryAfterSeconds } = verdict
       throw new ScrapdeckError(
         'TOO_MANY_REQUESTS',
-        `Too many wrong passwords came from this address. Wait ${retryAfterSeconds} s and try again.`,
+        sentence('server.too_many_wrong_passwords', { retryAfterSeconds }),
         { data: { retryAfterSeconds } }
       )
     }
     if (verdict?.is === 'half') {
       const { name } = verdict.principal
-      throw new ScrapdeckError(
-        'SECOND_FACTOR_REQUIRED',
-        `The password of ${name} is not enough here: ${name} logs in with a second factor. Send a token in place of the password (Settings → Users & access, or \`scrapdeck tokens add\`).`
-      )
+      throw new ScrapdeckError('SECOND_FACTOR_REQUIRED', sentence('server.second_factor_needed', { name }))
     }
     // Reveals only what the client knows anyway, not whether the name or the password was wrong.
     const credentials = request.headers.authorization === undefined ? 'missing' : 'wrong'

@@ -2,6 +2,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { JwtOptions } from './sign-in-options.ts'
@@ -37,13 +38,10 @@ export class BearerJwts {
     this.#verifier ??= this.#load()
     const verified = await (await this.#verifier).verify(token, this.#clock.nowMs())
     if (verified.is === 'unknown') {
-      throw new ScrapdeckError(
-        'SIGN_IN_UNAVAILABLE',
-        `The keys of ${issuer} cannot be read, so its tokens cannot be checked. Try again in a minute, or use a token of Scrapdeck.`
-      )
+      throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', sentence('server.token_keys_unreadable', { issuer }))
     }
     if (verified.is === 'invalid') {
-      throw new ScrapdeckError('UNAUTHORIZED', `The token of ${issuer} is not accepted: ${verified.why}.`, {
+      throw new ScrapdeckError('UNAUTHORIZED', sentence('server.token_not_accepted', { issuer, why: verified.why }), {
         data: { credentials: 'wrong' }
       })
     }

@@ -6,6 +6,7 @@ import type { Caller } from './request-rule.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { type BucketRule, secondsUntil, type Taken, TokenBuckets } from '../../engine/cluster/cache/token-bucket.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 
 /** A shared limit is charged in the cache, which takes a moment; others are charged at once. */
 type Charging = void | Promise<void>
@@ -143,7 +144,7 @@ class RequestLimiter {
   #refuse(retryAfterSeconds: number): ScrapdeckError {
     return new ScrapdeckError(
       'TOO_MANY_REQUESTS',
-      `Rate limit of ${this.#text} exceeded. Retry in ${retryAfterSeconds} s${this.#advice}.`,
+      sentence('server.rate_limit_exceeded', { text: this.#text, retryAfterSeconds, advice: this.#advice }),
       { data: { retryAfterSeconds } }
     )
   }

@@ -3,6 +3,7 @@ import type { Principal } from '../../engine/access/principal.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
@@ -130,7 +131,7 @@ export class OidcSignIn {
     if (verified.is === 'unknown') {
       throw new ScrapdeckError(
         'SIGN_IN_UNAVAILABLE',
-        `The keys of ${this.label} cannot be read. Try again in a minute.`
+        sentence('server.provider_keys_unreadable', { label: this.label })
       )
     }
     const claims = verified.is === 'valid' ? verified.claims : {}
@@ -138,7 +139,7 @@ export class OidcSignIn {
     const isLogout = typeof events === 'object' && events !== null && Object.hasOwn(events, LOGOUT_EVENT)
     // A token of a login has a nonce; it must not pass for a logout token.
     if (!isLogout || Object.hasOwn(claims, 'nonce')) {
-      throw new ScrapdeckError('BAD_INPUT', 'This is not a logout token of the configured provider')
+      throw new ScrapdeckError('BAD_INPUT', sentence('server.logout_token_invalid'))
     }
     const sessions = [...this.#providerSessions]
       .filter(([, one]) => sid !== undefined && one.sid === sid)
@@ -165,10 +166,7 @@ export class OidcSignIn {
       this.#logger.warn({ err: describe(error), issuer: this.#options.issuer }, 'A login with OIDC failed')
       throw isBadResponse(error)
         ? failed(`The answer of ${this.label} is not accepted`)
-        : new ScrapdeckError(
-            'SIGN_IN_UNAVAILABLE',
-            `${this.label} does not respond, so signing in with it is not possible. Try again later; users with a password here can still log in.`
-          )
+        : new ScrapdeckError('SIGN_IN_UNAVAILABLE', sentence('server.provider_away', { label: this.label }))
     }
   }
 
@@ -184,7 +182,8 @@ export class OidcSignIn {
   }
 }
 
-const failed = (text: string): ScrapdeckError => new ScrapdeckError('SIGN_IN_FAILED', `${text}. Start again.`)
+const failed = (text: string): ScrapdeckError =>
+  new ScrapdeckError('SIGN_IN_FAILED', sentence('server.sign_in_failed', { text }))
 
 /** There was no response, or one of a server in front of the provider. */
 const NO_RESPONSE = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM'])

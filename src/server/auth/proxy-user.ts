@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { claimName } from '../audit-origin.ts'
 import { plainAddress, AddressList } from './client-address.ts'
 import { groupsIn } from './group-roles.ts'
@@ -39,7 +40,7 @@ export class ProxyUsers {
     if (names.length > 1 || lists.length > 1 || name === '' || name.includes(',') || name.length > NAME_MAX) {
       throw new ScrapdeckError(
         'UNAUTHORIZED',
-        `The proxy must send ${userHeader} and ${groupsHeader} once each, in place of those that clients send. It sent ${names.length} and ${lists.length}.`,
+        sentence('server.proxy_headers_twice', { userHeader, groupsHeader, names: names.length, lists: lists.length }),
         { data: { credentials: 'wrong' } }
       )
     }

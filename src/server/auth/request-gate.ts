@@ -5,6 +5,7 @@ import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS, MAX_TEXT_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 import { bearerToken, isNodeRoute, EGG_ROUTE } from '../nodes/node-endpoints.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
 import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
@@ -139,7 +140,7 @@ export class RequestGate {
     const token = bearerToken(headers.authorization)
     const id = token === null ? null : this.#options.nodeOfToken(token)
     if (id !== null) return { kind: 'node', id, principal: null }
-    throw new ScrapdeckError('UNAUTHORIZED', 'The token of this node is missing, wrong or revoked.', {
+    throw new ScrapdeckError('UNAUTHORIZED', sentence('server.node_token_wrong'), {
       data: { credentials: token === null ? 'missing' : 'wrong' }
     })
   }

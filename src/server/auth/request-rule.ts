@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 
 export interface Caller {
@@ -30,21 +31,14 @@ export function checkRequestOrigin(
 ): void {
   requireOurHost(headers.host, raw, rule.isOurHost)
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
-    throw new ScrapdeckError(
-      'FORBIDDEN_ORIGIN',
-      `Scrapdeck does not accept requests from web pages of ${headers.origin}.`
-    )
+    throw new ScrapdeckError('FORBIDDEN_ORIGIN', sentence('server.origin_refused', { origin: headers.origin }))
   }
   const site = headers['sec-fetch-site']
   // `same-site` is not enough: another port on localhost is the same site.
   if (site === undefined || site === 'same-origin' || site === 'none') return
   const isFollowedLink = isNavigation(headers) && (method === 'GET' || method === 'HEAD')
   if (isFollowedLink && rule.changesNothing) return
-  throw new ScrapdeckError(
-    'FORBIDDEN_ORIGIN',
-    'Scrapdeck does not accept requests made by other web pages. To open it, type its address.',
-    { data: { isFollowedLink } }
-  )
+  throw new ScrapdeckError('FORBIDDEN_ORIGIN', sentence('server.other_page_refused'), { data: { isFollowedLink } })
 }
 
 /**
@@ -56,13 +50,11 @@ export function requireOurHost(
   { rawHeaders }: { rawHeaders?: readonly string[] },
   isOurHost: (host: string | undefined) => boolean
 ): void {
-  if (hasSeveralHosts(rawHeaders)) throw new ScrapdeckError('BAD_INPUT', 'The request has more than one Host header.')
+  if (hasSeveralHosts(rawHeaders)) throw new ScrapdeckError('BAD_INPUT', sentence('server.several_hosts'))
   if (isOurHost(host)) return
-  throw new ScrapdeckError(
-    'FORBIDDEN_ORIGIN',
-    `Scrapdeck does not accept the host name "${host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${host ?? 'NAME'}.`,
-    { data: { isUnknownHost: true } }
-  )
+  throw new ScrapdeckError('FORBIDDEN_ORIGIN', sentence('server.host_refused', { host }), {
+    data: { isUnknownHost: true }
+  })
 }
 
 /** Node.js keeps the first and drops others. Over HTTP/2, a Host that equals the authority is allowed. */

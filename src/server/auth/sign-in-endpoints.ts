@@ -3,6 +3,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { Grant } from '../../engine/access/sign-ins.ts'
 import { SignInRequester } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { DEVICE_PATH, POLL_SECONDS, showUserCode, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { toWireError } from '../../shared/wire-errors.ts'
 import { originOf } from '../audit-origin.ts'
@@ -32,7 +33,7 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
       const { data: requester } = SignInRequester.safeParse({
         ...{ client: field('client'), host: field('host'), user: field('user') }
       })
-      if (requester === undefined) throw new ScrapdeckError('BAD_INPUT', 'Send client (cli, desktop), host and user.')
+      if (requester === undefined) throw new ScrapdeckError('BAD_INPUT', sentence('server.sign_in_client_missing'))
       const { userCode, ...begun } = signIns.begin(requester, clientOf(addressOf(request)))
       return { ...begun, userCode: showUserCode(userCode), intervalSeconds: POLL_SECONDS }
     })
@@ -44,7 +45,8 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
       const [code, verifier, redirectUri, deviceCode] = (
         ['code', 'verifier', 'redirectUri', 'deviceCode'] as const
       ).map((name) => field(name).slice(0, FIELD_MAX)) as [string, string, string, string]
-      if (code === '' && deviceCode === '') throw new ScrapdeckError('BAD_INPUT', 'Send a code or a deviceCode.')
+      if (code === '' && deviceCode === '')
+        throw new ScrapdeckError('BAD_INPUT', sentence('server.sign_in_code_missing'))
       try {
         if (code !== '') return await tokenOf(options, signIns.redeem({ code, verifier, redirectUri }), request)
         const polled = signIns.poll(deviceCode)

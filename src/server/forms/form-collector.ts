@@ -1,5 +1,6 @@
 import type { IncomingFile, IncomingFiles, IncomingWriter } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { MAX_TEXT_BYTES } from '../limits.ts'
 
 /** The header of a part. Texts are Latin-1, one character per byte, so that none is lost. */
@@ -84,10 +85,7 @@ export class FormCollector {
   #count(): void {
     if (++this.#partCount > MAX_PARTS) {
       const limit = MAX_PARTS.toLocaleString('en-US')
-      throw new ScrapdeckError(
-        'REQUEST_TOO_LARGE',
-        `The form has more fields than the limit of ${limit}. Split it into several requests.`
-      )
+      throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('server.too_many_fields', { limit }))
     }
   }
 
@@ -95,10 +93,7 @@ export class FormCollector {
     this.#memoryBytes += bytes
     if (this.#memoryBytes <= MAX_TEXT_BYTES) return
     const limit = `${MAX_TEXT_BYTES / 1024 ** 2} MB`
-    throw new ScrapdeckError(
-      'REQUEST_TOO_LARGE',
-      `The fields of the form, without its file, are larger than the limit of ${limit}. Split it into several requests.`
-    )
+    throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('server.fields_too_large', { limit }))
   }
 }
 

@@ -2,6 +2,7 @@ import { finished, type Readable } from 'node:stream'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IncomingFiles } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { FormCollector, type FormPart, isFilePart, type PartHead, releaseFiles } from './form-collector.ts'
 import { readMultipart, MalformedMultipartError } from './multipart.ts'
 import { UrlEncodedParser, parseUrlEncoded } from './urlencoded.ts'
@@ -121,8 +122,7 @@ async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<
   }
 }
 
-const endedEarly = (cause: unknown) =>
-  new ScrapdeckError('BAD_INPUT', 'The request ended before its body was complete.', { cause })
+const endedEarly = (cause: unknown) => new ScrapdeckError('BAD_INPUT', sentence('server.body_cut_off'), { cause })
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
 
@@ -141,7 +141,7 @@ export function parseContractForms(app: FastifyInstance, incoming: Pick<Incoming
       await receiveForm(request, body, { incoming, isWanted: true, isFile, limitBytes: MAX_UPLOAD_BYTES })
     } catch (error) {
       if (!(error instanceof MalformedMultipartError)) throw error
-      throw new ScrapdeckError('BAD_INPUT', 'The body of the request is not a form.', { cause: error })
+      throw new ScrapdeckError('BAD_INPUT', sentence('server.body_not_form'), { cause: error })
     }
     try {
       return await formDataOf(request.form ?? [], incoming)

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 
 /** A name begins a value, whose bytes follow in pieces. */
 export type FormEvent = { name: string } | { bytes: Buffer }
@@ -38,7 +39,7 @@ export class UrlEncodedParser {
     if (this.#rest.length > MAX_NAME_BYTES) {
       throw new ScrapdeckError(
         'REQUEST_TOO_LARGE',
-        `A name in the form is longer than the limit of ${MAX_NAME_BYTES / 1024} kB. Send name=value, and files as multipart/form-data.`
+        sentence('server.field_name_too_long', { maxNameBytes: MAX_NAME_BYTES })
       )
     }
   }

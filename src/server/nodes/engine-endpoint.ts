@@ -5,6 +5,7 @@ import type { HostedNode } from '../../engine/index.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { NODE_HEADER } from '../../engine/runtime/peer-header.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { acceptOnlyJson } from '../api/json-body.ts'
 import { isOfPeerItself, recognizePeer } from '../auth/peer-requests.ts'
 import { createErrorHandler } from '../error-handler.ts'
@@ -52,7 +53,7 @@ export async function openEngineEndpoint(options: {
     )
   }
   fastify.post(`${messages.HOSTED_PATH}/egg`, (request) => {
-    if (!isStream(request.body)) throw new ScrapdeckError('BAD_INPUT', 'Send the bytes of the egg.')
+    if (!isStream(request.body)) throw new ScrapdeckError('BAD_INPUT', sentence('server.egg_missing'))
     return node.addVersion(parseMessage(messages.EggUpload, request.query), request.body)
   })
   fastify.post(`${messages.HOSTED_PATH}/file`, async (request, reply) => {

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Engine } from '../../engine/index.ts'
 import type { NodeId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { acceptOnlyJson } from '../api/json-body.ts'
 import { NODE_DATA_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
 
@@ -80,7 +81,7 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
   })
 
   app.post(`${BASE}/data`, async (request) => {
-    if (!Buffer.isBuffer(request.body)) throw new ScrapdeckError('BAD_INPUT', 'Send the bytes of the file.')
+    if (!Buffer.isBuffer(request.body)) throw new ScrapdeckError('BAD_INPUT', sentence('server.file_missing'))
     nodeOf(request).receiveData(parseMessage((await messages()).DataMessage, request.query), request.body)
     return {}
   })
@@ -93,7 +94,7 @@ export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling
   function nodeOf({ caller }: FastifyRequest): PullingNode {
     const node = pulling.get(caller.id as NodeId)
     // A node's token is valid as soon as its row is stored.
-    if (node === undefined) throw new ScrapdeckError('STOPPING', 'Scrapdeck is starting or stopping. Try again.')
+    if (node === undefined) throw new ScrapdeckError('STOPPING', sentence('server.scrapdeck_starting_stopping'))
     return node
   }
 }
@@ -113,7 +114,7 @@ export function parseMessage<T extends z.ZodType>(schema: T, value: unknown): z.
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const { path, message } = result.error.issues[0]!
-  throw new ScrapdeckError('BAD_INPUT', `The message is not valid: ${path.join('.')}: ${message}`)
+  throw new ScrapdeckError('BAD_INPUT', sentence('server.message_invalid', { path: path.join('.'), message }))
 }
 
 export const EGG_ROUTE = '/kubernetes/eggs/:token'

@@ -5,6 +5,7 @@ import type { OpenAPI } from '@orpc/contract'
 import type { FastifyInstance } from 'fastify'
 import { FOR_READERS } from '../auth/route-permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import { escapeHtml } from '../html.ts'
 import { sendHtml } from '../page.ts'
 
@@ -62,7 +63,7 @@ export async function apiPageEndpoint(
   app.get('/api/files/:name', FOR_READERS, async (request, reply) => {
     const { name } = request.params as { name: string }
     const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined
-    if (type === undefined) throw new ScrapdeckError('NOT_FOUND', `The API has no file ${name}.`)
+    if (type === undefined) throw new ScrapdeckError('NOT_FOUND', sentence('server.no_file', { name }))
     return reply
       .type(type)
       .header('cache-control', 'private, max-age=86400')
@@ -91,7 +92,7 @@ function findFiles(): string {
     const require = createRequire(import.meta.url)
     return join(dirname(require.resolve('@fastify/swagger-ui/package.json')), 'static')
   } catch (cause) {
-    throw new ScrapdeckError('NOT_FOUND', 'Swagger UI is not installed here. /api/openapi.json describes the API.', {
+    throw new ScrapdeckError('NOT_FOUND', sentence('server.swagger_ui_not_installed'), {
       cause
     })
   }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { sentence } from '../../shared/texts/errors/server.ts'
 import type { FileTree, ScrapydFile } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { directoryPage, contentTypeOf } from './directory-page.ts'
 import { NO_SUCH_FILE, redirectTo, refuseMethod, sendPage } from './twisted-pages.ts'
@@ -46,7 +47,7 @@ function refuseAsPart({ headers }: FastifyRequest): void {
   if (typeof destination !== 'string' || DESTINATIONS.has(destination)) return
   throw new ScrapdeckError(
     'FORBIDDEN_ORIGIN',
-    `Logs and items cannot be part of a web page (as ${JSON.stringify(destination.slice(0, 20))}). Open or download them instead.`
+    sentence('server.not_within_page', { destination: JSON.stringify(destination.slice(0, 20)) })
   )
 }
 

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/access.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { runInThread, threadFile } from '../../runtime/thread-task.ts'
 import type { JudgedPassword } from './judge-password.ts'
@@ -14,5 +15,4 @@ export const judgeInThread =
   (input: JudgedPassword): Promise<boolean> =>
     runInThread({ file: threadFile(import.meta.url, 'password-worker'), input, clock, tooLarge, ...LIMITS })
 
-const tooLarge = (what: string) =>
-  new ScrapdeckError('BAD_INPUT', `Judging this password ${what}. Choose another one, or try again`)
+const tooLarge = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('access.password_not_judged', { what }))

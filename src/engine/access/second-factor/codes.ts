@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/access.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { hash, randomBytes } from 'node:crypto'
 import type { UserId } from '../../../shared/contract/index.ts'
@@ -37,7 +38,7 @@ export class CodeGuesses {
     const leftMs = isRecent ? before.lastMs + waitMs - nowMs : 0
     if (leftMs > 0) {
       const retryAfterSeconds = Math.ceil(leftMs / 1_000)
-      const text = `Too many wrong codes. Wait ${retryAfterSeconds} s and try again, or use a recovery code or a passkey.`
+      const text = sentence('access.too_many_wrong_codes', { retryAfterSeconds })
       throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
     }
     this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })

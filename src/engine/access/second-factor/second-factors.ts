@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { NewCredential, Passkey, PasskeyId, LoginMethods, UserId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/access.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -147,14 +148,13 @@ export class SecondFactors {
     const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)
     if (secret === null) {
-      throw new ScrapdeckError('BAD_INPUT', 'Setting up the authenticator app took more than ten minutes. Start again')
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.authenticator_took_too_long'))
     }
     this.#refuseSecondAuthenticator(userId)
     const nowMs = clock.nowMs()
     const usedStep = await stepOf(code, secret, nowMs)
     if (usedStep === null) {
-      const text =
-        'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
+      const text = sentence('access.code_wrong')
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
     // Another confirmation may have been faster: the recovery codes of one of the two would be worth nothing.
@@ -194,7 +194,7 @@ export class SecondFactors {
     const { access, store } = this.#parts
     return access.inTurn(async () => {
       if (!this.#authenticators.has(id)) {
-        throw new ScrapdeckError('BAD_INPUT', 'Recovery codes replace an authenticator app: set up one first')
+        throw new ScrapdeckError('BAD_INPUT', sentence('access.recovery_codes_need_authenticator'))
       }
       const recoveryCodes = createRecoveryCodes()
       const recoveryHashes = hashAll(id, recoveryCodes)
@@ -229,8 +229,7 @@ export class SecondFactors {
       return await secretBox.open(sealedSecret)
     } catch (error) {
       logger.error({ err: error, userId }, 'The secret of an authenticator app cannot be decrypted')
-      const text =
-        'Codes of this app cannot be checked any more. Use a recovery code, or ask an owner to reset your sign-in'
+      const text = sentence('access.codes_not_checkable')
       throw new ScrapdeckError('BAD_INPUT', text)
     }
   }
@@ -250,7 +249,7 @@ export class SecondFactors {
     const at = requireSite(site)
     const others = this.#passkeysOf(user.id)
     if (others.length >= PASSKEYS_MAX) {
-      throw new ScrapdeckError('BAD_INPUT', `A user can have ${PASSKEYS_MAX} passkeys. Remove some first`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.too_many_passkeys', { passkeysMax: PASSKEYS_MAX }))
     }
     const options = await registrationOptions(at, user, others)
     this.#begin(this.#challenges, user.id, { challenge: options.challenge, site: at }, PASSKEY_MS)
@@ -264,12 +263,12 @@ export class SecondFactors {
     // Whatever comes of it: a challenge is good for one answer.
     this.#challenges.delete(userId)
     if (begun === null) {
-      throw new ScrapdeckError('BAD_INPUT', 'Adding the passkey took more than ten minutes. Start again')
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_took_too_long'))
     }
     const { access, clock, random, logger, store } = this.#parts
     const made = await verifyRegistration(credential, { ...begun, logger })
     if (made === null || [...this.#passkeys.values()].some(({ credentialId }) => credentialId === made.credentialId)) {
-      throw new ScrapdeckError('BAD_INPUT', 'The answer of the browser is not a new passkey for this host. Start again')
+      throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_not_new'))
     }
     const passkey: StoredPasskey = {
       ...{ ...made, id: random.hex(16) as PasskeyId, userId, name, host: begun.site.host },
@@ -336,13 +335,13 @@ export class SecondFactors {
 
   #refuseSecondAuthenticator(userId: UserId): void {
     if (!this.#authenticators.has(userId) && !this.#turningOn.has(userId)) return
-    throw new ScrapdeckError('BAD_INPUT', 'There is an authenticator app already. Turn it off first')
+    throw new ScrapdeckError('BAD_INPUT', sentence('access.authenticator_set_up'))
   }
 
   #requireUser(id: UserId): ListedUser {
     const user = this.#parts.access.getUser(id)
     if (user !== undefined) return user
-    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
+    throw new ScrapdeckError('USER_NOT_FOUND', sentence('access.no_user', { id }))
   }
 
   #passkeysOf(id: UserId): StoredPasskey[] {
@@ -381,10 +380,10 @@ const hashAll = (userId: UserId, codes: readonly string[]): string[] =>
 /** Throws PASSWORD_REQUIRED for a token, BAD_INPUT for the service's own password. */
 function requirePerson({ userId, tokenId }: Principal, what: string): UserId {
   if (tokenId !== null) {
-    throw new ScrapdeckError('PASSWORD_REQUIRED', `A token cannot ${what} of its user: log in with a password.`)
+    throw new ScrapdeckError('PASSWORD_REQUIRED', sentence('access.not_with_token', { what }))
   }
   if (userId !== null) return userId
-  throw new ScrapdeckError('BAD_INPUT', 'The service itself has only its password. Log in as a user of your own')
+  throw new ScrapdeckError('BAD_INPUT', sentence('access.service_has_only_password'))
 }
 
 function requireSite(site: PasskeySite | NoPasskeySite): PasskeySite {

@@ -16,6 +16,7 @@ import type {
 import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../../shared/alert-watches.ts'
 import { areApart, isZone, windowFrom } from '../../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Permission } from '../../../shared/permissions.ts'
 import { actorMayEverywhere, actorName, actorSees } from '../../access/acting.ts'
 import type { Alerts } from '../../monitoring/alerts/alerts.ts'
@@ -110,8 +111,7 @@ export class AlertCommands {
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
-    if (previews.isBusy)
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other rules are being tried on the past: try again in a moment.')
+    if (previews.isBusy) throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('api.rules_being_tried'))
     return previews.preview(settings, days)
   }
 
@@ -224,7 +224,10 @@ export class AlertCommands {
     const { target } = before.channel!
     // A webhook signs with its secret. If that were the password of a mail server, a receiver could guess it offline.
     if (target.kind !== settings.target.kind)
-      throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        sentence('api.channel_keeps_kind', { name: before.name, kind: target.kind })
+      )
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
     // A secret stays with the address that it was entered for; another address could leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
@@ -309,10 +312,7 @@ export class AlertCommands {
       // A channel of other projects only is treated as missing.
       if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
       if (!mayTell(stored.channel!, settings.project))
-        throw new ScrapdeckError(
-          'BAD_INPUT',
-          `The channel ${stored.name} is for rules of ${seen.join(', ')}: choose another channel, or ask an admin to let this rule's project use it.`
-        )
+        throw new ScrapdeckError('BAD_INPUT', sentence('api.channel_of_other_projects', { name: stored.name, seen }))
     }
   }
 
@@ -320,10 +320,7 @@ export class AlertCommands {
     const zone = [quiet?.zone, digest?.zone].find((one) => one !== undefined && !isZone(one))
     if (zone !== undefined) throw noZone(zone)
     if (digest !== null && (target.kind === 'pagerduty' || target.kind === 'desktop'))
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        'Reports are for people who read them later: choose another kind of channel.'
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.channel_not_for_reports'))
     this.#parts.channels.check(target, secret !== null)
   }
 
@@ -366,8 +363,7 @@ function checkSilence(silence: AlertSilence, nowMs: number): void {
     throw bad('This silence would never hold, because its last day has passed: choose a later one, or none.')
 }
 
-const noZone = (zone: string): ScrapdeckError =>
-  new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
+const noZone = (zone: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT', sentence('api.no_time_zone', { zone }))
 
 const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []
 
@@ -419,16 +415,13 @@ function requireRoom(
 }
 
 export const noAlert = (id: AlertId): ScrapdeckError =>
-  new ScrapdeckError('ALERT_NOT_FOUND', `There is no alert ${id}; it may have been deleted. Reload the list`)
+  new ScrapdeckError('ALERT_NOT_FOUND', sentence('api.no_alert', { id }))
 export const noAlertRule = (id: AlertRuleId): ScrapdeckError =>
-  new ScrapdeckError('ALERT_RULE_NOT_FOUND', `There is no alert rule ${id}; it may have been removed. Reload the list`)
+  new ScrapdeckError('ALERT_RULE_NOT_FOUND', sentence('api.no_alert_rule', { id }))
 export const noSilence = (id: AlertSilenceId): ScrapdeckError =>
-  new ScrapdeckError('ALERT_SILENCE_NOT_FOUND', `There is no silence ${id}; it may have ended. Reload the list`)
+  new ScrapdeckError('ALERT_SILENCE_NOT_FOUND', sentence('api.no_silence', { id }))
 const noChannel = (id: AlertChannelId): ScrapdeckError =>
-  new ScrapdeckError(
-    'ALERT_CHANNEL_NOT_FOUND',
-    `There is no alert channel ${id}; it may have been removed. Reload the list`
-  )
+  new ScrapdeckError('ALERT_CHANNEL_NOT_FOUND', sentence('api.no_alert_channel', { id }))
 
 /** A limit on the number of rules, channels or silences. */
 interface Quota {

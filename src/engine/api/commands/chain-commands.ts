@@ -1,5 +1,6 @@
 import type { Chain, ChainId, ChainSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
 import { written } from '../../../shared/texts/message.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -59,7 +60,8 @@ export class ChainCommands {
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
     await onChange()
     const stored = await this.#find(id)
-    if (stored === undefined) throw new ScrapdeckError('CHAIN_NOT_FOUND', `Chain ${id} was removed by another request`)
+    if (stored === undefined)
+      throw new ScrapdeckError('CHAIN_NOT_FOUND', sentence('api.chain_removed_meanwhile', { id }))
     return describeChain(stored)
   }
 
@@ -76,4 +78,4 @@ function describeChain({ id, settings, firedCount, lastFiredAtMs, problem }: Sto
 }
 
 export const noChain = (id: ChainId): ScrapdeckError =>
-  new ScrapdeckError('CHAIN_NOT_FOUND', `There is no chain ${id}; it may have been removed. Reload the list`)
+  new ScrapdeckError('CHAIN_NOT_FOUND', sentence('api.no_chain', { id }))

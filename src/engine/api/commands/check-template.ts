@@ -1,6 +1,7 @@
 import { problemOfText } from '../../../shared/calendar/index.ts'
 import type { RunTemplate } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { asActorMayRun, refuseHighPriority } from '../../access/acting.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
@@ -22,7 +23,8 @@ export function checkTemplate(
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = allowed
   for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
     const problem = problemOfShownName(name)
-    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
+    if (problem !== null)
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.name_invalid', { name: showUnseen(name), problem }))
   }
   for (const spider of template.spiders) refuseUnrunnable({ project: template.project, spider })
   const lists = [args, ...argSets, matrix]

@@ -9,6 +9,7 @@ import type {
   Schedule
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { JOB_ID_PATTERN } from '../../../shared/id-patterns.ts'
 import { timeOfJobId } from '../../../shared/ids.ts'
 import { requireOfActor } from '../../access/acting.ts'
@@ -269,22 +270,19 @@ export class CrawlCommands {
     const having = catalog.names().filter((name) => catalog.hasActiveSpider(name, spider))
     if (having.length === 1) return having[0]!
     if (having.length === 0) {
-      throw new ScrapdeckError(
-        'SPIDER_NOT_FOUND',
-        `No project has a spider "${spider}". Deploy it, or specify its project`
-      )
+      throw new ScrapdeckError('SPIDER_NOT_FOUND', sentence('api.no_project_spider', { spider }))
     }
     const some = having.slice(0, 10).join(', ')
     throw new ScrapdeckError(
       'BAD_INPUT',
-      `${having.length} projects have a spider "${spider}" (${some}). Specify the project`
+      sentence('api.spider_in_several_projects', { count: having.length, spider, some })
     )
   }
 }
 
 const noCrawl = (id: OrderId) =>
-  new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no crawl ${id.slice(0, 100)}; it may have been cancelled`)
-const NOT_REPEATED = 'A single crawl cannot be paused or repeated. Cancel it, and order it with an interval'
+  new ScrapdeckError('SCHEDULE_NOT_FOUND', sentence('api.no_crawl', { id: id.slice(0, 100) }))
+const NOT_REPEATED = sentence('api.single_crawl_not_repeated')
 
 type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }
 const NO_ORDERS = { orders: [], next_after: null }

@@ -14,6 +14,7 @@ import {
   type Transition
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { orderEntry, ownParts } from '../../../shared/job-defaults.ts'
 import { statusOfJob } from '../../../shared/order-status.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
@@ -38,7 +39,7 @@ export interface Work {
 /** Throws BAD_INPUT for an unknown time zone. */
 export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | string | undefined; zone: string }) {
   if (!isZone(zone)) {
-    throw new ScrapdeckError('BAD_INPUT', `"${zone}" is not a time zone. Use a name such as Europe/Berlin or UTC`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.not_time_zone', { zone }))
   }
   return typeof schedule_at === 'string' ? momentOfWall(zone, Date.parse(`${schedule_at}Z`)) : (schedule_at ?? null)
 }
@@ -46,7 +47,7 @@ export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | stri
 /** Throws BAD_INPUT if the order has its start URLs twice. */
 export function workOf({ start_urls, depth, params = {} }: Order): Work {
   if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
-    throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.start_urls_twice'))
   }
   const args = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, textOf(value)]))
   if (start_urls !== undefined) args['start_urls'] = JSON.stringify(start_urls)

@@ -1,5 +1,6 @@
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { say } from '../../../shared/texts/message.ts'
 import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
 import { trueTime } from '../../nodes/clock-offset.ts'
@@ -58,7 +59,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   if (seen === null) {
     throw new ScrapdeckError(
       'EXTERNAL_JOB_GONE',
-      `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that was started outside Scrapdeck; it may have ended`
+      sentence('api.no_external_job', { node: node.stored.name, jobid: run.jobid, project: run.project })
     )
   }
   refuseUnusable(seen.job)
@@ -107,17 +108,14 @@ function refuseUnusable({ project, spider, jobid }: SeenJob): void {
   for (const [noun, name] of Object.entries({ project, spider, jobid })) {
     const problem = problemOfPathPart(name)
     if (problem === null) continue
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `This job cannot be adopted: its ${noun} ${problem}, so Scrapdeck could not keep a log of it. Cancel it, or leave it as it is`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.job_not_adoptable', { noun, problem }))
   }
 }
 
 function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: JobId; number: AttemptNumber }): ScrapdeckError {
   return new ScrapdeckError(
     'JOB_IS_OURS',
-    `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of the Scrapdeck job ${ours.jobId}; use that job`,
+    sentence('api.job_is_ours', { jobid: run.jobid, node: node.stored.name, number: ours.number, jobId: ours.jobId }),
     { data: { jobId: ours.jobId } }
   )
 }

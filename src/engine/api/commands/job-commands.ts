@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import { actorMayGoFirst, actorName, asActorMayRun, refuseHighPriority } from '../../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
 import type { NodeSignal } from '../../nodes/node-client.ts'
 import type { WaitingReasons } from '../../jobs/queue/waiting-reasons.ts'
@@ -41,10 +42,7 @@ export class JobCommands {
   async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
     const { spiders, ...rest } = input
     if (rest.dedupe != null && spiders.length > 1) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        'A dedupe key identifies one job: run one spider per request, each with its own key'
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.dedupe_key_for_one_job'))
     }
     const { jobs, ids } = await this.#enqueue(
       spiders.map((spider) => ({ ...rest, spider })),
@@ -70,7 +68,7 @@ export class JobCommands {
         entry: this.#entry(say('timeline.order_changed', by()), job!.entry.evidence)
       })
     )
-    const why = `The job ${id} has begun or ended: its order can no longer be changed`
+    const why = sentence('api.job_not_queued', { id })
     if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
   }
 
@@ -252,7 +250,7 @@ export class JobCommands {
     const known = new Set(jobs.map(({ id }) => id))
     const missing = ids.find((id) => !known.has(id))
     if (missing !== undefined) {
-      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${missing}; nothing was changed. Reload the list`)
+      throw new ScrapdeckError('JOB_NOT_FOUND', sentence('api.no_job', { missing }))
     }
     return jobs
   }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings, SourceId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { actorSeesNode, refuseForeignTags, requireOnNodeOfActor } from '../../access/acting.ts'
 import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
 import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
@@ -232,7 +233,7 @@ export class NodeCommands {
     const { stored } = this.require(id)
     requireOnNodeOfActor(stored.tags, 'nodes.change', 'The token of a node')
     if (stored.kind !== 'pulling') {
-      throw new ScrapdeckError('NODE_DOES_NOT_PULL', `${stored.name} does not pull its jobs, so it has no token`)
+      throw new ScrapdeckError('NODE_DOES_NOT_PULL', sentence('api.node_does_not_pull', { name: stored.name }))
     }
     await this.#put({ ...stored, tokenHash })
     this.#parts.pulling.get(id)?.disconnect()
@@ -287,22 +288,17 @@ export class NodeCommands {
   checkRemoval(id: NodeId, options: { force: boolean }): void {
     const { stored } = this.require(id)
     if (stored.kind === 'local') {
-      throw new ScrapdeckError(
-        'NODE_IS_LOCAL',
-        'The local node is part of Scrapdeck and cannot be removed; cordon it so that it gets no jobs'
-      )
+      throw new ScrapdeckError('NODE_IS_LOCAL', sentence('api.local_node_not_removable'))
     }
     if (this.#parts.engineNodes?.isThere(stored.url) === true) {
-      const text = `${stored.name} is the local node of a running engine, and would be added again. Stop that engine first, or start it with local_slots = 0; or cordon the node so that it gets no jobs`
+      const text = sentence('api.local_node_of_engine', { name: stored.name })
       throw new ScrapdeckError('NODE_IS_LOCAL', text)
     }
     const count = this.#parts.live.ofNode(id).length
     if (count === 0 || options.force) return
-    throw new ScrapdeckError(
-      'NODE_BUSY',
-      `${count} Scrapdeck ${count === 1 ? 'job is' : 'jobs are'} still live on ${stored.name}. Drain the node first, or force the removal: the jobs are then marked lost`,
-      { data: { count } }
-    )
+    throw new ScrapdeckError('NODE_BUSY', sentence('api.jobs_live_on_node', { count, name: stored.name }), {
+      data: { count }
+    })
   }
 
   async cordonDrained(id: NodeId): Promise<void> {
@@ -318,9 +314,9 @@ export class NodeCommands {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
     if (!actorSeesNode(duplicate.tags)) {
-      throw new ScrapdeckError('NODE_DUPLICATE', `${url} is already in the fleet; ask an admin of all nodes`)
+      throw new ScrapdeckError('NODE_DUPLICATE', sentence('api.node_in_fleet', { url }))
     }
-    throw new ScrapdeckError('NODE_DUPLICATE', `${url} is already in the fleet as ${duplicate.name}; edit that one`, {
+    throw new ScrapdeckError('NODE_DUPLICATE', sentence('api.node_in_fleet_as', { url, other: duplicate.name }), {
       data: { nodeId: duplicate.id }
     })
   }
@@ -412,10 +408,7 @@ export class NodeCommands {
     const { kind, kubernetes, url } = node.stored
     if (kind !== 'kubernetes') {
       if (!given.kubernetes) return given
-      throw new ScrapdeckError(
-        'NODE_CONNECTION_INVALID',
-        `${node.stored.name} is not a cluster; add one as a new node.`
-      )
+      throw new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('api.node_not_cluster', { node: node.stored.name }))
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
     // A change of other settings leaves the address and its credentials as they are.
@@ -448,11 +441,9 @@ export class NodeCommands {
       .ofNode(stored.id)
       .filter(({ state }) => state === 'sending' || state === 'uncertain').length
     if (unresolved === 0) return
-    throw new ScrapdeckError(
-      'NODE_BUSY',
-      `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${stored.name}, and at another address this cannot be found out. Try again in a few seconds; if it does not answer, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
-      { data: { unresolved } }
-    )
+    throw new ScrapdeckError('NODE_BUSY', sentence('api.arrival_unknown', { unresolved, name: stored.name }), {
+      data: { unresolved }
+    })
   }
 
   /** Certificates and proxy after an update. Omitted fields are kept, but a key only at the same address. */

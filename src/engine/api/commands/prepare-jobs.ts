@@ -10,6 +10,7 @@ import {
 } from '../../../shared/contract/index.ts'
 import { actorName } from '../../access/acting.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
 import {
   mergeDefaults,
@@ -192,10 +193,7 @@ function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | nu
     if (name === '*' || known.has(name)) continue
     const have = known.size === 0 ? 'There are none' : `There are ${[...known].slice(0, 20).join(', ')}`
     const near = suggestNear(name, [...known])
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      `"withoutDefaults": no argument, setting or variable ${name} is a default of these jobs.${near} ${have}.`
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.no_such_default', { name, near, have }))
   }
 }
 
@@ -214,16 +212,13 @@ async function checkSize(items: readonly RunItem[], yieldTurn: () => Promise<voi
   }
   if (bytes <= MAX_ORDER_BYTES) return
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
-  throw new ScrapdeckError(
-    'REQUEST_TOO_LARGE',
-    `These ${items.length} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split the order.`
-  )
+  throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('api.order_too_large', { items: items.length, limit }))
 }
 
 /** Throws BAD_INPUT for what no kind of node can start. */
 export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
   const why = problemOfRun(run, null)
-  if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_node_can_start', { why }))
 }
 
 /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND if a template cannot create jobs. */
@@ -255,7 +250,7 @@ function dedupeUntil(
 
 /** The same error, with the position of the job it is about. */
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
-  const message = `Job ${index + 1} of ${count}: ${error.message.replace(/\.?$/, '.')} Nothing was queued`
+  const message = sentence('api.one_job_of_order', { index, count, error: error.message.replace(/\.?$/, '.') })
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
 }
 
@@ -268,12 +263,18 @@ export function checkNames(values: object | undefined, what: 'settings' | 'argum
   if (values === undefined) return
   const names = Object.keys(values)
   if (names.length > NAMES_MAX) {
-    throw new ScrapdeckError('BAD_INPUT', `A job can have at most ${NAMES_MAX} ${what}, not ${names.length}`)
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      sentence('api.too_many_names', { namesMax: NAMES_MAX, what, names: names.length })
+    )
   }
   for (const name of names) {
     if (name.length <= LONGEST_NAME && name !== UNUSABLE_NAME) continue
     const problem = name === UNUSABLE_NAME ? 'is not supported' : `is longer than ${LONGEST_NAME} characters`
-    throw new ScrapdeckError('BAD_INPUT', `The name "${shortened(name)}" in the ${what} ${problem}. Use another name`)
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      sentence('api.name_of_value_invalid', { name: shortened(name), what, problem })
+    )
   }
 }
 
@@ -284,38 +285,28 @@ export function checkArguments(args: object | undefined, source?: Job['source'])
   checkNames(args, 'arguments')
   for (const name in args) {
     if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
-    throw new ScrapdeckError(
-      'ARGUMENT_RESERVED',
-      `A spider argument cannot be called "${name}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
-      { data: { name } }
-    )
+    throw new ScrapdeckError('ARGUMENT_RESERVED', sentence('api.argument_reserved', { name }), { data: { name } })
   }
 }
 
 export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
-  throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
+  throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.no_node_to_run_on', { nodeId }))
 }
 
 /** The node was removed after it became a default. */
 function checkDefaultNode(nodeId: NodeId, project: string, fleet: Pick<Fleet, 'get'>): void {
   if (fleet.get(nodeId) !== undefined) return
-  throw new ScrapdeckError(
-    'NODE_NOT_FOUND',
-    `The defaults of ${project} name the node ${nodeId}, which was removed. Change the defaults, or name another node`
-  )
+  throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.default_node_removed', { project, nodeId }))
 }
 
 function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void {
   if (expiresAtMs == null) return
   if (expiresAtMs <= nowMs) {
-    throw new ScrapdeckError('BAD_INPUT', 'Its expiry is in the past. Choose a later time')
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.expiry_in_past'))
   }
   if (notBeforeMs != null && expiresAtMs <= notBeforeMs) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'It would expire before it may be sent. Choose a later expiry or an earlier start'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.expiry_before_start'))
   }
 }
 
@@ -324,7 +315,7 @@ function checkDependencies(after: RunItem['after']): void {
   if (after === undefined || after.length < 2) return
   const ids = new Set(after.map(({ jobId }) => jobId))
   if (ids.size === after.length) return
-  throw new ScrapdeckError('BAD_INPUT', 'A job appears twice in "after". List each job once, with one condition')
+  throw new ScrapdeckError('BAD_INPUT', sentence('api.after_lists_job_twice'))
 }
 
 function secretsOf(item: RunItem): string[] {
@@ -332,10 +323,7 @@ function secretsOf(item: RunItem): string[] {
   checkSecretNames(secretNames, (name) => [settings, args, env].some((values) => Object.hasOwn(values, name)))
   const values = secretValues({ settings, args, env, secretNames })
   if (values.includes(SECRET_MASK)) {
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'A secret value consists only of the dots that are shown in its place. Enter the real value, or retry the old job'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_value_is_mask'))
   }
   return values
 }

@@ -11,6 +11,7 @@ import {
   type VersionName
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { maskDefaults, withSettingsChange } from '../../../shared/job-defaults.ts'
 import { problemOfLimits } from '../../../shared/run-limits.ts'
 import { requireOfActor } from '../../access/acting.ts'
@@ -186,8 +187,7 @@ export class ProjectCommands {
     await projects.catalog.requireEgg(project, version)
     const targets = nodeIds ?? fleet.activeIds()
     const unknown = targets.find((id) => fleet.get(id) === undefined)
-    if (unknown !== undefined)
-      throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${unknown}; nothing was sent`)
+    if (unknown !== undefined) throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.no_node', { unknown }))
     yield* distribution.deployToAll(project, version, targets)
     this.#parts.wakeDispatcher()
   }
@@ -200,10 +200,7 @@ export class ProjectCommands {
     const { store, projects } = this.#parts
     const stored = projects.catalog.requireVersion(project, version)
     if (projects.isPinned(stored)) {
-      throw new ScrapdeckError(
-        'VERSION_PINNED',
-        `${project} is pinned to version ${stored.version}. Pin another version or unpin it, then delete this one.`
-      )
+      throw new ScrapdeckError('VERSION_PINNED', sentence('api.version_pinned', { project, version: stored.version }))
     }
     // Jobs without a version use the newest one left, so deleting the last version affects every job of the project.
     const isLast = projects.catalog.requireProject(project).length === 1
@@ -249,7 +246,8 @@ export class ProjectCommands {
   /** null: the node runs eggs directly from our store. */
   #eggTarget(nodeId: NodeId): EggTarget | null {
     const node = this.#parts.fleet.get(nodeId)
-    if (node === undefined) throw new ScrapdeckError('NODE_NOT_FOUND', `Node ${nodeId} no longer exists`)
+    if (node === undefined)
+      throw new ScrapdeckError('NODE_NOT_FOUND', sentence('api.node_no_longer_exists', { nodeId }))
     return node.client.eggTarget
   }
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import pLimit from 'p-limit'
 import type { LaneSummary, LimitRule, NodeId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
 import { describeLimit, liveOf } from '../../jobs/queue/limits.ts'
@@ -54,7 +55,11 @@ export class QueueCommands {
         if (earlier !== undefined) {
           throw new ScrapdeckError(
             'BAD_INPUT',
-            `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own id. Nothing was changed`
+            sentence('api.limits_with_same_id', {
+              earlier: describeLimit(earlier),
+              rule: describeLimit(rule),
+              id: rule.id
+            })
           )
         }
         seen.set(rule.id, rule)

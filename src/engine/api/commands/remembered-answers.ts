@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
@@ -111,10 +112,7 @@ export class RememberedAnswers {
       // This run is not processing the request. If this run began it, the missing answer means that it had no effect.
       const begunMs = earlier.expiresAtMs - REMEMBERED_MS
       if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
-        throw new ScrapdeckError(
-          'IDEMPOTENCY_CUT_OFF',
-          'Scrapdeck stopped while it processed the first request, which may or may not have taken effect. Check, and send it with a new key if it did not.'
-        )
+        throw new ScrapdeckError('IDEMPOTENCY_CUT_OFF', sentence('api.first_request_cut_off'))
       }
     }
     let answer: KeyedAnswer
@@ -144,8 +142,5 @@ export class RememberedAnswers {
 
 function refuseOther(request: KeyedRequest, fingerprint: string): void {
   if (fingerprint === request.fingerprint) return
-  throw new ScrapdeckError(
-    'IDEMPOTENCY_KEY_REUSED',
-    'This Idempotency-Key was already used for a different request; nothing was done. Use a new key for each new request.'
-  )
+  throw new ScrapdeckError('IDEMPOTENCY_KEY_REUSED', sentence('api.idempotency_key_reused'))
 }

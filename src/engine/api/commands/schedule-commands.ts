@@ -11,6 +11,7 @@ import type {
   ScheduleTiming
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { actorMayGoFirst, actorSees, requireOfActor } from '../../access/acting.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
 import { yielder } from '../../runtime/yielder.ts'
@@ -234,16 +235,10 @@ export class ScheduleCommands {
   #checkNotOver({ settings, runCount }: StoredSchedule): void {
     const { name, maxRuns, endMs } = settings
     if (maxRuns !== null && runCount >= maxRuns) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `${name} has reached its limit of ${maxRuns} runs. Raise the limit, then resume it`
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.schedule_reached_max_runs', { name, maxRuns }))
     }
     if (endMs !== null && endMs < this.#parts.clock.nowMs()) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `${name} has ended: its end date has passed. Set a later end date, then resume it`
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.schedule_ended', { name }))
     }
   }
 
@@ -263,7 +258,7 @@ export class ScheduleCommands {
       if (revision !== undefined && revision !== before.revision) {
         throw new ScrapdeckError(
           'CHANGED_MEANWHILE',
-          `The schedule ${before.settings.name} has changed since you read it; nothing was written. Reload it and make your change again`
+          sentence('api.schedule_changed_meanwhile', { name: before.settings.name })
         )
       }
       const changed = { ...(await change(before)), revision: before.revision + 1, changedAtMs: clock.nowMs() }
@@ -289,7 +284,7 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
   const code = 'SCHEDULE_NAME_TAKEN'
   if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
     // Reveals nothing of a schedule that the actor may not see.
-    return new ScrapdeckError(code, `The name "${name}" cannot be used; nothing was written. Choose another name`)
+    return new ScrapdeckError(code, sentence('api.schedule_name_unusable', { name }))
   }
   const count = namesakes.length
   const what = count === 1 ? `There is already a schedule "${name}"` : `Several schedules are called "${name}"`
@@ -297,7 +292,7 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
     count === 1
       ? 'Choose another name, or replace it (--replace on the command line, "replace": true in the API)'
       : 'Rename or remove all but one of them first'
-  return new ScrapdeckError(code, `${what}; nothing was written. ${advice}`)
+  return new ScrapdeckError(code, sentence('api.schedule_not_written', { what, advice }))
 }
 
 const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)

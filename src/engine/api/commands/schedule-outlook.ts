@@ -8,6 +8,7 @@ import type {
   Schedule
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { Heap } from '../../runtime/heap.ts'
 import { yielder } from '../../runtime/yielder.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -146,13 +147,13 @@ function countable<Result>(id: ScheduleId, find: () => Result): Result {
     return find()
   } catch (error) {
     if (!(error instanceof TimingTooCostly)) throw error
-    throw new ScrapdeckError('BAD_INPUT', `Schedule ${id}: ${error.message}`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.schedule_problem', { id, error: error.message }))
   }
 }
 
 function tooMany(limit: number): ScrapdeckError {
   const count = limit.toLocaleString('en')
-  return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this range. Request a shorter one`)
+  return new ScrapdeckError('BAD_INPUT', sentence('api.too_many_firings_in_range', { count }))
 }
 
 /** The part of a schedule's state that only the scheduler knows. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { describeTiming, problemOfTiming } from '../../../shared/calendar/index.ts'
 import { type Firing, type Schedule, ScheduleId, type ScheduleTiming } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { jitterOf, listOccurrencesToShow } from '../../schedules/moments.ts'
 import { notFound, type Scheduler } from '../../schedules/scheduler.ts'
@@ -182,7 +183,7 @@ function readCursor(text: string): { name: string; id: ScheduleId } {
     const [name, id] = Cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString()))
     return { name, id }
   } catch {
-    const message = '"after" is not a "nextAfter" of a page of schedules. Send that value, or start without it'
+    const message = sentence('api.after_unknown')
     throw new ScrapdeckError('BAD_INPUT', message)
   }
 }
@@ -194,12 +195,11 @@ export function checkTiming(timing: ScheduleTiming): void {
 }
 
 export function checkRange({ fromMs, untilMs }: { fromMs: number; untilMs: number }): void {
-  if (untilMs <= fromMs)
-    throw new ScrapdeckError('BAD_INPUT', 'The end ("untilMs") must be later than the start ("fromMs")')
+  if (untilMs <= fromMs) throw new ScrapdeckError('BAD_INPUT', sentence('api.range_ends_before_start'))
 }
 
 function checkSpan(span: { fromMs: number; untilMs: number }): void {
   checkRange(span)
   if (span.untilMs - span.fromMs <= SPAN_MAX_MS) return
-  throw new ScrapdeckError('BAD_INPUT', 'The range is longer than 45 days. Request shorter ranges, one after another')
+  throw new ScrapdeckError('BAD_INPUT', sentence('api.range_too_long'))
 }

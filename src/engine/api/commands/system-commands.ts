@@ -1,5 +1,6 @@
 import { type Job, type Progress, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
 import type { LocalNode } from '../../nodes/local/local-node.ts'
 import type { Projects } from '../../projects/projects.ts'
@@ -67,10 +68,7 @@ export class SystemCommands {
   async *createEnvironment(signal: AbortSignal | undefined): AsyncGenerator<Progress, void> {
     const { localNode, dispatch } = this.#parts
     if (localNode === null) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        'The local node is turned off (--local-slots 0), so it needs no Python environment'
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.local_node_turned_off'))
     }
     yield* reportsOf<Progress>((report) =>
       localNode.python.create((text, share) => report({ text, share, done: false }), signal)

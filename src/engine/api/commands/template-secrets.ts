@@ -1,5 +1,6 @@
 import { SECRET_MASK, type ProjectSettings, type RunTemplate } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
 import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
 
@@ -29,10 +30,7 @@ export async function sealTemplate<T extends TemplateValues>(
     known.add(nameOf(where))
     if (value !== SECRET_MASK) values.set(value, '')
     else if (!sealedBefore.has(where)) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `The secret value of "${nameOf(where)}" consists only of the dots that are shown in its place. Enter the real value`
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_value_of_template_is_mask', { where: nameOf(where) }))
     }
   })
   checkSecretNames(template.secretNames, (name) => known.has(name))
@@ -46,10 +44,7 @@ export async function sealTemplate<T extends TemplateValues>(
 export function checkSecretNames(names: readonly string[], isGiven: (name: string) => boolean): void {
   const stranger = names.find((name) => !isGiven(name))
   if (stranger === undefined) return
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    `"${stranger}" is marked secret, but no setting, argument or variable has this name. Correct it, or remove it from secretNames`
-  )
+  throw new ScrapdeckError('BAD_INPUT', sentence('api.secret_name_unknown', { stranger }))
 }
 
 /** A copy with decrypted secrets, for creating jobs. Rejects if they were encrypted with another key. */

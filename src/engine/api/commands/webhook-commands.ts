@@ -1,5 +1,6 @@
 import type { Delivery, Webhook, WebhookEvent, WebhookId, WebhookSettings } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
@@ -141,7 +142,7 @@ export class WebhookCommands {
   async #require(id: WebhookId): Promise<StoredWebhook> {
     const webhook = (await this.#all()).find((candidate) => candidate.id === id)
     if (webhook === undefined) {
-      throw new ScrapdeckError('WEBHOOK_NOT_FOUND', `There is no webhook ${id}; it may have been removed`)
+      throw new ScrapdeckError('WEBHOOK_NOT_FOUND', sentence('api.no_webhook', { id }))
     }
     return webhook
   }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FleetFileChange } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Permission } from '../../../shared/permissions.ts'
 import { asActorStores, requireOfActor, requireOwnerForFile } from '../../access/acting.ts'
 import { yielder } from '../../runtime/yielder.ts'
@@ -100,7 +101,15 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
   return new ScrapdeckError(
     code,
-    `${noun} ${name}: ${message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it (${made.join(', ')}${more}), the others were not. Apply the file again when this is mended: what is as it should be is left alone`,
+    sentence('api.fleet_file_half_applied', {
+      noun,
+      name,
+      message: message.replace(/\.?$/, '.'),
+      done: done.length,
+      count,
+      made,
+      more
+    }),
     { cause: error, data: { ...data, done } }
   )
 }

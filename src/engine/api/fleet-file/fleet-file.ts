@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { FleetFileChange } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { addToAudit } from '../../access/acting.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import type { Step } from './plan.ts'
@@ -50,7 +51,7 @@ export class FleetFiles {
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#oneThread.pendingCount >= WAITING_MAX) {
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other fleet files are being read. Try again in a moment', {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('api.fleet_files_being_read'), {
         data: { retryAfterSeconds: RETRY_AFTER_SECONDS }
       })
     }

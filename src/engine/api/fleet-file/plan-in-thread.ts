@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { runInThread, threadFile } from '../../runtime/thread-task.ts'
 import { normalise } from './check.ts'
@@ -28,11 +29,7 @@ export async function planInThread(input: PlanInput, clock: Clock): Promise<Step
     timeoutMs: TIMEOUT_MS,
     memoryMb: MEMORY_MB,
     clock,
-    tooLarge: (what) =>
-      new ScrapdeckError(
-        'FLEET_FILE_INVALID',
-        `The fleet file cannot be applied: reading it ${what}. Nothing was changed`
-      )
+    tooLarge: (what) => new ScrapdeckError('FLEET_FILE_INVALID', sentence('api.fleet_file_not_read', { what }))
   })
 }
 

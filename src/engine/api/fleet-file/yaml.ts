@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Document, isNode, isScalar, LineCounter, parseDocument, stringify, visit } from 'yaml'
 import type { z } from 'zod'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { problemOfTree } from '../../../shared/tree-bounds.ts'
 import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, TEMPLATE_FIELDS } from './form.ts'
 
@@ -130,10 +131,7 @@ function attempt<T>(work: () => T): T {
 export function refuse(problems: string[]): never {
   const shown = problems.slice(0, PROBLEMS_SHOWN).map((problem) => problem.replace(/\.?$/, ''))
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : ''
-  throw new ScrapdeckError(
-    'FLEET_FILE_INVALID',
-    `The fleet file cannot be applied: ${shown.join('; ')}${more}. Nothing was changed`
-  )
+  throw new ScrapdeckError('FLEET_FILE_INVALID', sentence('api.fleet_file_not_valid', { shown, more }))
 }
 
 /** On a stack overflow, the parser either reports it in its own words or throws. */

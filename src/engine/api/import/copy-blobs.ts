@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import { openDirectoryBlobs } from '../../storage/blobs/directory/open-directory-blobs.ts'
 import { MARK } from '../../storage/blobs/directory/shared-directory.ts'
@@ -61,8 +62,7 @@ export async function copyBlobs(options: {
     opened.adopt(await openPlace(place, isTarget, options), (one) => one.close())
   const from = await open(options.from, false)
   const to = await open(options.to, true)
-  if (from.name === to.name)
-    throw new ScrapdeckError('BAD_INPUT', `Both places are ${from.name}. Name two different ones.`)
+  if (from.name === to.name) throw new ScrapdeckError('BAD_INPUT', sentence('api.places_are_one', { from: from.name }))
   const counts: CopyCounts = { copied: 0, same: 0, copiedBytes: 0, total: 0, totalBytes: 0 }
   const work: { name: string; sizeBytes: number; isThere: boolean }[] = []
   for (const tree of TREES) {
@@ -109,7 +109,7 @@ async function copyOne(from: BlobPlace, to: BlobPlace, name: string): Promise<vo
   const [before, after] = await Promise.all([from.sha256Of(name), to.sha256Of(name)])
   // An object that another program wrote has no checksum; only its length was compared.
   if (before === null || before === after) return
-  const text = `The copy of ${name} does not have the content of the original. Repeat the command, with no engine running`
+  const text = sentence('api.copy_differs', { name })
   throw new ScrapdeckError('BLOB_DAMAGED', text)
 }
 
@@ -145,7 +145,7 @@ async function openPlace(
 async function openDirectory(directory: string, isTarget: boolean): Promise<BlobPlace> {
   const blobs = join(directory, 'blobs')
   if (!isTarget && !existsSync(blobs)) {
-    const text = `${directory} is not a data directory: it has no blobs. Name one, s3://BUCKET/PREFIX?endpoint=…, or file:///SHARED/DIRECTORY`
+    const text = sentence('api.not_data_directory', { directory })
     throw new ScrapdeckError('BAD_INPUT', text)
   }
   makePrivateDirectory(directory)
@@ -162,8 +162,8 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
 /** Not locked, because other machines may use it. As a source, it is only read. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
-  if (path === null) throw new ScrapdeckError('BAD_INPUT', 'Write a shared directory as file:///SHARED/DIRECTORY')
-  if (!isTarget && !existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `There is no directory ${path}`)
+  if (path === null) throw new ScrapdeckError('BAD_INPUT', sentence('api.shared_directory_form'))
+  if (!isTarget && !existsSync(path)) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_directory', { path }))
   const base = { clock: systemClock, random: systemRandom, logger: silentLogger }
   const store = isTarget
     ? (await openDirectoryBlobs({ ...base, path, knownMark: null })).store

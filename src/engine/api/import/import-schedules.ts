@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isZone, problemOfCron } from '../../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { writeFleetFile } from '../fleet-file/yaml.ts'
 import { readGerapyTasks, readScrapydWebTasks } from '../../storage/timer-databases.ts'
 import { type Imported, finish, refused, zoneOr } from './schedules/draft.ts'
@@ -37,15 +38,19 @@ const PLACES: Record<ImportSource, string[]> = {
  */
 export function importSchedules(options: ImportSchedulesOptions): { yaml: string; imported: Imported[] } {
   if (options.zone !== null && !isZone(options.zone))
-    throw new ScrapdeckError('BAD_INPUT', `"${options.zone}" is not a time zone; use a name such as Europe/Berlin`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('api.time_zone_unknown', { zone: options.zone }))
   let imported: Imported[]
   try {
     imported = read(options)
   } catch (error) {
     if (error instanceof ScrapdeckError) throw error
-    throw new ScrapdeckError('BAD_INPUT', `${options.path} cannot be read: ${(error as Error).message}`, {
-      cause: error
-    })
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      sentence('api.cannot_read', { path: options.path, error: (error as Error).message }),
+      {
+        cause: error
+      }
+    )
   }
   const schedules = imported.flatMap(({ schedule }) => (schedule === null ? [] : [schedule]))
   const heading = `Schedules of ${options.from === 'crontab' ? 'a crontab' : options.from}, for "scrapdeck apply"`
@@ -73,13 +78,13 @@ function readCrontab(path: string): string {
 }
 
 function find(from: ImportSource, path: string): string {
-  if (!existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `There is no ${path}`)
+  if (!existsSync(path)) throw new ScrapdeckError('BAD_INPUT', sentence('api.no_file', { path }))
   if (!statSync(path).isDirectory()) return path
   const file = PLACES[from].map((place) => join(path, place)).find((candidate) => existsSync(candidate))
   if (file !== undefined) return file
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `${path} contains neither ${PLACES[from].join(' nor ')}. Specify the file itself`
+    sentence('api.no_schedules_in_directory', { path, places: PLACES[from].join(' nor ') })
   )
 }
 

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { namesOf, type Permissions } from '../../../shared/permissions.ts'
 import { mostRoleIn, nodeRoleOf, PROJECT_ROLES, ROLES } from '../../../shared/roles.ts'
 import type { Access } from '../../access/access.ts'
@@ -110,7 +111,7 @@ export const accessOperations = (
     list: ({ context }) => ({ sessions: context.sessions?.list() ?? [] }),
     revoke: async ({ input: { id }, context }) => {
       if ((await context.sessions?.end(id)) === true) return { revoked: true }
-      throw new ScrapdeckError('SESSION_NOT_FOUND', `There is no session ${id}; it may have ended`)
+      throw new ScrapdeckError('SESSION_NOT_FOUND', sentence('api.no_session', { id }))
     }
   }
 })
@@ -137,8 +138,5 @@ const ALWAYS = () => true
 /** The user of a page. A program may not sign in another one: the new token could outlive its own. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
-  throw new ScrapdeckError(
-    'BROWSER_REQUIRED',
-    'A program is signed in on a page of the UI, by a user who is logged in there. Open the address that it shows in a browser.'
-  )
+  throw new ScrapdeckError('BROWSER_REQUIRED', sentence('api.sign_in_on_page'))
 }

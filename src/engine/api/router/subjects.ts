@@ -12,6 +12,7 @@ import type {
   ScheduleId
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { JOB_ID_PATTERN } from '../../../shared/id-patterns.ts'
 import { type Permissions, READ } from '../../../shared/permissions.ts'
 import {
@@ -72,7 +73,7 @@ export async function narrowToSeen(
   for (const [name, noun] of Object.entries(about)) {
     const value = fields[name]
     if (value !== undefined || noun === 'newNode') fields[name] = await CHECKS[noun](value as never, caller, reads)
-    else if (noun === 'project') throw new ScrapdeckError('BAD_INPUT', `Name the project ("${name}")`)
+    else if (noun === 'project') throw new ScrapdeckError('BAD_INPUT', sentence('api.project_missing_in', { name }))
   }
 }
 
@@ -170,7 +171,7 @@ function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, needs, wha
 }
 
 async function checkRun(run: Run, caller: Caller, reads: SubjectReads): Promise<Run> {
-  if (run.project === undefined) throw new ScrapdeckError('BAD_INPUT', 'Name the project ("project")')
+  if (run.project === undefined) throw new ScrapdeckError('BAD_INPUT', sentence('api.project_missing'))
   one(run.project, new Map([[run.project, [run.project]]]), noProject, caller)
   if (run.after !== undefined) await checkDependencies(run.after, caller, reads)
   return run

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { sanitiseVersion } from '../../../shared/ids.ts'
 import type { ItemsArchive } from '../../runs/log-collector/items-archive.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
@@ -83,8 +84,7 @@ export class ScrapydCommands {
     if (stored.spiders === null) {
       throw new ScrapdeckError(
         'SPIDERS_UNKNOWN',
-        `Version ${stored.version} of ${stored.project} was added, but its spiders are not known: Scrapdeck runs no ` +
-          'project code here, and no node could list them now. They are listed as soon as a node has the version'
+        sentence('api.version_added_spiders_unknown', { version: stored.version, project: stored.project })
       )
     }
     const { pinnedVersion = null } = projects.settingsOf(project)

@@ -1,5 +1,6 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/api.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
@@ -143,7 +144,7 @@ export class ScrapydJobLists {
     if (largeBytesOf(jobs) >= LIVE_MAX_BYTES) {
       throw new ScrapdeckError(
         'ANSWER_TOO_LARGE',
-        `The arguments of unfinished jobs have more than ${LIVE_MAX_BYTES / 1_000_000} MB together, the limit of one answer. List the jobs in pages with GET /api/v1/jobs`
+        sentence('api.live_jobs_too_large', { liveMaxBytes: LIVE_MAX_BYTES })
       )
     }
     const attemptOf = new Map(attempts.map((attempt) => [attempt.jobId, attempt]))

@@ -1,5 +1,6 @@
 import type { EngineInfo, EngineList } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import {
   type BlobsOptions,
   isOwnPlace,
@@ -136,10 +137,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
 async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database: string): Promise<void> {
   const fingerprint = secretBox.deriveSecret('fingerprint')
   if ((await table.common('key', fingerprint)) === fingerprint) return
-  throw new ScrapdeckError(
-    'ENGINES_DIFFER',
-    `The secret.key in the data directory is not the one that the other engines on ${database} have. Copy theirs.`
-  )
+  throw new ScrapdeckError('ENGINES_DIFFER', sentence('storage.secret_key_differs', { database }))
 }
 
 /**
@@ -168,7 +166,7 @@ async function agreeOnBlobs(
       if (!isOtherPlace) throw otherKeys(first.name, database)
       const next =
         'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
-      throw new ScrapdeckError('ENGINES_DIFFER', `The engines on ${database} need the same blobs: ${where}. ${next}.`)
+      throw new ScrapdeckError('ENGINES_DIFFER', sentence('storage.blobs_differ', { database, where, next }))
     }
     lastSilentMs = first.silentMs
     await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
@@ -210,10 +208,10 @@ function leadershipOf(
   /** Rejects if only this engine could lead. */
   const requireAnotherLeader = async (id: string) => {
     if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
-    const text = 'No other engine could lead: there must be one that lives and is not drained. Start one first.'
+    const text = sentence('storage.no_other_engine_to_lead')
     throw new ScrapdeckError('BAD_INPUT', text)
   }
-  const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
+  const missing = (id: string) => new ScrapdeckError('NOT_FOUND', sentence('storage.no_engine', { id }))
   return {
     ...{ name: self.name, secret },
     mayAct: () => election.mayAct(),
@@ -228,8 +226,7 @@ function leadershipOf(
       const able = engines.filter(({ state, drained }) => state === 'following' && !drained)
       if (to !== null && !engines.some(({ id }) => id === to)) throw missing(to)
       if (able.length === 0 || (to !== null && !able.some(({ id }) => id === to))) {
-        const text =
-          'No other engine can lead now: there must be one that follows, and is not drained. Start one first.'
+        const text = sentence('storage.no_follower_to_lead')
         throw new ScrapdeckError('BAD_INPUT', text)
       }
       election.handOver(to ?? able[0]!.id)

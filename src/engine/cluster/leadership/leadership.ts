@@ -2,6 +2,7 @@ import type { SecureContextOptions } from 'node:tls'
 import type { EngineList } from '../../../shared/contract/index.ts'
 import { X509Certificate } from 'node:crypto'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 
 /** The current certificate of an engine. It may be renewed while the engine runs. */
 export interface EngineCertificate {
@@ -58,7 +59,7 @@ export function engineAlone(self: {
   hasLocalNode: boolean
 }): Leadership {
   const refuse = async () => {
-    const text = 'This engine is alone on its database. Several need `store = postgres://…` (docs/scaling.md).'
+    const text = sentence('storage.engine_alone')
     throw new ScrapdeckError('BAD_INPUT', text)
   }
   const engine = { id: 'alone', name: 'this engine', address: '', version: self.scrapdeckVersion }

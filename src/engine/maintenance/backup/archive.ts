@@ -6,6 +6,7 @@ import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { extract, type Header, pack } from 'tar-stream'
 import { z } from 'zod'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { isSealed } from '../../storage/blobs/sealed/sealed-format.ts'
 import { openSealedStream, sealing } from '../../storage/blobs/sealed/sealed-streams.ts'
@@ -159,7 +160,7 @@ export async function readArchive(
   const wasSealed = isSealed(head)
   if (!wasSealed && !ZSTD_MAGIC.equals(head.subarray(0, ZSTD_MAGIC.length))) {
     source.destroy()
-    throw new ScrapdeckError('BAD_INPUT', 'This is not a backup of Scrapdeck. Name a file that scrapdeck backup wrote.')
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.not_a_backup'))
   }
   try {
     const plain = wasSealed ? await openSealedStream(keys, SEALED_AS, source) : source
@@ -265,7 +266,7 @@ async function firstBytes(source: Readable): Promise<Buffer> {
 function asDamage(error: unknown): unknown {
   if (isScrapdeckError(error, 'BLOB_DAMAGED')) return damaged('it was changed or cut off', error)
   if (isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING')) {
-    const text = `The backup is encrypted with the key ${String(error.data['keyId'])}, which is not here. Name a file that has it with --key-file, or configure encryption_key_file.`
+    const text = sentence('storage.backup_key_missing', { keyId: String(error.data['keyId']) })
     return new ScrapdeckError('ENCRYPTION_KEY_MISSING', text, { cause: error, data: error.data })
   }
   if (error instanceof ScrapdeckError) return error
@@ -278,5 +279,5 @@ function asDamage(error: unknown): unknown {
 }
 
 export function damaged(what: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('BACKUP_DAMAGED', `The backup is damaged: ${what}. Use another backup.`, { cause })
+  return new ScrapdeckError('BACKUP_DAMAGED', sentence('storage.backup_damaged', { what }), { cause })
 }

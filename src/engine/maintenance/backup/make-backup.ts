@@ -3,7 +3,7 @@ import { type FileHandle, open, realpath, rm, stat, statfs } from 'node:fs/promi
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
-import { formatBytes } from '../../../shared/format-bytes.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import { SEALED } from '../../storage/blobs/sealed/sealed-blob-store.ts'
 import { planFrames } from '../../storage/blobs/sealed/sealed-format.ts'
@@ -70,10 +70,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
   const { dataDirectory, blobs, postgres, clock, signal, report, keys } = making
   requireOwn(dataDirectory)
   if (making.withSecrets && keys === null)
-    throw new ScrapdeckError(
-      'BAD_INPUT',
-      'Secrets are only put into an encrypted backup. Configure encryption_key_file.'
-    )
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.secrets_need_encryption'))
   await using opened = new AsyncDisposableStack()
   const holds = await openHolds(making, opened)
   const database = join(holds.ofData.directory, DATABASE)
@@ -113,9 +110,9 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
 function requireOwn(dataDirectory: string): void {
   const info = statSync(dataDirectory, { throwIfNoEntry: false })
   if (info === undefined)
-    throw new ScrapdeckError('BAD_INPUT', `There is no data directory ${dataDirectory}. Name it with --data.`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.no_data_directory', { dataDirectory }))
   if (!isOthers(info)) return
-  const text = `${dataDirectory} belongs to another user (${findOwner(info)}). Run this command as that user, for example with runuser -u USER.`
+  const text = sentence('storage.directory_of_another_user', { dataDirectory, owner: findOwner(info) })
   throw new ScrapdeckError('BAD_INPUT', text)
 }
 
@@ -149,7 +146,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
   if (postgres === null) {
     const path = join(dataDirectory, DATABASE)
     const { size } = await stat(path).catch(() => {
-      throw new ScrapdeckError('BAD_INPUT', `${dataDirectory} has no store: there is no ${DATABASE}.`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('storage.no_store', { dataDirectory, database: DATABASE }))
     })
     await requireSpace(directory, size + SPARE_BYTES)
     return snapshotSqlite(path, target)
@@ -163,7 +160,7 @@ async function takeSnapshot({ dataDirectory, postgres }: Making, directory: stri
 async function requireSpace(directory: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory)
   if (bavail * bsize >= bytes) return
-  const text = `A copy of the database needs ${formatBytes(bytes)} on the disk of ${directory}, which has ${formatBytes(bavail * bsize)} free. Free some space.`
+  const text = sentence('storage.copy_needs_disk', { bytes, directory, bavail, bsize })
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
 }
 

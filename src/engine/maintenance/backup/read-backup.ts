@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { checkSnapshot, filesOfRows, pauseDispatch } from '../../storage/sqlite/snapshot.ts'
@@ -140,7 +141,7 @@ async function requireEmpty(directory: string): Promise<void> {
     throw explain(error, directory)
   })
   if (entries.length === 0) return
-  const text = `${directory} is not empty. Nothing was changed. Name another directory with --data, or move away what is there.`
+  const text = sentence('storage.directory_not_empty', { directory })
   throw new ScrapdeckError('STORE_NOT_EMPTY', text)
 }
 
@@ -148,7 +149,7 @@ async function requireEmpty(directory: string): Promise<void> {
 function explain(error: unknown, directory: string): unknown {
   const problem = PROBLEMS[(error as NodeJS.ErrnoException).code ?? '']
   if (error instanceof ScrapdeckError || problem === undefined) return error
-  const text = `${directory} cannot be restored: ${problem}. Nothing was left there.`
+  const text = sentence('storage.not_restored', { directory, problem })
   return new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
 }
 

@@ -9,6 +9,7 @@ import {
   type SourceState
 } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { requireOwnerForFile } from '../../access/acting.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -347,7 +348,7 @@ export class Discovery {
   #require(id: SourceId): Source {
     const source = this.#sources.get(id)
     if (source === undefined) {
-      throw new ScrapdeckError('NOT_FOUND', `There is no node source ${id}; it may have been removed`)
+      throw new ScrapdeckError('NOT_FOUND', sentence('nodes.no_node_source', { id }))
     }
     return source
   }
@@ -399,8 +400,5 @@ function problemShown({ problem, excess }: Pick<Source, 'problem' | 'excess'>): 
 }
 
 function inConfiguration(id: SourceId): ScrapdeckError {
-  return new ScrapdeckError(
-    'BAD_INPUT',
-    `The source ${id} is set in the configuration file. Change it there and restart Scrapdeck.`
-  )
+  return new ScrapdeckError('BAD_INPUT', sentence('nodes.source_in_configuration', { id }))
 }

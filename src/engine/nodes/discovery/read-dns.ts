@@ -1,5 +1,6 @@
 import type { DiscoverySource } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 import { type Answer, type FoundNode, isHost } from './found-node.ts'
 import type { NameResolver } from './name-resolver.ts'
@@ -31,7 +32,7 @@ export async function readDns(source: DnsSource, resolver: NameResolver): Promis
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? ''
     const why = FAILURES[code] ?? `the lookup failed (${code || (error as Error).message})`
-    throw new ScrapdeckError('BAD_INPUT', `${record} records of ${hostname}: ${why}.`, { cause: error })
+    throw new ScrapdeckError('BAD_INPUT', sentence('nodes.dns_failed', { record, hostname, why }), { cause: error })
   }
   const nodes = new Map<string, FoundNode>()
   const problems: string[] = []

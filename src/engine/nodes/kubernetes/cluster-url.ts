@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { isLoopbackUrl, parseNodeUrl } from '../scrapyd/node-url.ts'
 
 export interface ClusterUrl {
@@ -32,8 +33,5 @@ export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
 }
 
 function invalid(problem: string): ScrapdeckError {
-  return new ScrapdeckError(
-    'NODE_URL_INVALID',
-    `${problem}. The address of a cluster looks like https://HOST:6443/api/v1/namespaces/NAME.`
-  )
+  return new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.cluster_address_invalid', { problem }))
 }

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { open, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 
 /** Where Kubernetes puts the credentials of a pod's service account. */
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -87,7 +88,7 @@ function requireFile(path: string, found: { isFile(): boolean; size: number }): 
 }
 
 const refused = (path: string, why: string): ScrapdeckError =>
-  new ScrapdeckError('CREDENTIAL_FILE_NOT_ALLOWED', `The file ${path} ${why}.`)
+  new ScrapdeckError('CREDENTIAL_FILE_NOT_ALLOWED', sentence('nodes.credential_file_not_allowed', { path, why }))
 
 function absent(error: unknown): null {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { asSealedText, type SecretBox } from '../../runtime/secret-box.ts'
@@ -83,7 +84,7 @@ export class StoredEggLinks {
   async openEgg(token: string): Promise<EggToSend> {
     const linked = (await this.load()).read(token)
     if (linked === null || !this.#parts.isLive(linked.jobid)) {
-      const text = 'This link to an egg is not valid: it has expired, or its run has ended'
+      const text = sentence('nodes.egg_link_expired')
       throw new ScrapdeckError('EGG_LINK_INVALID', text)
     }
     return this.#parts.eggToSend(linked.project, linked.version)

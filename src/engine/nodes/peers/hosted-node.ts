@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Readable } from 'node:stream'
 import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import type { LogRange } from '../node-client.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
@@ -315,6 +316,6 @@ async function readHolder(path: string): Promise<z.infer<typeof Holder> | null> 
 }
 
 function inUse(directory: string, pid: number): ScrapdeckError {
-  const text = `The process ${pid} hosts the local node in ${directory}. Give each engine a data directory of its own, or start this one with local_slots = 0.`
+  const text = sentence('nodes.local_node_hosted', { pid, directory })
   return new ScrapdeckError('DATA_DIRECTORY_IN_USE', text)
 }

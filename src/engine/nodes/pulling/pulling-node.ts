@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import type { AttemptState, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import { BoundedSet } from '../../runtime/bounded.ts'
@@ -251,13 +252,16 @@ export class PullingNode implements NodeClient {
   open(message: OpenMessage): { epoch: number } {
     const { protocol, session: id, instance, lastEpoch, isTakeover, journalSeconds, hostname, slots } = message
     if (protocol !== PROTOCOL) {
-      const words = `This Scrapdeck speaks version ${PROTOCOL} of the protocol, not ${protocol}. Install the package that came with it on the node.`
+      const words = sentence('nodes.protocol_differs', { protocol: PROTOCOL, theirs: protocol })
       throw new ScrapdeckError('BAD_INPUT', words)
     }
     this.#refuseClosed()
     const before = this.#session
     if (before !== null && this.#isHeard(before) && (before.instance !== instance || !isTakeover)) {
-      const words = `${showUnseen(before.hostname)} is connected as ${this.#options.name()}. Two Scrapyds cannot be one node: add another node, or stop the other Scrapyd.`
+      const words = sentence('nodes.pulling_node_connected', {
+        hostname: showUnseen(before.hostname),
+        node: this.#options.name()
+      })
       throw new ScrapdeckError('NODE_SESSION_HELD', words, { data: { retryAfterSeconds: HELD_RETRY_SECONDS } })
     }
     if (before !== null) {
@@ -337,7 +341,7 @@ export class PullingNode implements NodeClient {
     const session = this.#sessionOf(lists)
     const { claiming, pending, running, finished } = lists
     if (claiming.length + pending.length + running.length + finished.length > LISTED_MAX.jobs) {
-      throw new ScrapdeckError('REQUEST_TOO_LARGE', `A node may list at most ${LISTED_MAX.jobs} jobs.`)
+      throw new ScrapdeckError('REQUEST_TOO_LARGE', sentence('nodes.too_many_jobs_listed', { jobs: LISTED_MAX.jobs }))
     }
     this.#lists = lists
     this.#recordStatus(session, lists.status)
@@ -372,7 +376,7 @@ export class PullingNode implements NodeClient {
   async openEgg(stamp: Stamp, sha256: string): Promise<{ stream: Readable; sizeBytes: number }> {
     this.#sessionOf(stamp)
     const egg = [...this.#offers.values()].find((one) => one.egg.sha256 === sha256)?.egg
-    if (egg === undefined) throw new ScrapdeckError('NOT_FOUND', 'No job that is offered to this node needs this egg.')
+    if (egg === undefined) throw new ScrapdeckError('NOT_FOUND', sentence('nodes.egg_not_needed'))
     const stream = await egg.open()
     this.#downloads.set(sha256, (this.#downloads.get(sha256) ?? 0) + 1)
     stream.once('close', () => {
@@ -523,13 +527,13 @@ export class PullingNode implements NodeClient {
       return session
     }
     if (this.#superseded.has(id)) {
-      throw new ScrapdeckError('NODE_SESSION_SUPERSEDED', 'Another Scrapyd, or a later start of it, took over.')
+      throw new ScrapdeckError('NODE_SESSION_SUPERSEDED', sentence('nodes.session_superseded'))
     }
-    throw new ScrapdeckError('NODE_SESSION_UNKNOWN', 'Scrapdeck was restarted. Open a new session.')
+    throw new ScrapdeckError('NODE_SESSION_UNKNOWN', sentence('nodes.session_unknown'))
   }
 
   #refuseClosed(): void {
-    if (this.#isClosed) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
+    if (this.#isClosed) throw new ScrapdeckError('STOPPING', sentence('nodes.scrapdeck_stopping'))
   }
 
   #requireSession(): Session {

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
@@ -125,5 +126,5 @@ function invalidSsh(problem: string): ScrapdeckError {
 }
 
 function invalid(problem: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('NODE_URL_INVALID', `${problem}. An address looks like http://eu-1:6800.`, { cause })
+  return new ScrapdeckError('NODE_URL_INVALID', sentence('nodes.address_invalid', { problem }), { cause })
 }

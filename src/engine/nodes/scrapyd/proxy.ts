@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/nodes.ts'
 import { splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import { isLoopbackUrl } from './node-url.ts'
@@ -39,10 +40,7 @@ export function parseProxyUrl(text: string): string {
 /** Throws NODE_CONNECTION_INVALID if a node behind an SSH host has a proxy: ssh would not use it. */
 export function refuseProxyOverSsh({ url, proxyUrl }: { url: string; proxyUrl: string | null }): void {
   if (proxyUrl === null || proxyUrl === DIRECT || splitAddress(url).ssh === null) return
-  throw new ScrapdeckError(
-    'NODE_CONNECTION_INVALID',
-    'A node behind an SSH host cannot have a proxy too. Remove one of them; ProxyJump or ProxyCommand in ~/.ssh/config can say how ssh reaches its host.'
-  )
+  throw new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('nodes.proxy_behind_ssh'))
 }
 
 export function withoutCredentials(proxyUrl: string): string {
@@ -101,8 +99,5 @@ function isInNetwork(host: string, network: string): boolean {
 }
 
 function invalid(problem: string): ScrapdeckError {
-  return new ScrapdeckError(
-    'NODE_CONNECTION_INVALID',
-    `${problem}. A proxy looks like http://proxy:3128, or is \`direct\`.`
-  )
+  return new ScrapdeckError('NODE_CONNECTION_INVALID', sentence('nodes.proxy_invalid', { problem }))
 }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/notify.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import type { PluginThread } from './plugin-thread.ts'
 
@@ -17,7 +18,7 @@ export function createPluginBlobs(thread: PluginThread): BlobStore {
 
   async function openRead(name: string): Promise<Readable> {
     const stream = await ask('read', [name])
-    if (stream === null) throw new ScrapdeckError('NOT_FOUND', `There is no blob ${name}`)
+    if (stream === null) throw new ScrapdeckError('NOT_FOUND', sentence('notify.no_blob', { name }))
     return Readable.fromWeb(stream as never)
   }
 

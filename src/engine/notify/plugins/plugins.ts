@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SECRET_MASK, type WebhookId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/notify.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import type { BlobStore } from '../../storage/blobs/blob-store.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -154,7 +155,7 @@ async function authenticate(thread: PluginThread, given: Credentials, logger: Lo
   } catch {
     // Logs neither its message nor its answer: the password may be in them.
     logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
-    const text = `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
+    const text = sentence('notify.plugin_password_unchecked', { plugin })
     throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', text)
   }
 }

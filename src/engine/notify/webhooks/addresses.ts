@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/notify.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
 /**
@@ -90,10 +91,7 @@ export function parseNetworks(text: string): string[] {
     const family = isIP(address!)
     const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
     if (family === 0 || !isBits || rest.length > 0) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `webhook_networks: ${JSON.stringify(network)} is not a network. Use a form such as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('notify.network_invalid', { network }))
     }
   }
   return networks

@@ -2,6 +2,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ITEMS_BOUNDS } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { type Clock, type Timer } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
@@ -38,7 +39,7 @@ export class Exports {
   ): Promise<Written & { id: string }> {
     const { exports, exportBytes } = this.#cache.limits
     if (this.#writing >= exports) {
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', `${exports} exports are being written. Wait for one of them.`)
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('runs.too_many_exports', { exports }))
     }
     const id = this.#random.hex(16)
     const path = join(this.#cache.exportDirectory, id)
@@ -58,7 +59,7 @@ export class Exports {
 
   async read(id: string, offset: number): Promise<{ offset: number; nextOffset: number | null; base64: string }> {
     const file = this.#files.get(id)
-    if (file === undefined) throw new ScrapdeckError('NOT_FOUND', 'This export no longer exists. Export again.')
+    if (file === undefined) throw new ScrapdeckError('NOT_FOUND', sentence('runs.export_gone'))
     const bytes = Buffer.alloc(Math.max(0, Math.min(ITEMS_BOUNDS.exportPieceBytes, file.sizeBytes - offset)))
     await using opened = await open(file.path)
     await opened.read(bytes, 0, bytes.length, offset)

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 
 export interface ItemsLimits {
   /** For one file that is copied from a node. */
@@ -48,7 +49,7 @@ export class ItemsCache {
       for (const each of [cache.#directory, cache.exportDirectory, cache.spillDirectory])
         mkdirSync(each, { recursive: true, mode: 0o700 })
     } catch (error) {
-      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      const text = sentence('runs.directory_unusable', { directory, error: (error as Error).message })
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
     return cache

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { type Clock, type Timer, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
@@ -78,7 +79,7 @@ export class ItemsProcess {
   ): Promise<ItemsCalls[Call]['result']> {
     const limit = options.isHeavy ? this.#heavy : this.#light
     if (limit.pendingCount >= WAITING_MAX) {
-      const text = 'Too many requests for items are waiting. Repeat this one in a few seconds.'
+      const text = sentence('runs.too_many_item_requests')
       return Promise.reject(new ScrapdeckError('TOO_MANY_REQUESTS', text))
     }
     return limit(() => this.#call(call, input, options)) as Promise<ItemsCalls[Call]['result']>
@@ -87,13 +88,13 @@ export class ItemsProcess {
   /** Calls that are running fail with STOPPING. */
   stop(): void {
     this.#isStopped = true
-    this.#end(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.'))
+    this.#end(new ScrapdeckError('STOPPING', sentence('runs.scrapdeck_stopping')))
     this.#timers.stop()
   }
 
   async #call(call: ItemsCall, input: unknown, options: CallOptions): Promise<unknown> {
     const { signal, timeoutMs, onProgress = () => {} } = options
-    if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
+    if (this.#isStopped) throw new ScrapdeckError('STOPPING', sentence('runs.scrapdeck_stopping'))
     signal?.throwIfAborted()
     this.#idle?.cancel()
     const reader = (this.#reader ??= this.#start())
@@ -112,12 +113,7 @@ export class ItemsProcess {
     const onAbort = () => giveUp(signal!.reason)
     signal?.addEventListener('abort', onAbort, { once: true })
     const timer = this.#clock.setTimer(timeoutMs, () =>
-      giveUp(
-        new ScrapdeckError(
-          'ITEMS_FAILED',
-          `Reading the items took longer than ${timeoutMs / 1000} s. Filter them first.`
-        )
-      )
+      giveUp(new ScrapdeckError('ITEMS_FAILED', sentence('runs.items_took_too_long', { timeoutMs })))
     )
     reader.send({ id, call, input })
     try {
@@ -203,8 +199,5 @@ export class ItemsProcess {
 }
 
 function failed(what: string): ScrapdeckError {
-  return new ScrapdeckError(
-    'ITEMS_FAILED',
-    `The process that reads items ${what}. Repeat the request, or filter first.`
-  )
+  return new ScrapdeckError('ITEMS_FAILED', sentence('runs.items_process_failed', { what }))
 }

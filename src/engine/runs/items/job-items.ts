@@ -13,6 +13,7 @@ import type {
   JobId
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -129,7 +130,7 @@ export class JobItems {
     const options = { timeoutMs: TIME_LIMITS_MS.quick, isHeavy: false, signal }
     const item = await this.#using([source], () => this.#process.call('read', { source, index }, options))
     if (item !== null) return item
-    throw new ScrapdeckError('ITEMS_NOT_FOUND', `Job ${wanted.jobId} has no item ${index}; the first one is 0.`)
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.job_no_item', { jobId: wanted.jobId, index }))
   }
 
   async fieldStatistics(wanted: Wanted, field: string, signal?: AbortSignal): Promise<FieldStatistics> {
@@ -145,7 +146,7 @@ export class JobItems {
   async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
     const { sizeBytes, from } = await this.#find(wanted, 1, signal)
     if (sizeBytes > COUNTED_MAX_BYTES[from]) {
-      throw new ScrapdeckError('ITEMS_TOO_LARGE', `The items of job ${wanted.jobId} are too large to be counted.`)
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.items_too_large_to_count', { jobId: wanted.jobId }))
     }
     const { source } = await this.#find(wanted, Infinity, signal)
     const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
@@ -237,7 +238,7 @@ export class JobItems {
     if (found !== null) return found
     if (why !== null) throw why
     const yet = attempt.state === 'ended' ? '' : ' yet'
-    const text = `Job ${wanted.jobId} has no items${yet} that can be read: its run wrote none, or its node keeps none.`
+    const text = sentence('runs.no_readable_items', { jobId: wanted.jobId, yet })
     throw new ScrapdeckError('ITEMS_NOT_FOUND', text)
   }
 
@@ -247,7 +248,7 @@ export class JobItems {
     const attempt = attemptNumber === undefined ? attempts.at(-1) : attempts.find((one) => one.number === attemptNumber)
     if (attempt !== undefined) return attempt
     const which = attemptNumber === undefined ? 'has not run yet' : `has no attempt ${attemptNumber}`
-    throw new ScrapdeckError('ITEMS_NOT_FOUND', `Job ${jobId} ${which}, so it has no items.`)
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.no_items_yet', { jobId, which }))
   }
 
   async #findLocal(attempt: Attempt): Promise<Found | null> {

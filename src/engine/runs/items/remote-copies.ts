@@ -1,6 +1,7 @@
 import { open, rm, stat } from 'node:fs/promises'
 import type { Attempt } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ItemsCache } from './items-cache.ts'
 import { KeyedSingleFlight } from '../../runtime/single-flight.ts'
@@ -62,7 +63,7 @@ export class RemoteCopies {
   }
 
   stop(): void {
-    this.#stopping.abort(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.'))
+    this.#stopping.abort(new ScrapdeckError('STOPPING', sentence('runs.scrapdeck_stopping')))
   }
 
   /**
@@ -76,7 +77,10 @@ export class RemoteCopies {
     if (state === null) return null
     const { copyBytes } = this.#cache.limits
     if (Math.min(wantedBytes, state.sizeBytes) > copyBytes) {
-      const text = `The items have ${inGb(state.sizeBytes)} GB; at most ${inGb(copyBytes)} GB are copied from a node. Read them on the node.`
+      const text = sentence('runs.items_too_large_to_copy', {
+        gigabytes: inGb(state.sizeBytes),
+        limit: inGb(copyBytes)
+      })
       throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
     }
     state.askedAtMs = this.#clock.nowMs()
@@ -90,7 +94,7 @@ export class RemoteCopies {
       state.loading === null &&
       [...this.#copies.values()].filter(({ loading }) => loading !== null).length >= COPYING_AT_ONCE
     ) {
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'The items of several other runs are being copied. Try again soon.')
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('runs.too_many_item_copies'))
     }
     state.loading ??= this.#load(key, attempt, state).finally(() => {
       state.loading = null
@@ -109,7 +113,7 @@ export class RemoteCopies {
     signal?.throwIfAborted()
     if (state.copiedBytes >= state.wantedBytes) return
     const { copiedBytes, sizeBytes } = state
-    const text = `${inGb(copiedBytes)} of ${inGb(sizeBytes)} GB of the items are copied from their node so far. Repeat the request in a few seconds.`
+    const text = sentence('runs.items_being_copied', { copied: inGb(copiedBytes), total: inGb(sizeBytes) })
     throw new ScrapdeckError('ITEMS_COPYING', text, { data: { copiedBytes, sizeBytes } })
   }
 
@@ -159,7 +163,7 @@ export class RemoteCopies {
         // It was deleted or replaced on its node.
         this.#copies.delete(key)
         await rm(state.path, { force: true })
-        throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The items changed on their node while they were copied. Reload.')
+        throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_changed'))
       }
     })
   }

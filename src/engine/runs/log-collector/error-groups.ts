@@ -9,6 +9,7 @@ import type {
   JobId
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { StoredErrorGroup, OnlyProjects } from '../../model/records.ts'
 import { requireJob } from '../../storage/require-job.ts'
@@ -103,7 +104,7 @@ function describe({ hours, ...group }: StoredErrorGroup, startMs: number): Error
 }
 
 export const noErrorGroup = (id: ErrorGroupId): ScrapdeckError =>
-  new ScrapdeckError('ERROR_GROUP_NOT_FOUND', `There is no error group ${id}. Reload the list`)
+  new ScrapdeckError('ERROR_GROUP_NOT_FOUND', sentence('runs.no_error_group', { id }))
 
 function parseBefore(before: string | undefined): { lastSeenMs: number; id: ErrorGroupId } | null {
   if (before === undefined) return null

@@ -1,5 +1,6 @@
 import type { Attempt } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import { utcDay } from '../../../shared/time.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { ReadLog } from '../logs/archive/log-copies.ts'
@@ -46,7 +47,7 @@ export class ItemsArchive {
       const piece = await read(range, readSignal)
       if (piece === null) throw deletedMeanwhile()
       if (piece.sizeBytes <= maxBytes) return piece
-      const text = `The items have ${inGb(piece.sizeBytes)} GB; at most ${inGb(maxBytes)} GB of a run are kept`
+      const text = sentence('runs.items_too_large_to_keep', { gigabytes: inGb(piece.sizeBytes), limit: inGb(maxBytes) })
       throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
     }
     const { rawBytes, packedBytes } = await archive.copy(run.jobId, run.number, readBounded, signal)
@@ -79,7 +80,7 @@ export class ItemsArchive {
       return await archive.read(jobId, number, { packed: null, sizes }, wanted)
     } catch (error) {
       if (!isScrapdeckError(error, 'LOG_DAMAGED')) throw error
-      const text = `The archived items of job ${jobId} are damaged and cannot be repaired.`
+      const text = sentence('runs.archived_items_damaged', { jobId })
       throw new ScrapdeckError('ITEMS_FAILED', text, { cause: error })
     }
   }
@@ -91,11 +92,11 @@ export class ItemsArchive {
     const { deletedAtMs, problem } = record
     const data = { deletedAtMs, problem }
     if (deletedAtMs !== null) {
-      const text = `Retention deleted the items of job ${jobId} on ${utcDay(deletedAtMs)}.`
+      const text = sentence('runs.items_deleted', { jobId, day: utcDay(deletedAtMs) })
       return new ScrapdeckError('ITEMS_NOT_FOUND', text, { data })
     }
     const why = problem ?? 'The archived file is missing'
-    return new ScrapdeckError('ITEMS_NOT_FOUND', `The items of job ${jobId} could not be kept: ${why}.`, { data })
+    return new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_kept', { jobId, why }), { data })
   }
 
   /** There is no file. If an earlier try copied a part of one, the node has deleted it since. */
@@ -156,6 +157,6 @@ export function sweepLeftItems(parts: {
 }
 
 const deletedMeanwhile = (): ScrapdeckError =>
-  new ScrapdeckError('ITEMS_NOT_FOUND', 'The node deleted the items before they were copied')
+  new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_deleted_by_node'))
 
 const inGb = (bytes: number): string => (bytes / 1e9).toFixed(1)

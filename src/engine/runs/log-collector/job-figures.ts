@@ -1,5 +1,6 @@
 import type { Attempt, AttemptNumber, JobId, RunFigures } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import type { HeadFormat } from '../../../shared/log-record.ts'
 import { requireJob } from '../../storage/require-job.ts'
 import type { AttemptReader, JobReader, ReadingStore } from '../../storage/store.ts'
@@ -44,7 +45,7 @@ export class JobFigures {
     await requireJob(this.#store, jobId)
     const attempts = await this.#store.listAttempts(jobId)
     const attempt = wanted === undefined ? attempts.at(-1) : attempts.find(({ number }) => number === wanted)
-    if (attempt === undefined) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no such attempt`)
+    if (attempt === undefined) throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_such_attempt', { jobId }))
     const { number, state, startedAtMs } = attempt
     const live = state === 'ended' ? null : this.#collector.figuresOf(jobId)
     if (live !== null) return describe(live, { jobId, number, isLive: true, aheadMs: timesAheadMs(live, startedAtMs) })
@@ -52,7 +53,7 @@ export class JobFigures {
     const { aheadMs = 0, ...figures } = JSON.parse(stored ?? '{}') as StoredFigures & { aheadMs?: number }
     // The items of a run can have been counted without its log.
     if (stored === null || figures.bytes === undefined) {
-      throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} has not been read yet`)
+      throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_not_read_yet', { jobId }))
     }
     return describe(figures, { jobId, number, isLive: false, aheadMs })
   }

@@ -10,6 +10,7 @@ import {
   type NodeId
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import type { HeadFormat } from '../../../shared/log-record.ts'
 import type { LogArchivePort } from './archive/log-archive.ts'
 import type { CopyProgress } from './archive/log-copies.ts'
@@ -50,12 +51,12 @@ const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
   `${jobId} ${number} ${logArchived ? endedAtMs : 'live'}`
 
 const noLog = ({ jobId }: Attempt): ScrapdeckError =>
-  new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log`)
+  new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_readable_log', { jobId }))
 
 /** Throws for a log that retention deleted, without asking its node, which may still have it. */
 function refuseDeleted({ jobId, logDeletedAtMs }: Attempt): void {
   if (logDeletedAtMs === null) return
-  const text = `Retention deleted the log of job ${jobId} on ${utcDay(logDeletedAtMs)}`
+  const text = sentence('runs.log_deleted', { jobId, day: utcDay(logDeletedAtMs) })
   throw new ScrapdeckError('LOG_NOT_FOUND', text, { data: { deletedAtMs: logDeletedAtMs } })
 }
 
@@ -110,7 +111,7 @@ export class JobLogs {
     const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal, what)
     const mayGrow = attempt?.state !== 'ended'
     if (range !== null) return { ...range, attempt: attempt!, mayGrow }
-    throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayGrow ? ' yet' : ''}`)
+    throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_readable_log_or_not_yet', { jobId, mayGrow }))
   }
 
   /**
@@ -178,10 +179,9 @@ export class JobLogs {
     const read = (range: WantedBytes) => this.#readOf(attempt, range, signal)
     if (wanted.time === undefined) return locateLine(read, index, wanted)
     const time = parseLogTime(wanted.time)
-    if (time === null)
-      throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(wanted.time)} is not a time such as 14:05`)
+    if (time === null) throw new ScrapdeckError('BAD_INPUT', sentence('runs.not_a_time', { time: wanted.time }))
     const offset = await findTime(read, time, (await this.#parts.formatOf(attempt)) ?? undefined)
-    if (offset === null) throw new ScrapdeckError('BAD_INPUT', 'No line of this log begins with a date and time')
+    if (offset === null) throw new ScrapdeckError('BAD_INPUT', sentence('runs.log_without_times'))
     return locateLine(read, index, { offset })
   }
 
@@ -256,7 +256,7 @@ export class JobLogs {
   async #requireAttempt(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt> {
     await requireJob(this.#parts.store, jobId)
     const attempt = await this.#attemptOf(jobId, number)
-    if (attempt === null) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log yet`)
+    if (attempt === null) throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_readable_log_yet', { jobId }))
     return attempt
   }
 
@@ -302,7 +302,7 @@ export class JobLogs {
     if (attempt !== undefined) return attempt
     throw new ScrapdeckError(
       'LOG_NOT_FOUND',
-      `Job ${jobId} has no attempt ${number}; its attempts are ${attempts.map((each) => each.number).join(', ') || 'none'}`
+      sentence('runs.no_attempt', { jobId, number, attempts: attempts.map((each) => each.number).join(', ') || 'none' })
     )
   }
 

@@ -4,6 +4,7 @@ import { ZipFile } from 'yazl'
 import type { Attempt, AttemptNumber, JobId, LogZipPiece } from '../../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { StoredJob } from '../../model/records.ts'
@@ -82,7 +83,7 @@ export class LogZips {
   #makeRoom(): void {
     if (this.#open.size < AT_ONCE) return
     const [oldest] = [...this.#open].sort((one, other) => one.takenAtMs - other.takenAtMs)
-    const tooMany = (what: string) => new ScrapdeckError('TOO_MANY_REQUESTS', `${what}. Try again soon.`)
+    const tooMany = (what: string) => new ScrapdeckError('TOO_MANY_REQUESTS', sentence('runs.search_busy', { what }))
     if (this.#parts.clock.monotonicMs() - oldest!.takenAtMs < STALLED_MS)
       throw tooMany(`${AT_ONCE} archives of logs are being downloaded`)
     this.#open.delete(oldest!)

@@ -6,6 +6,7 @@ import type {
   JobId
 } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/runs.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
 import { createMatcher } from '../logs/scan/line-matcher.ts'
@@ -424,12 +425,11 @@ function checkQuery(query: FleetLogSearchInput): void {
   try {
     createMatcher(query)
   } catch (error) {
-    throw new ScrapdeckError('BAD_INPUT', `The regular expression is not valid: ${(error as Error).message}`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('runs.expression_invalid', { error: (error as Error).message }))
   }
 }
 
-const tooSlow = () =>
-  new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on these logs. Make it simpler')
+const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
  * Continues before this log; with `offset`: at this byte of it, then before it. Unarchived logs are searched first;
@@ -446,8 +446,7 @@ const encodeCursor = ({ isArchived, jobId, number, offset }: SearchPlace): strin
 /** Rejects with BAD_INPUT. */
 function decodeCursor(text: string): SearchPlace {
   const [, live, jobId, number, offset] = /^(live\.)?([0-9a-f]{1,64})\.(\d{1,6})(?:\.(\d{1,15}))?$/.exec(text) ?? []
-  if (jobId === undefined)
-    throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(text)} is not the cursor of a search over logs`)
+  if (jobId === undefined) throw new ScrapdeckError('BAD_INPUT', sentence('runs.cursor_invalid', { text }))
   return {
     isArchived: live === undefined,
     jobId: jobId as JobId,

@@ -3,6 +3,7 @@ import { mkdirSync, openAsBlob, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 
 /** For all files together: without a limit, a few clients could fill the disk. */
 const MAX_TOTAL_BYTES = 4 * 1024 ** 3
@@ -63,7 +64,7 @@ export class IncomingFiles {
       rmSync(directory, { recursive: true, force: true })
       mkdirSync(directory, { recursive: true, mode: 0o700 })
     } catch (error) {
-      const text = `The directory for uploads ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      const text = sentence('storage.upload_directory_unusable', { directory, error: (error as Error).message })
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
     return new IncomingFiles(directory, maxTotalBytes)
@@ -136,12 +137,12 @@ async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
-    const text = `${path} cannot be written: the disk is full. Free some space.`
+    const text = sentence('storage.disk_full', { path })
     throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
   }
 }
 
 function tooMany(): ScrapdeckError {
-  const text = 'Too many uploads arrive at the same time. Send it again when others have ended.'
+  const text = sentence('storage.too_many_uploads')
   return new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds: RETRY_AFTER_SECONDS } })
 }

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { BlobStore } from './blob-store.ts'
 import type { S3Figures } from './s3/s3-client.ts'
@@ -54,8 +55,5 @@ export async function claimBlobs(
   // Another engine may start on this store at the same moment. The first one chooses for both.
   const own = await store.keepSetting('blobs.owner', random.hex(16))
   if ((await blobs.claim(own)) === own) return
-  throw new ScrapdeckError(
-    'BLOBS_UNUSABLE',
-    `The blobs at ${name} belong to the store of another Scrapdeck. ${ifForeign}`
-  )
+  throw new ScrapdeckError('BLOBS_UNUSABLE', sentence('storage.blobs_of_another_store', { name, ifForeign }))
 }

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { withoutNul } from '../postgres/given-rows.ts'
@@ -179,12 +180,12 @@ function tablesOf(sqlite: Shape, postgres: Shape): Table[] {
 
 function refusalOfSameKind(isPostgres: boolean): ScrapdeckError {
   const instead = isPostgres ? 'Use pg_dump and pg_restore' : 'Copy the files of the data directory'
-  return new ScrapdeckError('BAD_INPUT', `Both stores are of the same kind. ${instead} (docs/scaling.md).`)
+  return new ScrapdeckError('BAD_INPUT', sentence('storage.stores_of_same_kind', { instead }))
 }
 
 function refusalOfOther(target: Target, source: Source): ScrapdeckError {
   const text = `${target.name} has an unfinished copy of ${target.begunFrom}, not of ${source.name}.`
-  return new ScrapdeckError('STORE_NOT_EMPTY', `${text} Copy from there, or begin anew with --restart.`)
+  return new ScrapdeckError('STORE_NOT_EMPTY', sentence('storage.copy_begun_elsewhere', { text }))
 }
 
 function difference(
@@ -194,5 +195,5 @@ function difference(
   const key = keyOf(table, row).join(', ')
   const text = `${target.name} differs from ${source.name} in the table ${table.name}${key === '' ? '' : `, at ${key}`}.`
   const next = 'If an engine has used the source since the copy began, copy again with --restart.'
-  return new ScrapdeckError('COPY_DIFFERS', `${text} It was not put in place. ${next}`)
+  return new ScrapdeckError('COPY_DIFFERS', sentence('storage.copy_differs', { text, next }))
 }

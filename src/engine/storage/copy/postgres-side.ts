@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Value } from '../postgres/connection-messages.ts'
@@ -37,7 +38,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
       session.isInTransaction = true
     }
     if (!hasTables(session, schema)) {
-      throw new ScrapdeckError('BAD_INPUT', `${address.name} has no store: no Scrapdeck has used this namespace.`)
+      throw new ScrapdeckError('BAD_INPUT', sentence('storage.namespace_without_store', { address: address.name }))
     }
     const [version] = ask(`SELECT version FROM "${schema}".schema_version`)[0]!
     requireNewestSchema(address.name, version as number, MIGRATIONS)
@@ -71,7 +72,7 @@ export function openPostgresTarget(
     for (const warning of checkServer(connection, address.name)) logger.warn({ database: address.name }, warning)
     if (ask(`SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('"${schema}"') LIMIT 1`).length > 0) {
       const what = `${address.name} is not empty: the schema ${schema} has tables.`
-      throw new ScrapdeckError('STORE_NOT_EMPTY', `${what} Choose another namespace, or drop that schema.`)
+      throw new ScrapdeckError('STORE_NOT_EMPTY', sentence('storage.namespace_in_use', { what }))
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, r
 import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { lockDirectory } from '../sqlite/directory-lock.ts'
 import { MIGRATIONS } from '../sqlite/migrate.ts'
 import { openDatabase } from '../sqlite/open-database.ts'
@@ -16,7 +17,8 @@ const FILE = 'scrapdeck.sqlite'
 /** Throws DATA_DIRECTORY_IN_USE while an engine uses it. */
 export function openSqliteSource(directory: string): { source: Source; shape: Shape } {
   const path = join(directory, FILE)
-  if (!existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `${directory} has no store: there is no ${FILE}.`)
+  if (!existsSync(path))
+    throw new ScrapdeckError('BAD_INPUT', sentence('storage.directory_without_store', { directory, file: FILE }))
   const lock = lockDirectory(directory)
   try {
     const database = new DatabaseConstructor(path, { fileMustExist: true })
@@ -45,7 +47,7 @@ export function openSqliteTarget(directory: string, isRestarted: boolean): { tar
   const [whole, path] = [join(directory, FILE), join(directory, `${FILE}.${COPYING}`)]
   if (existsSync(whole)) {
     const what = `${directory} already has a store (${FILE}).`
-    throw new ScrapdeckError('STORE_NOT_EMPTY', `${what} Move that file away, or copy to another data directory.`)
+    throw new ScrapdeckError('STORE_NOT_EMPTY', sentence('storage.database_exists', { what }))
   }
   if (isRestarted) for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
   const { database, lock } = openDatabase(path)

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { Connection } from './connection.ts'
 
 export const OLDEST_MAJOR = 14
@@ -71,6 +72,7 @@ export function checkServer(connection: Connection, name: string): string[] {
     encoding: String(encoding),
     keepsSession: mark === '1'
   })
-  if (refusal !== null) throw new ScrapdeckError('DATABASE_UNUSABLE', `${name} cannot serve: ${refusal}.`)
+  if (refusal !== null)
+    throw new ScrapdeckError('DATABASE_UNUSABLE', sentence('storage.server_unusable', { name, refusal }))
   return warnings
 }

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { PostgresFailure } from './connection-messages.ts'
 
 /** PostgreSQL or the connection to it failed. `code`: SQLSTATE, or the client library's or system's name. */
@@ -33,15 +34,15 @@ export function explainCommitError(error: unknown): unknown {
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
   if (error.code === IN_USE) {
-    const text = `Another Scrapdeck is using ${name}. Stop it, or choose another namespace for this one.`
+    const text = sentence('storage.namespace_taken', { name })
     return new ScrapdeckError('DATABASE_IN_USE', text, { cause: error })
   }
   if (error.code === STALE) {
-    const text = 'Another engine leads now. Nothing was changed; ask again.'
+    const text = sentence('storage.not_leader')
     return new ScrapdeckError('NOT_LEADER', text, { cause: error })
   }
   if (error.code === COMMIT_UNKNOWN) {
-    const text = `${name}: the connection was lost (${error.message}) before it said whether the change was made. Look, and ask again.`
+    const text = sentence('storage.change_unknown', { name, error: error.message })
     return new ScrapdeckError('DATABASE_UNUSABLE', text, { cause: error, data: { commit: 'unknown' } })
   }
   const problem = problemOf(error)

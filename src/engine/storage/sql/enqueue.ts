@@ -1,5 +1,6 @@
 import type { Dependency, Hold, JobId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { encode } from '../../../shared/texts/message.ts'
 import { holdOf, overlapKey } from '../../model/holds.ts'
 import { laneText } from '../../model/lane.ts'
@@ -140,7 +141,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   function recordDependencies(jobId: JobId, after: Dependency[]): void {
     for (const { jobId: onJobId, on } of after) {
       if (onJobId === jobId || exists.get(onJobId) === undefined) {
-        throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which does not exist.`)
+        throw new ScrapdeckError('JOB_NOT_FOUND', sentence('storage.no_job_to_wait_for', { jobId, onJobId }))
       }
       insertDependency.run(jobId, onJobId, on)
     }

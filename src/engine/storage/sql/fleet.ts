@@ -10,6 +10,7 @@ import type {
   SourceSettings
 } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type {
   StoredNode,
   StoredVersion,
@@ -144,10 +145,7 @@ export function createFleet({ database, changes }: { database: Database; changes
       case 'deploy': {
         const { project, version, deployment } = change
         if (hasVersion.get(project, version) === undefined) {
-          throw new ScrapdeckError(
-            'VERSION_NOT_FOUND',
-            `Project ${project} has no version ${version} that could be deployed. Upload it first.`
-          )
+          throw new ScrapdeckError('VERSION_NOT_FOUND', sentence('storage.no_version_to_deploy', { project, version }))
         }
         deployments.put({ project, version, ...deployment })
         return true

@@ -2,6 +2,7 @@ import type { Database, Statement } from './database.ts'
 import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../model/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { decode, encode, messageOf, written } from '../../../shared/texts/message.ts'
 import type { NewFiring, NewJob, StoredFiring, StoredJob, StoredSchedule, StoredBackfill } from '../../model/records.ts'
 import type { ChangeLog } from './change-log.ts'
@@ -193,10 +194,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       const { id, settings } = schedule
       const there = revision.get(id)
       if (there === undefined && schedule.revision !== 1) {
-        throw new ScrapdeckError(
-          'SCHEDULE_NOT_FOUND',
-          `The schedule ${settings.name} was removed in the meantime. Create it again`
-        )
+        throw new ScrapdeckError('SCHEDULE_NOT_FOUND', sentence('storage.schedule_removed', { name: settings.name }))
       }
       requireNextRevision(schedule.revision, there, `schedule ${settings.name}`)
       const { pauseNoteCode: code, pauseNoteParams: params, ...fields } = schedule

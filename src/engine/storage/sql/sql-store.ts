@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -395,7 +396,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 
   function refuseWhenClosing(): void {
-    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+    if (closing !== null) throw new ScrapdeckError('STOPPING', sentence('storage.store_stopping'))
   }
 
   function beforeCommit(): void {

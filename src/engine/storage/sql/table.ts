@@ -1,5 +1,6 @@
 import type { Database, Columns, ManySql } from './database.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 
 /**
  * SQL that writes a whole row, whether or not there is one with this key. `values`: what each column gets, as SQL (a
@@ -81,8 +82,5 @@ export function createTable<Thing extends object>(database: Database, options: T
 /** Throws unless the revision to write is one above the stored one: otherwise there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
-  throw new ScrapdeckError(
-    'CHANGED_MEANWHILE',
-    `The ${noun} was changed in the meantime: expected to write revision ${next}, but it is at ${present ?? 0}. Reload it and try again.`
-  )
+  throw new ScrapdeckError('CHANGED_MEANWHILE', sentence('storage.changed_meanwhile', { noun, next, present }))
 }

@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { isBusy } from './sqlite-error.ts'
 
 export interface DirectoryLock {
@@ -23,11 +24,9 @@ export function lockDirectory(directory: string): DirectoryLock {
   } catch (error) {
     database.close()
     if (!isBusy(error)) throw error
-    throw new ScrapdeckError(
-      'DATA_DIRECTORY_IN_USE',
-      `Another Scrapdeck is using ${directory}. Stop it, or start this one with another data directory.`,
-      { cause: error }
-    )
+    throw new ScrapdeckError('DATA_DIRECTORY_IN_USE', sentence('storage.directory_taken', { directory }), {
+      cause: error
+    })
   }
   return { release: () => void database.close() }
 }

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { type Migrations, missingSteps, newestVersion } from '../schema-versions.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
@@ -25,7 +26,7 @@ export function findForeign(database: Database): string | null {
 export function requireOwn(database: Database): void {
   const foreign = findForeign(database)
   if (foreign === null) return
-  const text = `${database.name}: it is damaged or not a Scrapdeck database: it has the ${foreign}. Restore a backup, DROP what is not Scrapdeck's, or choose another data directory.`
+  const text = sentence('storage.database_foreign', { database: database.name, foreign })
   throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
 }
 

@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts'
 import { migrate } from './migrate.ts'
@@ -44,7 +45,7 @@ function configure(database: Database): void {
   if (mode !== 'wal') {
     throw new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `${database.name} is on a file system without write-ahead logging (it gave ${mode}). Choose a local disk.`
+      sentence('storage.no_write_ahead_log', { database: database.name, mode: String(mode) })
     )
   }
   // FULL: COMMIT returns after the write-ahead log is on the disk (I1). NORMAL would lose jobs in a power failure.

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/ids.ts'
 import { missingSteps, requireNewestSchema } from '../schema-versions.ts'
 import { findForeign, MIGRATIONS, requireOwn } from './migrate.ts'
@@ -73,6 +74,6 @@ function opened(path: string): Database & Disposable {
 }
 
 function damaged(what: string | undefined, cause?: unknown): ScrapdeckError {
-  const text = `The database in the backup is damaged (${what ?? 'its check gave no answer'}). Use another backup.`
+  const text = sentence('storage.backup_database_damaged', { what })
   return new ScrapdeckError('BACKUP_DAMAGED', text, { cause })
 }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { sentence } from '../../../shared/texts/errors/storage.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
@@ -113,7 +114,7 @@ export async function openStoreInWorker(options: {
   }
 
   async function ask(verb: Verb, args: unknown[]): Promise<unknown> {
-    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+    if (closing !== null) throw new ScrapdeckError('STOPPING', sentence('storage.store_stopping'))
     return call(verb, args)
   }
 
@@ -192,7 +193,7 @@ export async function openStoreInWorker(options: {
     if (failure !== null) return
     failure = new ScrapdeckError(
       'DATA_DIRECTORY_UNUSABLE',
-      `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
+      sentence('storage.database_thread_exited', { path, reason })
     )
     logger.error({ path, reason }, 'The database thread has exited')
     onDeath?.()

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { Alert, AlertEvidence, AlertNews } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/notify.ts'
 import type { EvidenceParts } from './read-evidence.ts'
 import { type Wanted, wantedForAlert, wantedForNews } from './wanted.ts'
 
@@ -25,7 +26,7 @@ export class Evidence {
   /** For a user who opens the alert and may see all of its project. */
   async forAlert(alert: Alert): Promise<AlertEvidence> {
     if (this.#aFew.pendingCount >= WAITING_AT_MOST)
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Others are reading the logs of alerts: try again in a moment.')
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('notify.alert_logs_being_read'))
     return this.#aFew(() => this.#read(wantedForAlert(alert, this.#parts.clock.nowMs())))
   }
 

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { AlertReport, Figures, ProjectName, SpiderFindings } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/notify.ts'
 import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import type { Clock } from '../../../runtime/clock.ts'
@@ -32,7 +33,7 @@ export class Reports {
   /** `seen`: the projects to include; null: all. */
   async report(days: number, seen: ReadonlySet<ProjectName> | null): Promise<AlertReport> {
     if (this.#oneAtATime.pendingCount >= WAITING_AT_MOST)
-      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other reports are being made: try again in a moment.')
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('notify.reports_being_made'))
     return this.#oneAtATime(() => this.#make(days, seen))
   }
 

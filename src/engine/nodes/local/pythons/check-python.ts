@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Isolation } from '../isolation/isolation.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
@@ -91,10 +92,7 @@ const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
  */
 export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
   const refuse = (why: string) =>
-    new ScrapdeckError(
-      'PYTHON_MISSING',
-      `The Python ${command} ${why}. Correct --python, SCRAPDECK_PYTHON or the option python, or remove it: Scrapdeck then looks for one.`
-    )
+    new ScrapdeckError('PYTHON_MISSING', sentence('nodes.python_unusable', { command, why }))
   const result = await runCommand({
     ...options,
     command,

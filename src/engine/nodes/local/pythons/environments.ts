@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Environment, ProjectName, ProjectPython, StartMode } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -101,7 +102,7 @@ export class LocalEnvironments implements Environments {
 
   log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
     const environment = id === 'main' ? this.#options.main.own : this.#made.find(id)?.environment
-    if (!environment?.hasLog()) throw new ScrapdeckError('NOT_FOUND', `The environment ${id} has no log.`)
+    if (!environment?.hasLog()) throw new ScrapdeckError('NOT_FOUND', sentence('nodes.environment_no_log', { id }))
     return environment.log(signal)
   }
 
@@ -115,9 +116,9 @@ export class LocalEnvironments implements Environments {
 
   async remove(id: string): Promise<void> {
     const { kind, projects } = this.#require(id)
-    if (kind === 'main') throw new ScrapdeckError('BAD_INPUT', 'The main Python cannot be removed.')
+    if (kind === 'main') throw new ScrapdeckError('BAD_INPUT', sentence('nodes.main_python_not_removable'))
     if (projects.length > 0) {
-      const text = `${projects.join(', ')} uses it. Choose another Python for it first.`
+      const text = sentence('nodes.python_in_use', { projects })
       throw new ScrapdeckError('BAD_INPUT', text)
     }
     const one = this.#made.find(id)
@@ -241,7 +242,7 @@ export class LocalEnvironments implements Environments {
     if (one === undefined || requirements === null) throw noEnvironment(id)
     const base = main.base()
     if (base === null) {
-      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it with.')
+      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? sentence('nodes.no_python_build'))
     }
     this.#made.begin(one, base, requirements)
   }
@@ -250,7 +251,7 @@ export class LocalEnvironments implements Environments {
     const { main, logger } = this.#options
     const { state, path } = main.state()
     if (state === 'ready' && path !== main.own.current()?.path) {
-      const text = `The main Python is ${path}, which Scrapdeck did not build and cannot rebuild.`
+      const text = sentence('nodes.main_python_not_ours', { path })
       throw new ScrapdeckError('BAD_INPUT', text)
     }
     if (main.own.progress() !== null) return
@@ -281,9 +282,9 @@ function bad(message: string): never {
 }
 
 export function noEnvironment(id: string): ScrapdeckError {
-  return new ScrapdeckError('NOT_FOUND', `There is no environment ${id}; it may have been deleted.`)
+  return new ScrapdeckError('NOT_FOUND', sentence('nodes.no_environment', { id }))
 }
 
 function notThere(): never {
-  throw new ScrapdeckError('NOT_FOUND', 'The local node is turned off; it has no environments.')
+  throw new ScrapdeckError('NOT_FOUND', sentence('nodes.local_node_turned_off'))
 }

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { type Isolation, NO_ISOLATION } from '../isolation/isolation.ts'
 import { BuildLog, readBuildLog } from './build-log.ts'
@@ -236,7 +237,7 @@ export class MadeEnvironment {
 }
 
 export function alreadyBuilt(): ScrapdeckError {
-  return new ScrapdeckError('BAD_INPUT', 'The environment is already being built.')
+  return new ScrapdeckError('BAD_INPUT', sentence('nodes.environment_being_built'))
 }
 
 async function runStep(

@@ -2,6 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import { Alarm, type Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Isolation } from '../isolation/isolation.ts'
@@ -113,10 +114,7 @@ export class MadeEnvironments {
   async remove(one: Made): Promise<void> {
     const inUse = this.#options.pythonsInUse()
     if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
-      throw new ScrapdeckError(
-        'BAD_INPUT',
-        `Spiders are still running in the environment ${one.id}. Wait until they end.`
-      )
+      throw new ScrapdeckError('BAD_INPUT', sentence('nodes.environment_in_use', { id: one.id }))
     }
     one.work?.abort.abort(new Error('The environment was removed'))
     await one.work?.done

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/nodes.ts'
 import { wordsOfZodError } from '../../../../shared/issue-words.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
@@ -161,9 +162,9 @@ async function readPart(path: string, count: number): Promise<string> {
 }
 
 /** `stderr` ends with the cause: Scrapyd's clients see nothing else. */
-function fail(sentence: string, output: string, hasTraceback = false): never {
+function fail(cause: string, output: string, hasTraceback = false): never {
   const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
-  const text = end ? `${sentence} Its last output:\n${end}` : sentence
-  const stderr = hasTraceback && end ? end : `${end}\n${sentence}`.trim()
+  const text = end ? sentence('nodes.listing_failed', { cause, end }) : cause
+  const stderr = hasTraceback && end ? end : `${end}\n${cause}`.trim()
   throw new ScrapdeckError('EGG_IMPORT_FAILED', text, { data: { stderr } })
 }

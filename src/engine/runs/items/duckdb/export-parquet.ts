@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { ItemCondition } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { ExportedFile } from '../messages.ts'
 import type { LinesFile } from './duckdb-reader.ts'
 import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
@@ -25,12 +26,12 @@ export async function exportParquet(
     const value = type === 'number' ? asNumber(text) : type === 'boolean' ? `TRY_CAST(${text} AS BOOLEAN)` : text
     return `${value} AS ${quoteName(freeName(name, names))}`
   })
-  if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', 'There are no items to export.')
+  if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.no_items_export'))
   const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM} ${whereOf(filter, parameters)}`
   const target = `${quoteText(targetPath)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
   const [row = []] = await database.query(`COPY (SELECT ${columns.join(', ')} ${from}) TO ${target}`, parameters.values)
   const sizeBytes = (await stat(targetPath)).size
-  if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit.')
+  if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.export_too_large'))
   return { sizeBytes, items: Number(row[0]) }
 }
 
@@ -47,7 +48,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
     []
   )
   if (found.length > FIELDS_MAX) {
-    const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
+    const text = sentence('runs.too_many_fields', { fieldsMax: FIELDS_MAX })
     throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
   }
   if (found.length === 0) return []

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { DuckDBConnection, DuckDBValue } from '@duckdb/node-api'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import { quoteText } from './queries.ts'
 
 type Package = typeof import('@duckdb/node-api')
@@ -100,13 +101,14 @@ async function query(
 function explain(error: Error): Error {
   const [said = ''] = error.message.split('\n', 1)
   if (/^Out of Memory|max_temp_directory_size|temporary directory/i.test(said)) {
-    const text = `This needs more than the ${MEMORY_LIMIT} of memory or ${SPILL_LIMIT} of disk that reading items may use. Filter first, or choose another field.`
+    const text = sentence('runs.duckdb_needs_more', { memoryLimit: MEMORY_LIMIT, spillLimit: SPILL_LIMIT })
     return new ScrapdeckError('ITEMS_TOO_LARGE', text, { cause: error })
   }
   if (/maximum_object_size/.test(error.message)) {
-    const text =
-      'The file has a line of more than 16 MB, which DuckDB does not skip. Pages and filters work without a sort.'
+    const text = sentence('runs.line_too_long')
     return new ScrapdeckError('ITEMS_TOO_LARGE', text, { cause: error })
   }
-  return new ScrapdeckError('ITEMS_FAILED', `DuckDB could not read the items: ${said.slice(0, 300)}`, { cause: error })
+  return new ScrapdeckError('ITEMS_FAILED', sentence('runs.duckdb_failed', { said: said.slice(0, 300) }), {
+    cause: error
+  })
 }

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { DescribedFile, ItemsSource, PageInput, WholeItem } from '../messages.ts'
 import type { ItemsPage } from '../../../../shared/contract/index.ts'
 import { COLUMNS_SHOWN, WHOLE_ITEM_MAX_CHARACTERS } from './bounds.ts'
@@ -159,8 +160,5 @@ async function endsInsideItem(source: ItemsSource, { format, startOffset }: Head
 }
 
 export function needsDuckdb(what: string): ScrapdeckError {
-  return new ScrapdeckError(
-    'ITEMS_NEED_DUCKDB',
-    `${what} needs DuckDB, which is not available here. Pages, filters and the other exports work without it.`
-  )
+  return new ScrapdeckError('ITEMS_NEED_DUCKDB', sentence('runs.needs_duckdb', { what }))
 }

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import { parse } from 'csv-parse'
 import type { ItemsFacts } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { ItemsSource } from '../messages.ts'
 import { ITEM_MAX_BYTES, PIECE_BYTES } from './bounds.ts'
 import type { RawItem } from './raw-item.ts'
@@ -40,10 +41,7 @@ function formatOf(head: Buffer): Format {
   if (isText && (line.includes(',') || /^[\w .-]{1,100}$/.test(line))) return 'csv'
   if (/\n\s*\{/.test(text)) return 'jsonl'
   if (isText || head.includes(0)) {
-    throw new ScrapdeckError(
-      'ITEMS_UNREADABLE',
-      'The file is neither JSON lines nor a JSON list nor CSV with a header. Download it instead.'
-    )
+    throw new ScrapdeckError('ITEMS_UNREADABLE', sentence('runs.items_unreadable'))
   }
   return line.startsWith('"') && line.includes('",') ? 'csv' : 'jsonl'
 }
@@ -58,11 +56,11 @@ export async function readRange(path: string, offset: number, length: number): P
 
 async function openItems(path: string) {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-    throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The file of the items is gone. Reload.', { cause: error })
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_file_gone'), { cause: error })
   })
   if ((await file.stat()).isFile()) return file
   await file.close()
-  throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The items are not a regular file, so they are not read.')
+  throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_a_file'))
 }
 
 /** Where reading can begin: only JSON lines can be entered in the middle. */
@@ -132,7 +130,7 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
     // A quote that is still open at the end: the last record is being written.
     if (code === 'CSV_QUOTE_NOT_CLOSED') items.push({ index, bytes: null, endOffset: sizeBytes })
     else if (code?.startsWith('CSV_') === true) {
-      const text = `Row ${index + 1} of the file is no CSV (${(error as Error).message}).`
+      const text = sentence('runs.row_not_csv', { index, error: (error as Error).message })
       throw new ScrapdeckError('ITEMS_UNREADABLE', text, { cause: error })
     } else throw error
   } finally {

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { ItemCondition, ItemsFormat } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { ExportedFile, ItemsSource } from '../messages.ts'
 import { matches } from './filter.ts'
 import { type Item, parseItem, type RawItem, textOf } from './raw-item.ts'
@@ -104,7 +105,7 @@ async function allFields(
   for await (const { items, readBytes } of readItems(source, head, signal)) {
     for (const raw of items) for (const name of Object.keys(parseItem(raw) ?? {})) found.add(name)
     if (found.size > FIELDS_MAX) {
-      const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
+      const text = sentence('runs.too_many_fields', { fieldsMax: FIELDS_MAX })
       throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
     }
     onProgress(readBytes / Math.max(1, source.sizeBytes))
@@ -125,7 +126,7 @@ function quoteCell(text: string): string {
 function explainFull(error: Error): Error {
   const { code } = error as NodeJS.ErrnoException
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return new ScrapdeckError('ITEMS_TOO_LARGE', 'The disk of the data directory is full: free some space and repeat.', {
+  return new ScrapdeckError('ITEMS_TOO_LARGE', sentence('runs.disk_full'), {
     cause: error
   })
 }

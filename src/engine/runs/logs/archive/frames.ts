@@ -1,6 +1,7 @@
 import { constants, zstdCompress, zstdCompressSync, zstdDecompress, zstdDecompressSync } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isScrapdeckError, ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 /**
@@ -180,7 +181,7 @@ export function frameLength(bytes: Uint8Array): number | null {
 }
 
 export function damaged(what: string, cause?: unknown): ScrapdeckError {
-  return new ScrapdeckError('LOG_DAMAGED', `The archived log is damaged: ${what}. It cannot be repaired`, { cause })
+  return new ScrapdeckError('LOG_DAMAGED', sentence('runs.archived_log_damaged', { what }), { cause })
 }
 
 /** Reads `length` bytes of a file of frames, fewer only at its end. */

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { LocalFile } from '../../../storage/blobs/blob-store.ts'
 import { readFileSeal } from '../../../storage/blobs/sealed/sealed-reader.ts'
 import { sealing } from '../../../storage/blobs/sealed/sealed-streams.ts'
@@ -51,7 +52,7 @@ export class LogCache {
       rmSync(directory, { recursive: true, force: true })
       mkdirSync(directory, { recursive: true, mode: 0o700 })
     } catch (error) {
-      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      const text = sentence('runs.directory_unusable', { directory, error: (error as Error).message })
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
     return new LogCache(directory, limits, isSealed)

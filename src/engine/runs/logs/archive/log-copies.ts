@@ -1,5 +1,6 @@
 import type { AttemptNumber, JobId } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import type { LogBytes, WantedBytes } from '../../../runtime/byte-window.ts'
 import type { LogFile } from '../scan/log-file.ts'
 import type { SealSource } from './seal.ts'
@@ -170,7 +171,7 @@ async function advance(
     const piece = await read({ offset: spool.sizeBytes, limitBytes }, signal)
     signal?.throwIfAborted()
     if (piece === null) {
-      throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} was deleted before it could be copied`)
+      throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
     // Another log under this name (a node that was set up anew): what was copied is not its beginning.
     if (piece.sizeBytes < spool.sizeBytes) {
@@ -210,7 +211,4 @@ async function isBeginning(
 }
 
 const contradicts = (jobId: JobId): ScrapdeckError =>
-  new ScrapdeckError(
-    'NODE_ANSWER_INVALID',
-    `The node of job ${jobId} says something else about its log with each answer, so it could not be copied`
-  )
+  new ScrapdeckError('NODE_ANSWER_INVALID', sentence('runs.log_differs_each_time', { jobId }))

@@ -1,5 +1,6 @@
 import type { FoundLogLine, LogSearchProgress } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import { ThreadPool } from '../../../runtime/thread-pool.ts'
 import { FRAME_RAW_BYTES } from '../archive/frames.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
@@ -103,12 +104,11 @@ function checkQuery(query: LineQuery): void {
   try {
     createMatcher(query)
   } catch (error) {
-    throw new ScrapdeckError('BAD_INPUT', `The regular expression is not valid: ${(error as Error).message}`)
+    throw new ScrapdeckError('BAD_INPUT', sentence('runs.expression_invalid', { error: (error as Error).message }))
   }
 }
 
-const tooSlow = () =>
-  new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on this log. Make it simpler')
+const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow'))
 
 const MEMORY_MB = 64
 const IDLE_MS = 30_000

@@ -1,6 +1,7 @@
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import { findWriters } from '../../../runtime/file-trust.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import type { Random } from '../../../runtime/random.ts'
@@ -24,7 +25,7 @@ export async function takeDirectory(
   { knownMark, random, logger }: { knownMark: string | null; random: Pick<Random, 'hex'>; logger: Logger }
 ): Promise<string> {
   const refuse = (what: string, cause?: unknown) =>
-    new ScrapdeckError('BLOBS_UNUSABLE', `The blobs in ${path} cannot be used: ${what}`, { cause })
+    new ScrapdeckError('BLOBS_UNUSABLE', sentence('storage.blobs_in_directory_unusable', { path, what }), { cause })
   try {
     const isNew = knownMark === null && (await makeFolder(path))
     const info = await stat(path)
@@ -146,7 +147,7 @@ export function directoryError(error: unknown, path: string): ScrapdeckError | n
 
 export function directoryProblem(code: string, path: string, cause?: unknown): ScrapdeckError {
   const hint = REMEDIES[code] === AWAY ? `${code}: ${AWAY}` : REMEDIES[code]
-  const text = `The blobs in ${path} cannot be used: ${hint}`
+  const text = sentence('storage.shared_blobs_unusable', { path, hint })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: code }, cause })
 }
 

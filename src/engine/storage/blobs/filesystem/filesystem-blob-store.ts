@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } fro
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import { BLOB_NAME, BLOB_PREFIX, type BlobStore, openFileReader } from '../blob-store.ts'
 
 /** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
@@ -42,7 +43,7 @@ export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnus
   const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
   function pathOf(name: string): string {
-    if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+    if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', sentence('storage.blob_name_invalid', { name }))
     return join(root, name)
   }
 
@@ -95,7 +96,7 @@ export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnus
 
     async list(prefix) {
       if (!BLOB_PREFIX.test(prefix)) {
-        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('storage.blob_prefix_invalid', { prefix }))
       }
       const folder = prefix.slice(0, prefix.indexOf('/') + 1)
       const names = (await filesIn(join(root, folder)))
@@ -256,7 +257,7 @@ async function orNotFound<T>(name: string, work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     if (!isMissing(error)) throw error
-    throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`, { cause: error })
+    throw new ScrapdeckError('NOT_FOUND', sentence('storage.no_blob', { name }), { cause: error })
   }
 }
 
@@ -272,7 +273,9 @@ async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
     const code = (error as NodeJS.ErrnoException).code ?? ''
     const problem = PROBLEMS[code]
     if (problem === undefined) throw error
-    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `${path} cannot be written: ${problem}`, { cause: error })
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', sentence('storage.file_not_written', { path, problem }), {
+      cause: error
+    })
   }
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { rename, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Random } from '../../../runtime/random.ts'
@@ -46,7 +47,7 @@ export class BlobFiles {
       mkdirSync(directory, { recursive: true, mode: 0o700 })
       this.#readLeft()
     } catch (error) {
-      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      const text = sentence('storage.directory_unusable', { directory, error: (error as Error).message })
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
     void this.#evict()

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { S3Client } from './s3-client.ts'
 import { hasStatus, isGone, S3Error } from './s3-failure.ts'
 
@@ -99,7 +100,7 @@ export const expectedSha256 = (name: string, { sha256 }: Pick<S3Object, 'sha256'
 export const isAnotherByNow = (error: unknown): boolean => isGone(error) || hasStatus(error, 412)
 
 export function damaged(name: string, what: string): ScrapdeckError {
-  const text = `The blob ${name} is damaged: ${what}. Restore it from a backup of the bucket, or upload it again`
+  const text = sentence('storage.blob_damaged', { name, what })
   return new ScrapdeckError('BLOB_DAMAGED', text)
 }
 

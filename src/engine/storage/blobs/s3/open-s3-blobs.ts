@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
@@ -104,7 +105,10 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
     for await (const piece of range.body) text += String(piece)
     if (range.status !== 206 || text !== body.subarray(8, 18).toString()) {
       const what = 'the server ignores ranges. Use another server.'
-      throw new ScrapdeckError('BLOBS_UNUSABLE', `The blobs at ${client.address.name} cannot be used: ${what}`)
+      throw new ScrapdeckError(
+        'BLOBS_UNUSABLE',
+        sentence('storage.bucket_unusable', { address: client.address.name, what })
+      )
     }
     await client.send({ ...put, headers: { ...headers, 'if-none-match': '*' } })
     logger.warn({}, 'the S3 server ignores conditional writes: two engines must not write the same blob')

@@ -3,6 +3,7 @@ import { open, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import pLimit from 'p-limit'
 import { isScrapdeckError, ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { Logger } from '../../../runtime/logger.ts'
 import { BLOB_NAME, BLOB_PREFIX, type BlobReader, type LocalFile, readerOf } from '../blob-store.ts'
@@ -187,7 +188,7 @@ export class S3BlobStore implements SharedBlobStore {
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]> {
     return this.#explained(async () => {
       if (!BLOB_PREFIX.test(prefix))
-        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
+        throw new ScrapdeckError('BAD_INPUT', sentence('storage.blob_prefix_invalid', { prefix }))
       const { client } = this.#parts
       const found: { name: string; sizeBytes: number }[] = []
       for (let token: string | null = null; ; ) {
@@ -239,7 +240,7 @@ export class S3BlobStore implements SharedBlobStore {
     if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
     await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
     if (recorded !== null || others.length === 0) return recorded ?? owner
-    const text = `Another Scrapdeck takes the blobs at ${client.address.name} at this moment. Start again. If there is none, delete the object ${others[0]!.name} under the prefix.`
+    const text = sentence('storage.bucket_being_taken', { address: client.address.name, what: others[0]!.name })
     throw new ScrapdeckError('BLOBS_UNUSABLE', text)
   }
 
@@ -411,7 +412,7 @@ export class S3BlobStore implements SharedBlobStore {
     const object = await this.#head(name, tries)
     if (object === null) {
       await this.#parts.files.remove(name)
-      throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+      throw new ScrapdeckError('NOT_FOUND', sentence('storage.no_blob', { name }))
     }
     this.#lookedUp.set(name, { object, atMs: clock.monotonicMs() })
     return object
@@ -455,11 +456,11 @@ const isNamedByContent = (name: string): boolean => /^eggs\/[0-9a-f]{64}$/.test(
 const tagOf = (name: string, { etag }: S3Object): string => (isNamedByContent(name) ? 'content' : etag)
 
 function checkName(name: string): void {
-  if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+  if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', sentence('storage.blob_name_invalid', { name }))
 }
 
 function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
-  const text = `The blob ${name} was replaced several times while it was ${what}. Repeat the request.`
+  const text = sentence('storage.blob_replaced', { name, what })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
 }
 

@@ -1,4 +1,5 @@
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { S3Address } from '../../../runtime/s3-address.ts'
 
 export interface S3Failure {
@@ -65,7 +66,7 @@ export const isOfStorage = (failure: S3Failure): boolean =>
 
 /** Says what an operator can do. `from`: the source of the credentials. */
 export function explainFailure(failure: S3Failure, address: S3Address, from: string): ScrapdeckError {
-  const text = `The blobs at ${address.name} cannot be used: ${problemOf(failure, address, from)}`
+  const text = sentence('storage.bucket_failed', { address: address.name, failure: problemOf(failure, address, from) })
   return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: failure.code }, cause: new S3Error(failure) })
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import { encryptionHeaders } from '../../../runtime/s3-address.ts'
 import { GRACE_MS } from '../shared-blobs.ts'
@@ -55,7 +56,7 @@ export async function contentOfFile(path: string): Promise<Content> {
       const bytes = Buffer.allocUnsafe(length)
       const { bytesRead } = await again.read(bytes, 0, length, offset)
       if (bytesRead === length) return bytes
-      throw new ScrapdeckError('INTERNAL', `${path} became shorter while it was uploaded`)
+      throw new ScrapdeckError('INTERNAL', sentence('storage.file_became_shorter', { path }))
     }
   }
 }
@@ -118,7 +119,7 @@ async function uploadParts(
   const parts = Array.from({ length: count }, (_, index) =>
     limit(async () => {
       failed.signal.throwIfAborted()
-      if (isLate()) throw new ScrapdeckError('BLOBS_UNUSABLE', `The upload of ${key} took longer than 6 hours.`)
+      if (isLate()) throw new ScrapdeckError('BLOBS_UNUSABLE', sentence('storage.upload_took_too_long', { key }))
       const offset = index * partBytes
       const body = await content.read(offset, Math.min(partBytes, content.sizeBytes - offset))
       const query = { partNumber: String(index + 1), uploadId }

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { isScrapdeckError, ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import type { EncryptionKeys } from '../../../runtime/encryption-keys.ts'
 import { BLOB_NAME, type BlobReader, type BlobStore, type LocalFile } from '../blob-store.ts'
 import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
@@ -161,7 +162,7 @@ export class SealedBlobStore implements BlobStore {
       async (sealedName) => keyIdOf(name, await this.#readHeader(sealedName)),
       async () => {
         if (await this.#stored.has(name)) return null
-        throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+        throw new ScrapdeckError('NOT_FOUND', sentence('storage.no_blob', { name }))
       }
     )
   }
@@ -183,7 +184,7 @@ export class SealedBlobStore implements BlobStore {
         if (!isScrapdeckError(error, 'NOT_FOUND')) throw error
       }
     }
-    throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+    throw new ScrapdeckError('NOT_FOUND', sentence('storage.no_blob', { name }))
   }
 }
 
@@ -203,5 +204,5 @@ function sealedNameOf(name: string): string {
 
 function requireName(name: string): void {
   const isValid = BLOB_NAME.test(name) && !name.endsWith(SEALED) && name.length + SEALED.length <= NAME_MAX
-  if (!isValid) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+  if (!isValid) throw new ScrapdeckError('BAD_INPUT', sentence('storage.blob_name_invalid', { name }))
 }

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { sentence } from '../../../../shared/texts/errors/storage.ts'
 import { type EncryptionKeys, KEY_BYTES, KEY_ID_BYTES } from '../../../runtime/encryption-keys.ts'
 
 /**
@@ -119,6 +120,6 @@ export const openBytes = (keys: EncryptionKeys, name: string, sealed: Uint8Array
   openFrame(openHeader(keys, name, sealed), 0, true, sealed.subarray(HEADER_BYTES))
 
 export function sealBroken(name: string, what: string, cause?: unknown): ScrapdeckError {
-  const text = `The encrypted file ${name} is damaged: ${what}. Restore it from a backup, or upload it again`
+  const text = sentence('storage.encrypted_file_damaged', { name, what })
   return new ScrapdeckError('BLOB_DAMAGED', text, { cause })
 }

@@ -1,0 +1,41 @@
+import { sentencesOf } from '../sentence.ts'
+
+export const desktopErrors = {
+  'desktop.sign_in_of_another_engine': ({ url }: { url: string }) =>
+    `This sign-in is not one to ${url}. Sign in again.`,
+  'desktop.sign_in_cancelled': () => 'The sign-in was cancelled.',
+  'desktop.problem_with_proxy': ({ label, problem }: { label: string; problem: string }) =>
+    `${label} ${problem}. Check the proxy before it.`,
+  'desktop.credentials_refused': ({ label, what }: { label: string; what: string }) =>
+    `${label} refused ${what}. It may have been revoked or changed: edit the engine and sign in or enter it again.`,
+  'desktop.answer_strange': ({ label, what }: { label: string; what: string }) =>
+    `${label} answered with ${what}, which is not a response of Scrapdeck. Check the address, and the proxy before it.`,
+  'desktop.certificate_untrusted': ({ label }: { label: string }) =>
+    `The certificate of ${label} was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine, then trust it, or use a certificate of an authority.`,
+  'desktop.certificate_changed': ({
+    label,
+    fingerprint,
+    trusted
+  }: {
+    label: string
+    fingerprint: string
+    trusted: string
+  }) =>
+    `${label} shows another certificate than the one that you trusted (now ${fingerprint}, trusted ${trusted}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise the connection may be intercepted.`,
+  'desktop.answer_too_large': () => 'The answer of the engine is too large.',
+  'desktop.engine_read_only': ({ to }: { to: string }) =>
+    `${to} is open read-only on this computer, so nothing is changed there. Turn read-only off in the engine menu.`,
+  'desktop.engine_too_old': ({ to, name }: { to: string; name: string }) =>
+    `${to} runs an older Scrapdeck without ${name}. Update it to use this.`,
+  'desktop.call_cancelled': ({ name }: { name: string }) => `The call to ${name} was cancelled.`,
+  'desktop.credentials_not_decrypted': ({ name }: { name: string }) =>
+    `The credentials of ${name} cannot be decrypted on this computer. Edit the engine and enter them again.`,
+  'desktop.engine_removed': ({ name }: { name: string }) => `${name} was removed from the list.`,
+  'desktop.no_engine': ({ id }: { id: string }) => `There is no engine ${id} in the list. It may have been removed.`,
+  'desktop.credentials_for_another_address': ({ url, newUrl }: { url: string; newUrl: string }) =>
+    `The credentials were given for ${url} and are not sent to ${newUrl}. Enter them again for the new address.`,
+  'desktop.engine_behind_ssh': ({ name }: { name: string }) =>
+    `A browser does not get to ${name}, which is behind an SSH host.`
+}
+
+export const sentence = sentencesOf(desktopErrors)

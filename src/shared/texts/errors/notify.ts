@@ -1,0 +1,13 @@
+import { sentencesOf } from '../sentence.ts'
+
+export const notifyErrors = {
+  'notify.alert_logs_being_read': () => 'Others are reading the logs of alerts: try again in a moment.',
+  'notify.reports_being_made': () => 'Other reports are being made: try again in a moment.',
+  'notify.no_blob': ({ name }: { name: string }) => `There is no blob ${name}`,
+  'notify.plugin_password_unchecked': ({ plugin }: { plugin: string }) =>
+    `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`,
+  'notify.network_invalid': ({ network }: { network: string }) =>
+    `webhook_networks: ${JSON.stringify(network)} is not a network. Use a form such as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
+}
+
+export const sentence = sentencesOf(notifyErrors)

@@ -1,0 +1,180 @@
+import { formatBytes } from '../../format-bytes.ts'
+import { sentencesOf } from '../sentence.ts'
+
+export const storageErrors = {
+  'storage.secret_key_differs': ({ database }: { database: string }) =>
+    `The secret.key in the data directory is not the one that the other engines on ${database} have. Copy theirs.`,
+  'storage.blobs_differ': ({ database, where, next }: { database: string; where: string; next: string }) =>
+    `The engines on ${database} need the same blobs: ${where}. ${next}.`,
+  'storage.no_other_engine_to_lead': () =>
+    'No other engine could lead: there must be one that lives and is not drained. Start one first.',
+  'storage.no_engine': ({ id }: { id: string }) => `There is no engine ${id}. It may have restarted.`,
+  'storage.no_follower_to_lead': () =>
+    'No other engine can lead now: there must be one that follows, and is not drained. Start one first.',
+  'storage.engine_alone': () =>
+    'This engine is alone on its database. Several need `store = postgres://…` (docs/scaling.md).',
+  'storage.not_a_backup': () => 'This is not a backup of Scrapdeck. Name a file that scrapdeck backup wrote.',
+  'storage.backup_key_missing': ({ keyId }: { keyId: string }) =>
+    `The backup is encrypted with the key ${keyId}, which is not here. Name a file that has it with --key-file, or configure encryption_key_file.`,
+  'storage.backup_damaged': ({ what }: { what: string }) => `The backup is damaged: ${what}. Use another backup.`,
+  'storage.secrets_need_encryption': () =>
+    'Secrets are only put into an encrypted backup. Configure encryption_key_file.',
+  'storage.no_data_directory': ({ dataDirectory }: { dataDirectory: string }) =>
+    `There is no data directory ${dataDirectory}. Name it with --data.`,
+  'storage.directory_of_another_user': ({ dataDirectory, owner }: { dataDirectory: string; owner: string }) =>
+    `${dataDirectory} belongs to another user (${owner}). Run this command as that user, for example with runuser -u USER.`,
+  'storage.no_store': ({ dataDirectory, database }: { dataDirectory: string; database: string }) =>
+    `${dataDirectory} has no store: there is no ${database}.`,
+  'storage.copy_needs_disk': ({
+    bytes,
+    directory,
+    bavail,
+    bsize
+  }: {
+    bytes: number
+    directory: string
+    bavail: number
+    bsize: number
+  }) =>
+    `A copy of the database needs ${formatBytes(bytes)} on the disk of ${directory}, which has ${formatBytes(bavail * bsize)} free. Free some space.`,
+  'storage.directory_not_empty': ({ directory }: { directory: string }) =>
+    `${directory} is not empty. Nothing was changed. Name another directory with --data, or move away what is there.`,
+  'storage.not_restored': ({ directory, problem }: { directory: string; problem: string }) =>
+    `${directory} cannot be restored: ${problem}. Nothing was left there.`,
+  'storage.redis_address_invalid': ({ what }: { what: string }) =>
+    `${what}. Write redis://HOST:6379/0, and the password in a file`,
+  'storage.credentials_unreadable': ({ file }: { file: string }) =>
+    `The credentials in ${file} cannot be read. Correct the file, or delete it to generate new ones.`,
+  'storage.credentials_empty': () =>
+    'The user name and the password must not be empty: authentication is always required.',
+  'storage.user_name_with_colon': () =>
+    'The user name must not contain a colon: Basic authentication uses it as the separator.',
+  'storage.encryption_key_missing': ({ what, id, next }: { what: string; id: string; next: string }) =>
+    `${what} is encrypted with the key ${id}, which is not here. ${next}`,
+  'storage.encryption_key_unreadable': ({
+    keyPath,
+    code,
+    error
+  }: {
+    keyPath: string
+    code: string | undefined
+    error: string
+  }) => `The key file ${keyPath} cannot be read (${code ?? error}).`,
+  'storage.encryption_key_invalid': ({ keyPath }: { keyPath: string }) =>
+    `${keyPath} is not a Scrapdeck key file: it must have 64 hexadecimal digits, as openssl rand -hex 32 prints.`,
+  'storage.secret_of_another_key': ({ keyPath }: { keyPath: string }) =>
+    `A stored secret was not encrypted with ${keyPath}. Enter it again.`,
+  'storage.key_file_unusable': ({ path }: { path: string }) =>
+    `The key file ${path} cannot be read or created. Check its permissions.`,
+  'storage.key_file_invalid': ({ path }: { path: string }) =>
+    `${path} is not a Scrapdeck key file. Restore the right one, or move it away and enter the nodes' passwords again.`,
+  'storage.key_file_open_to_others': ({ path }: { path: string }) =>
+    `The key file ${path} can be read by other users. Make it private (chmod 600) and change the nodes' passwords.`,
+  'storage.file_not_trusted': ({
+    path,
+    subject,
+    reason,
+    remedy,
+    otherwise
+  }: {
+    path: string
+    subject: string
+    reason: string
+    remedy: string
+    otherwise: string
+  }) => `${path} is not trusted: ${subject} ${reason}. If it is yours: ${remedy}. Otherwise ${otherwise}`,
+  'storage.postgres_address_invalid': ({ what }: { what: string }) =>
+    `${what}. Write postgres://USER@HOST:5432/DATABASE, and the password in a file`,
+  'storage.data_directory_unusable': ({ path, error }: { path: string; error: string }) =>
+    `The data directory ${path} cannot be used: ${error}. To use another: --data.`,
+  'storage.syslog_address_invalid': ({ what }: { what: string }) =>
+    `${what}. Write tls://HOST:6514, tcp://HOST:601 or udp://HOST:514`,
+  'storage.scrapdeck_stopping': () => 'Scrapdeck is stopping',
+  'storage.blobs_in_directory_unusable': ({ path, what }: { path: string; what: string }) =>
+    `The blobs in ${path} cannot be used: ${what}`,
+  'storage.shared_blobs_unusable': ({ path, hint }: { path: string; hint: string | undefined }) =>
+    `The blobs in ${path} cannot be used: ${hint}`,
+  'storage.blob_name_invalid': ({ name }: { name: string }) => `${JSON.stringify(name)} is not a valid blob name`,
+  'storage.blob_prefix_invalid': ({ prefix }: { prefix: string }) =>
+    `${JSON.stringify(prefix)} is not a valid blob name prefix`,
+  'storage.no_blob': ({ name }: { name: string }) => `There is no file ${name} in the blob store`,
+  'storage.file_not_written': ({ path, problem }: { path: string; problem: string }) =>
+    `${path} cannot be written: ${problem}`,
+  'storage.upload_directory_unusable': ({ directory, error }: { directory: string; error: string }) =>
+    `The directory for uploads ${directory} cannot be used (${error}). Correct its permissions`,
+  'storage.disk_full': ({ path }: { path: string }) => `${path} cannot be written: the disk is full. Free some space.`,
+  'storage.too_many_uploads': () => 'Too many uploads arrive at the same time. Send it again when others have ended.',
+  'storage.directory_unusable': ({ directory, error }: { directory: string; error: string }) =>
+    `The directory ${directory} cannot be used (${error}). Correct its permissions`,
+  'storage.blob_damaged': ({ name, what }: { name: string; what: string }) =>
+    `The blob ${name} is damaged: ${what}. Restore it from a backup of the bucket, or upload it again`,
+  'storage.bucket_unusable': ({ address, what }: { address: string; what: string }) =>
+    `The blobs at ${address} cannot be used: ${what}`,
+  'storage.bucket_being_taken': ({ address, what }: { address: string; what: string }) =>
+    `Another Scrapdeck takes the blobs at ${address} at this moment. Start again. If there is none, delete the object ${what} under the prefix.`,
+  'storage.blob_replaced': ({ name, what }: { name: string; what: string }) =>
+    `The blob ${name} was replaced several times while it was ${what}. Repeat the request.`,
+  'storage.bucket_failed': ({ address, failure }: { address: string; failure: string }) =>
+    `The blobs at ${address} cannot be used: ${failure}`,
+  'storage.file_became_shorter': ({ path }: { path: string }) => `${path} became shorter while it was uploaded`,
+  'storage.upload_took_too_long': ({ key }: { key: string }) => `The upload of ${key} took longer than 6 hours.`,
+  'storage.encrypted_file_damaged': ({ name, what }: { name: string; what: string }) =>
+    `The encrypted file ${name} is damaged: ${what}. Restore it from a backup, or upload it again`,
+  'storage.blobs_of_another_store': ({ name, ifForeign }: { name: string; ifForeign: string }) =>
+    `The blobs at ${name} belong to the store of another Scrapdeck. ${ifForeign}`,
+  'storage.stores_of_same_kind': ({ instead }: { instead: string }) =>
+    `Both stores are of the same kind. ${instead} (docs/scaling.md).`,
+  'storage.copy_begun_elsewhere': ({ text }: { text: string }) =>
+    `${text} Copy from there, or begin anew with --restart.`,
+  'storage.copy_differs': ({ text, next }: { text: string; next: string }) =>
+    `${text} It was not put in place. ${next}`,
+  'storage.namespace_without_store': ({ address }: { address: string }) =>
+    `${address} has no store: no Scrapdeck has used this namespace.`,
+  'storage.namespace_in_use': ({ what }: { what: string }) => `${what} Choose another namespace, or drop that schema.`,
+  'storage.directory_without_store': ({ directory, file }: { directory: string; file: string }) =>
+    `${directory} has no store: there is no ${file}.`,
+  'storage.database_exists': ({ what }: { what: string }) =>
+    `${what} Move that file away, or copy to another data directory.`,
+  'storage.blobs_twice': () =>
+    'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.',
+  'storage.server_unusable': ({ name, refusal }: { name: string; refusal: string }) =>
+    `${name} cannot serve: ${refusal}.`,
+  'storage.namespace_taken': ({ name }: { name: string }) =>
+    `Another Scrapdeck is using ${name}. Stop it, or choose another namespace for this one.`,
+  'storage.not_leader': () => 'Another engine leads now. Nothing was changed; ask again.',
+  'storage.change_unknown': ({ name, error }: { name: string; error: string }) =>
+    `${name}: the connection was lost (${error}) before it said whether the change was made. Look, and ask again.`,
+  'storage.no_job': ({ id }: { id: string }) => `There is no job ${id}; it may have been deleted`,
+  'storage.data_from_newer_version': ({
+    holder,
+    migrations,
+    orElse
+  }: {
+    holder: string
+    migrations: number
+    orElse: string
+  }) => `${holder} up to ${migrations}. Use the newer Scrapdeck that wrote it${orElse}.`,
+  'storage.migrate_first': ({ text }: { text: string }) =>
+    `${text} Start this Scrapdeck with it once, which migrates it, and stop it.`,
+  'storage.no_job_to_wait_for': ({ jobId, onJobId }: { jobId: string; onJobId: string }) =>
+    `Job ${jobId} is to wait for ${onJobId}, which does not exist.`,
+  'storage.no_version_to_deploy': ({ project, version }: { project: string; version: string }) =>
+    `Project ${project} has no version ${version} that could be deployed. Upload it first.`,
+  'storage.schedule_removed': ({ name }: { name: string }) =>
+    `The schedule ${name} was removed in the meantime. Create it again`,
+  'storage.store_stopping': () => 'Scrapdeck is stopping and accepts no more requests.',
+  'storage.changed_meanwhile': ({ noun, next, present }: { noun: string; next: number; present: number | undefined }) =>
+    `The ${noun} was changed in the meantime: expected to write revision ${next}, but it is at ${present ?? 0}. Reload it and try again.`,
+  'storage.directory_taken': ({ directory }: { directory: string }) =>
+    `Another Scrapdeck is using ${directory}. Stop it, or start this one with another data directory.`,
+  'storage.database_foreign': ({ database, foreign }: { database: string; foreign: string }) =>
+    `${database}: it is damaged or not a Scrapdeck database: it has the ${foreign}. Restore a backup, DROP what is not Scrapdeck's, or choose another data directory.`,
+  'storage.no_write_ahead_log': ({ database, mode }: { database: string; mode: string }) =>
+    `${database} is on a file system without write-ahead logging (it gave ${mode}). Choose a local disk.`,
+  'storage.backup_database_damaged': ({ what }: { what: string | undefined }) =>
+    `The database in the backup is damaged (${what ?? 'its check gave no answer'}). Use another backup.`,
+  'storage.database_thread_exited': ({ path, reason }: { path: string; reason: string }) =>
+    `${path}: its database thread has exited (${reason}). Restart Scrapdeck; everything acknowledged is on disk.`
+}
+
+export const sentence = sentencesOf(storageErrors)
