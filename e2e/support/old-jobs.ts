@@ -11,6 +11,7 @@ import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-stor
 import { aNewJob, anAttemptStart, aStoredNode, entry } from '../../src/engine/testing/builders.ts'
 import type { AttemptState, JobId, Outcome } from '../../src/shared/contract/index.ts'
 import { anAttemptNumber } from '../../src/shared/testing/ids.ts'
+import { plain } from '../../src/shared/texts/message.ts'
 
 export interface OldJob {
   project: string
@@ -55,7 +56,11 @@ export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]
       await move('accepted', 'running', startedAtMs, { details: { startedAtMs } })
       await move('running', 'finishing', endedAtMs)
       await move('finishing', 'ended', endedAtMs, {
-        ...{ result: outcome, jobOutcome: outcome, reason: outcome === 'succeeded' ? 'finished' : 'exit code 1' },
+        ...{
+          result: outcome,
+          jobOutcome: outcome,
+          reason: plain(outcome === 'succeeded' ? 'finished' : 'exit code 1')
+        },
         counts: counts ?? { pages: 10, items: 10, errors: 0 }
       })
       const bytes = Buffer.from(log)
