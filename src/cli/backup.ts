@@ -29,7 +29,6 @@ export interface RestoreFlags {
 type Options = Pick<ServeOptions, 'dataDirectory' | 'postgres' | 's3' | 'blobsDirectory' | 'encryption' | 'directories'>
 
 interface Progress {
-  /** Lines for people. */
   print: (line: string) => void
   signal: AbortSignal
 }

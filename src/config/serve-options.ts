@@ -82,9 +82,7 @@ export interface ServeOptions {
   /** Sources of nodes, in addition to those added in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]
-  /** Internal networks that webhooks may reach. */
   webhookNetworks: string
-  /** Programs that alert channels may run. */
   alertCommands: AlertCommand[]
   /** Directories with credential files that addresses of clusters may name. */
   clusterCredentialDirectories: string[]

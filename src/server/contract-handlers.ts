@@ -43,7 +43,6 @@ interface HandlerContext extends RouterContext {
   callerId?: string
   /** Metadata of the requested operation; absent: the contract has none for this request. */
   operation?: RequestedOperation | undefined
-  /** The requested parts of the response. */
   fields?: Wanted
   /** The REST request as received, for checking it against what the operation accepts. */
   request?: Parameters<typeof checkRestParts>[0]

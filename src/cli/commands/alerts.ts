@@ -24,7 +24,6 @@ import { findIn } from './rights-flags.ts'
 import { safeJson } from '../client/terminal.ts'
 import { formatBytes } from '../../shared/format-bytes.ts'
 
-/** The report of a day or a week, as text. */
 export function describeReport(report: AlertReport): string {
   const { fromMs, untilMs, runs, runsBefore, failing, newErrors, unusual, slowest, service, isComplete } = report
   const lists = [

@@ -30,7 +30,6 @@ interface RemoteEnginesOptions {
   tunnels: Pick<SshTunnels, 'use' | 'stop'>
   secretBox: SecretBox
   appVersion: string
-  /** Opens a web address in the user's browser. */
   openInBrowser(url: string): void
   /** Called whenever an engine responds again; its work ends with the signal. */
   whileLive: WhileLive

@@ -9,7 +9,6 @@ export type SignedInWith = keyof typeof LETTERS
 /** 256 random bits, the user's id, start and end (in base 36), kind of login; then 128 bits that are renewed. */
 const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plok]))\.([\w-]{22})$/
 
-/** The contents of a session token. */
 export interface SessionToken {
   /** Useless for logging in. Stays the same when the cookie is renewed. */
   id: string

@@ -26,8 +26,7 @@ import { adoptExternal, cancelExternal } from './external-jobs.ts'
 import { isElsewhere, requireRightsForAddress } from './connection-rules.ts'
 import { shortNameOf } from '../../../shared/ssh-address.ts'
 
-/** The default name of a node. */
-function nameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: string): string {
+function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: string): string {
   // All namespaces of a cluster share its host.
   const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
   return namespace ?? shortNameOf(url)
@@ -240,7 +239,6 @@ export class NodeCommands {
     return this.require(id)
   }
 
-  /** The version that a pulling node reports. */
   async recordReportedVersion(id: NodeId, reported: string): Promise<void> {
     const scrapydVersion = /^(\d{1,3}\.\d{1,3})(\.|$)/.exec(reported)?.[1] ?? null
     await this.#exclusively(async () => {
@@ -331,7 +329,7 @@ export class NodeCommands {
     refuseProxyOverSsh({ url: address.url, proxyUrl: input.proxyUrl || null })
     return {
       id: `n-${random.hex(6)}` as NodeId,
-      name: takenNames.take(input.name ?? nameOf(input, address.url)),
+      name: takenNames.take(input.name ?? defaultNameOf(input, address.url)),
       kind: input.kubernetes ? 'kubernetes' : 'scrapyd',
       url: address.url,
       username: (input.username ?? address.username) || null,

@@ -40,8 +40,8 @@ const ITEMS_AT_ONCE = 100
 /** Who requested the jobs, and how. */
 export interface Origin {
   source: Job['source']
-  jobid?: string | undefined
   /** From a Scrapyd client. */
+  jobid?: string | undefined
   /** The client's idempotency key: a repeated request returns the jobs of the first. */
   onceKey?: string | undefined
   /** The schedule and the nominal time of the firing. */

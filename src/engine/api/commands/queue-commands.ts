@@ -24,8 +24,7 @@ export type CountedLimit = LimitRule & { live: number }
 export class QueueCommands {
   readonly events = new EventEmitter<{ limitsChanged: [] }>()
   readonly #parts: QueueCommandsParts
-  /** Revision of the current limits. */
-  #revision = 0
+  #limitsRevision = 0
   readonly #exclusively = pLimit(1)
 
   constructor(parts: QueueCommandsParts) {
@@ -35,7 +34,7 @@ export class QueueCommands {
   /** Called at start, so that the stored limits apply from the dispatcher's first pass. */
   async readLimits(): Promise<void> {
     const { revision, rules } = await this.#parts.store.getLimits()
-    this.#revision = revision
+    this.#limitsRevision = revision
     if (revision > 0) this.#parts.live.replaceLimits(rules)
   }
 
@@ -64,8 +63,8 @@ export class QueueCommands {
         }
         seen.set(rule.id, rule)
       }
-      await store.putLimits({ revision: this.#revision + 1, rules })
-      this.#revision += 1
+      await store.putLimits({ revision: this.#limitsRevision + 1, rules })
+      this.#limitsRevision += 1
       live.replaceLimits(rules)
       this.events.emit('limitsChanged')
       wakeDispatcher()

@@ -18,7 +18,6 @@ export interface SystemCommandsParts {
   jobCommands: JobCommands
   projectCommands: ProjectCommands
   localNode: LocalNode | null
-  /** Builds the bundled demo project's egg. */
   buildDemoEgg: () => Promise<Uint8Array>
 }
 

@@ -21,8 +21,8 @@ import type { CurrentFleet, CurrentItem } from './plan.ts'
 export interface FleetReads {
   store: NodeStore & ProjectSettingsStore & ScheduleReader & ChainStore
   hasLocalNode: boolean
-  hasEngines: boolean
   /** Whether there are several engines, each with a local node. */
+  hasEngines: boolean
   discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }

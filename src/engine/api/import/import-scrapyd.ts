@@ -56,7 +56,6 @@ export interface ImportOptions {
   blobsDirectory?: string | null
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   encryption?: EncryptionOptions | null
-  /** See EngineOptions for this and the two options above. */
   /** Only counts what would be imported. */
   dryRun: boolean
   /** Receives progress and everything that is skipped, line by line. */
