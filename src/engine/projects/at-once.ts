@@ -8,7 +8,7 @@ import type { Projects } from './projects.ts'
 export interface AtOnceOptions {
   projects: Pick<Projects, 'catalog' | 'settingsOf'>
   distribution: Pick<Distribution, 'stateOf' | 'ensure'>
-  /** Nodes that are reachable and take jobs. */
+  /** Nodes that respond and accept jobs. */
   nodeIds: () => NodeId[]
   clock: Clock
   logger: Logger
@@ -57,7 +57,7 @@ export class AtOnce {
     return projects.catalog.names().filter((project) => projects.settingsOf(project).distribution === 'at_once')
   }
 
-  /** Failed uploads are left out during their backoff; `stateOf` reports when it is over. */
+  /** Omits uploads in backoff; `stateOf` reports when it is over. */
   #findAbsent(): Target[] {
     const nodeIds = this.#options.nodeIds()
     return this.#projects().flatMap((project) => {

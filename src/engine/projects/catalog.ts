@@ -26,12 +26,12 @@ export class Catalog {
   readonly #deployments = new WeakMap<readonly Deployment[], Map<string, Deployment>>()
   readonly #pinnedVersionOf: (project: ProjectName) => VersionName | null
 
-  /** `pinnedVersionOf`: the version that an operator pinned, which need not exist; null: none. */
+  /** `pinnedVersionOf`: the version that an operator pinned, which need not exist. */
   constructor(pinnedVersionOf: (project: ProjectName) => VersionName | null = () => null) {
     this.#pinnedVersionOf = pinnedVersionOf
   }
 
-  /** Ascending; the same list until there is another project, or one less. */
+  /** Ascending. The same list until projects are added or removed. */
   names(): readonly ProjectName[] {
     return (this.#names ??= [...new Set([...this.#known.keys(), ...this.#withoutEgg.keys()])].sort())
   }
@@ -40,12 +40,10 @@ export class Catalog {
     return this.#known.has(project) || this.#withoutEgg.has(project)
   }
 
-  /** Every version in the store. */
   all(): StoredVersion[] {
     return [...this.#known.values()].flatMap((versions) => [...versions.values()])
   }
 
-  /** Projects with versions in the store. */
   stored(): ProjectName[] {
     return [...this.#known.keys()]
   }
@@ -66,7 +64,6 @@ export class Catalog {
     this.#spellings.set(stored.project, spellings.set(spelling, names))
   }
 
-  /** Changes that were written to the store. */
   apply(changes: readonly VersionChange[]): void {
     for (const change of changes) {
       if (change.kind === 'put') this.remember(change.stored)
@@ -106,7 +103,7 @@ export class Catalog {
     return versions.get(version) ?? (meant === undefined ? null : (versions.get(meant) ?? null))
   }
 
-  /** The deployment of a version on one node, as far as known. */
+  /** null: unknown. */
   deploymentOn(nodeId: NodeId, { deployments }: StoredVersion): Deployment | undefined {
     let byNode = this.#deployments.get(deployments)
     if (byNode === undefined) {
@@ -255,7 +252,7 @@ function listed(names: readonly string[]): string {
   return ` It has ${first.join(', ')}${names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : ''}.`
 }
 
-/** `near`: what to do instead. */
+/** `near`: advice. */
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
   new ScrapdeckError('PROJECT_NOT_FOUND', sentence('projects.no_project', { name, near }))
 

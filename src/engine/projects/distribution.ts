@@ -17,11 +17,11 @@ export interface EggReceiver {
 
 export interface DistributionOptions {
   projects: Projects
-  /** Null: the node no longer exists. */
+  /** null: the node no longer exists. */
   clientOf: (nodeId: NodeId) => EggReceiver | null
-  /** The node gets each run's egg from us when it starts it, so it needs none before. Default: no node does. */
+  /** The node fetches each run's egg from us, so it needs none in advance. Default: no node does. */
   fetchesEggs?: (nodeId: NodeId) => boolean
-  /** What a node said if it refused an egg because it cannot import it; null: another failure. */
+  /** The node's message if it could not import an egg. null: another failure. */
   importErrorOf: (error: unknown) => string | null
   clock: Clock
 }
@@ -32,7 +32,7 @@ const LONGEST_BACKOFF_MS = 10 * 60_000
 /** Concurrent uploads of one deployment, which share one uplink. */
 const SENT_AT_ONCE = 8
 
-/** The end of what a node says is kept, which has the cause. */
+/** The end of a node's output has the cause. */
 const OUTPUT_KEPT = 2_000
 
 interface Failure {
@@ -41,7 +41,7 @@ interface Failure {
   untilMs: number
 }
 
-/** What a node said that cannot import an egg, and when (wall clock). */
+/** The output of a node that cannot import an egg, and when (wall clock). */
 export interface ImportError {
   output: string
   atMs: number
@@ -52,7 +52,7 @@ type EggIdentity = Pick<StoredVersion, 'project' | 'version' | 'sha256'>
 /** A different egg under the same name is tried at once. */
 interface FailedEgg extends EggIdentity {
   failures: Map<NodeId, Failure>
-  /** Of the nodes whose last failure this was. */
+  /** For nodes whose last failure was an import error. */
   importErrors: Map<NodeId, ImportError>
 }
 
@@ -74,7 +74,6 @@ export class Distribution {
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #sending = new Map<string, { sha256: string; done: Promise<void> }>()
-  /** By version. */
   readonly #failed = new Map<string, FailedEgg>()
 
   constructor(options: DistributionOptions) {
@@ -93,7 +92,7 @@ export class Distribution {
     return this.#awaitedFailure(nodeId, stored) === undefined ? 'absent' : 'never'
   }
 
-  /** What each node said that cannot import the current egg of this version. Cheap if there is none. */
+  /** The output of each node that cannot import the current egg of this version. Cheap if there is none. */
   importErrors(project: ProjectName, version: VersionName): ReadonlyMap<NodeId, ImportError> {
     const stored = this.#failed.size === 0 ? null : this.#projects.catalog.find(project, version)
     return (stored === null ? undefined : this.#failedEgg(stored)?.importErrors) ?? NO_ERRORS
@@ -191,7 +190,7 @@ export class Distribution {
     const running = this.#sending.get(key)
     if (running?.sha256 === egg.sha256) return running.done
     if (running !== undefined) {
-      // Of an egg that was replaced in the meantime. Sent at once, either could be the last to arrive.
+      // The egg was replaced meanwhile. If both were sent at once, either could arrive last.
       await running.done.catch(() => {})
       if (!this.isPresent(nodeId, project, version)) await this.#send(nodeId, project, version, onStart)
       return

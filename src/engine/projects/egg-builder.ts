@@ -18,14 +18,14 @@ export interface ProjectFile {
   bytes: Uint8Array
 }
 
-/** The same where it lies: opened when its turn comes, so that a project of any size is packed in little memory. */
+/** A file on disk, opened when it is packed, so that a project of any size needs little memory. */
 interface FileToPack {
   path: string
   open(): Readable | Promise<Readable>
 }
 
 const CONFIGURATION_MAX_BYTES = 1024 * 1024
-/** Packing takes a millisecond or two for each file, however small. */
+/** Packing takes a millisecond or two per file, however small. */
 const MAX_FILES = 10_000
 
 export interface EggNaming {
@@ -193,7 +193,7 @@ async function* zipPieces(files: FileToPack[]): AsyncGenerator<Uint8Array> {
   yield* ready
 }
 
-/** Deflates by zlib, which is five times as fast as fflate, and records what the archive says of the content. */
+/** zlib deflates five times as fast as fflate. Records what the archive says about the content. */
 function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<ArrayBuffer>> {
   async function* recorded(pieces: AsyncIterable<Buffer>) {
     for await (const piece of pieces) {
@@ -207,7 +207,7 @@ function pack(content: Readable, entry: ZipInputFile): AsyncIterable<Buffer<Arra
 }
 
 const DEFLATE = 8
-/** Of a regular file; 3 says that they are those of Unix. */
+/** A regular file; 3 means Unix attributes. */
 const ATTRIBUTES = { mtime: new Date(2020, 0, 1), os: 3, attrs: 0o100644 << 16 }
 
 function byName(one: Dirent, other: Dirent): number {

@@ -25,8 +25,8 @@ export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMI
 }
 
 /**
- * The metadata that pkg_resources, and so every Scrapyd, takes for that of the archive: of an egg, else of the first
- * distribution at the top, as in a wheel. null: there is none.
+ * The metadata file that pkg_resources, and so every Scrapyd, uses: that of an egg, else that of the first distribution
+ * at the top, as in a wheel.
  */
 function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'
@@ -48,10 +48,10 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
 }
 
 const ENTRY_POINT = /^([^=]+?)\s*=\s*([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
-/** The pattern would take long for the spaces of a longer line. */
+/** The pattern would be slow on the spaces of a longer line. */
 const LONGEST_LINE = 1_000
 
-/** Reads entry_points.txt as pkg_resources does, which takes none of a file with a line that it cannot read. */
+/** Reads entry_points.txt as pkg_resources does, which ignores a file with a line that it cannot read. */
 function settingsModuleOf(entryPoints: string): string {
   const seen = new Map<string, string>()
   let group = ''
@@ -76,7 +76,7 @@ function refuse(why: string): never {
   throw new ScrapdeckError('EGG_NO_SETTINGS', sentence('projects.no_settings_entry', { why }))
 }
 
-/** A mail header: it ends at the first empty line, which is followed by free text. */
+/** A mail header, which ends at the first empty line; free text follows. */
 function headerOf(packageInfo: string, name: string): string | null {
   for (const line of packageInfo.split(/\r\n|\n|\r/)) {
     if (line === '') return null

@@ -34,7 +34,7 @@ export interface EggIntakeParts {
   catalog: Catalog
   keeping: EggKeeping
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
-  /** Where no Python of ours can: has a node list (and record) them. Throws EGG_IMPORT_FAILED, SPIDERS_UNKNOWN. */
+  /** Lists and records spiders on nodes, if no local Python can. Throws EGG_IMPORT_FAILED or SPIDERS_UNKNOWN. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
   /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
@@ -42,7 +42,7 @@ export interface EggIntakeParts {
   logger: Logger
 }
 
-/** An archive: an upload, a file that is only read, or bytes that are in memory anyway. */
+/** An upload, a file that is only read, or bytes in memory. */
 export type Archive = IncomingFile | string | Uint8Array
 
 export interface VersionNames {
@@ -66,7 +66,7 @@ export class EggIntake {
       return await this.upload(file.path, names, mayReplaceInUse)
     }
     if (typeof archive === 'string') return this.#uploads(() => this.#open(archive, names, mayReplaceInUse))
-    // The client may go away while its upload waits for others.
+    // The client may disconnect while its upload waits for others.
     await using _ = archive.hold()
     return await this.upload(archive.path, names, mayReplaceInUse)
   }
@@ -142,7 +142,7 @@ export class EggIntake {
     return listed.spiders === null ? this.#listOnNodes(listed, listed) : listed
   }
 
-  /** If the nodes cannot import the egg, it is withdrawn: `before` is what the version was. */
+  /** Withdraws the egg if the nodes cannot import it. `before`: the version's previous state. */
   async #listOnNodes(stored: StoredVersion, before: StoredVersion | null): Promise<StoredVersion> {
     const { project, version } = stored
     try {

@@ -53,13 +53,13 @@ export class EggKeeping {
     return names.filter((name) => isUnused(name.slice('eggs/'.length)))
   }
 
-  /** false: it is used by now, or too young to go. */
+  /** false: it is in use by now, or too young. */
   async deleteUnused(name: string): Promise<boolean> {
     const needed = await this.#eggsNeeded()
     return !needed.has(name.slice('eggs/'.length)) && (await this.#parts.blobs.deleteUnused(name))
   }
 
-  /** Also those that another engine has just stored. */
+  /** Includes eggs that another engine has just stored. */
   async #eggsNeeded(): Promise<Set<string | null>> {
     const stored = await this.#parts.store.listVersions()
     return new Set([...this.#parts.catalog.all(), ...stored].map(({ sha256 }) => sha256))
@@ -67,7 +67,7 @@ export class EggKeeping {
 
   async #remove(sha256: string): Promise<void> {
     await this.#parts.files.remove(sha256)
-    // One that is too young to go is found by a later removeLeft.
+    // An egg that is too young is found by a later removeLeft.
     await this.#parts.blobs.deleteUnused(`eggs/${sha256}`)
   }
 }

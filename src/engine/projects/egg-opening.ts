@@ -8,9 +8,8 @@ import { openZipArchive, type ZipArchive } from './zip-archive.ts'
 
 const HASHED_AT_ONCE_BYTES = 1_048_576
 
-/** The egg that an upload is, or became. */
 export interface OpenedEgg {
-  /** The uploaded file, or the one that was built from it. */
+  /** The uploaded file, or the egg that was built from it. */
   path: string
   sizeBytes: number
   sha256: string
@@ -20,13 +19,13 @@ export interface OpenedEgg {
 export type OpenEgg = typeof openEgg
 
 /**
- * Checks an uploaded archive; builds an egg at `builtPath` if it is the zip of a project. Whatever its size, it is read
- * and written in pieces. Throws an EGG_ code; then there is nothing at `builtPath`.
+ * Checks an uploaded archive. Builds an egg at `builtPath` if it is the zip of a project. Reads and writes in pieces,
+ * whatever the size. Throws an EGG_ code and then leaves nothing at `builtPath`.
  */
 export async function openEgg(path: string, naming: EggNaming, builtPath: string): Promise<OpenedEgg> {
   try {
     return await withArchive(path, async (archive) => {
-      // A project's folder may hold the metadata that setuptools leaves there.
+      // A project's folder may contain metadata that setuptools left there.
       const isEgg = archive.names.includes('EGG-INFO/PKG-INFO')
       const built = isEgg ? null : await buildEggFromArchive(archive, naming)
       if (built === null) return describe(path, archive)
@@ -53,7 +52,7 @@ async function describe(path: string, archive: ZipArchive): Promise<OpenedEgg> {
   return { path, sizeBytes: (await stat(path)).size, sha256: await hashFile(path), facts }
 }
 
-/** Through one buffer: a stream's pieces of a large egg were 60 MB of garbage at a time. */
+/** With one buffer: a stream's pieces of a large egg were 60 MB of garbage at a time. */
 async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   const piece = Buffer.alloc(HASHED_AT_ONCE_BYTES)

@@ -11,12 +11,12 @@ export interface EggTask {
   builtPath: string
 }
 
-/** A gigabyte of code and data is unpacked and packed again within a minute; the list of 50,000 files takes 40 MB. */
+/** A gigabyte of code and data is unpacked and packed again within a minute. The list of 50,000 files takes 40 MB. */
 const LIMITS = { memoryMb: 100, timeoutMs: 180_000 }
 
 /**
- * openEgg in a thread of its own: an archive may take a processor for a minute, and if one is made to use memory or
- * time without end, the thread ends and not the service. Rejects with EGG_UNSAFE then.
+ * openEgg in its own thread: an archive may use a CPU for a minute, and a malicious one may use memory or time without
+ * end. Then only the thread ends. Rejects with EGG_UNSAFE.
  */
 export function createEggThreads(clock: Clock, limits: typeof LIMITS = LIMITS): OpenEgg {
   return (path, naming, builtPath) => {

@@ -20,7 +20,7 @@ export function problemOfPathPart(name: string): string | null {
   return null
 }
 
-/** The same, of what no system takes for a name. */
+/** Checks only what no system accepts as a name. */
 export function problemOfFolderName(name: string): string | null {
   if (name === '') return 'is empty'
   if (name === '.' || name === '..') return 'is a folder reference'
@@ -37,7 +37,7 @@ export function problemOfWindowsName(name: string): string | null {
   return null
 }
 
-/** Why a text cannot name a spider that people see and run, worded like the above; null if it can. */
+/** Why a text cannot name a spider that people see and run, phrased like the above. */
 export function problemOfSpiderName(name: string): string | null {
   if (name === '') return 'is empty'
   return (
@@ -45,7 +45,7 @@ export function problemOfSpiderName(name: string): string | null {
   )
 }
 
-/** Why a text cannot name a version, worded like the above; null if it can. Nodes store other names sanitised. */
+/** Why a text cannot name a version, phrased like the above. Nodes store other names sanitised. */
 export function problemOfVersionName(version: string): string | null {
   if (version === '') return 'is empty'
   const shown = problemOfShownName(version)

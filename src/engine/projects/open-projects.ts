@@ -7,7 +7,7 @@ import { Projects, type ProjectsOptions } from './projects.ts'
 import { SpiderLookup, type SpiderLookupOptions } from './spider-lookup.ts'
 
 interface ProjectsParts extends Omit<ProjectsOptions, 'openEgg'> {
-  /** The tree of eggs, in Scrapyd's layout. */
+  /** In Scrapyd's layout. */
   treeDirectory: string
 }
 
@@ -19,14 +19,13 @@ export async function openProjects({ treeDirectory, ...parts }: ProjectsParts): 
   })
 }
 
-/** What eggs are sent to. */
 export type EggNodes = Pick<DistributionOptions, 'clientOf' | 'fetchesEggs' | 'importErrorOf'> &
   Pick<SpiderLookupOptions, 'nodes' | 'duringLongCall'> &
   Pick<AtOnceOptions, 'nodeIds'>
 
 export type Distributing = ReturnType<typeof openDistribution>
 
-/** How eggs get to nodes, once there are nodes. */
+/** Opens what sends eggs, once there are nodes. */
 export function openDistribution(
   opened: AsyncDisposableStack,
   parts: Tools & { projects: Projects; eggNodes: EggNodes }

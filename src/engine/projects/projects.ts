@@ -38,7 +38,6 @@ export interface InUse {
   inUse?: 'refuse' | 'allow'
 }
 
-/** An egg in the blob store. */
 export interface EggToSend {
   sha256: string
   sizeBytes: number
@@ -51,7 +50,7 @@ export type ProjectSource = { egg: string } | SettingsSource
 export interface ProjectsOptions {
   store: VersionStore & ProjectSettingsStore & AttemptReader
   blobs: BlobStore
-  /** Where archives are while they are opened. */
+  /** For archives while they are opened. */
   incoming: IncomingFiles
   /** Default: in this thread. */
   openEgg?: OpenEgg
@@ -67,15 +66,15 @@ export interface ProjectsOptions {
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   /** See egg-intake.ts. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
-  /** What the probe of a node found (nodes/scrapyd/scrapyd-client.ts); null: not known. */
+  /** From the probe of a node (nodes/scrapyd/scrapyd-client.ts). null: unknown. */
   scrapydVersionOf?: (nodeId: NodeId) => string | null
-  /** Nothing is recorded for a node that was removed. Default: none ever is. */
+  /** Nothing is recorded for a removed node. Default: no node was removed. */
   hasNode?: (nodeId: NodeId) => boolean
   clock: Clock
   logger: Logger
 }
 
-/** Without a thread (egg-thread.ts). Loaded with the first egg. */
+/** In this thread. Loaded with the first egg. */
 const openHere: OpenEgg = async (...egg) => {
   const { openEgg } = await import('./egg-opening.ts')
   return openEgg(...egg)
@@ -88,7 +87,7 @@ const openHere: OpenEgg = async (...egg) => {
  */
 export class Projects {
   readonly #options: ProjectsOptions
-  /** Changed only by this class and its parts. */
+  /** Only this class and its parts change it. */
   readonly catalog = new Catalog((project) => this.settingsOf(project).pinnedVersion ?? null)
   readonly #files: EggFiles
   readonly #keeping: EggKeeping
@@ -144,7 +143,7 @@ export class Projects {
     return this.#keeping.listUnused()
   }
 
-  /** false: it is used by now, or too young to go. */
+  /** false: it is in use by now, or too young. */
   deleteUnusedEgg(name: string): Promise<boolean> {
     return this.#keeping.deleteUnused(name)
   }
@@ -191,7 +190,7 @@ export class Projects {
     this.#settings.set(project, next)
   }
 
-  /** Found by either spelling, as everywhere. */
+  /** Accepts either spelling. */
   isPinned({ project, version }: Pick<StoredVersion, 'project' | 'version'>): boolean {
     const { pinnedVersion = null } = this.settingsOf(project)
     return pinnedVersion !== null && this.catalog.find(project, pinnedVersion)?.version === version
@@ -298,7 +297,7 @@ export class Projects {
     return this.#seen.forgetNode(nodeId)
   }
 
-  /** Deletes the version and its egg without checking nodes or jobs that need it: see ProjectCommands. */
+  /** Does not check nodes or jobs that need it: see ProjectCommands. */
   async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
     const stored = this.catalog.requireVersion(project, version)
     if (stored.version === WITHOUT_EGG) {
@@ -315,7 +314,7 @@ export class Projects {
     for (const { version } of versions) await this.deleteVersion(project, version)
   }
 
-  /** Warnings by version; none if the project is pinned, which is what its jobs then get. */
+  /** Warnings by version. None if the project is pinned, because its jobs then use that version. */
   #warningsOf(project: ProjectName): ReadonlyMap<string, string> {
     const versions = this.catalog.ascending(project)
     const warnings = this.#possibleWarnings(project, versions)
@@ -342,7 +341,7 @@ export class Projects {
 
   async #forget(stored: StoredVersion): Promise<void> {
     const { store, tree } = this.#options
-    // From the tree first: an egg that is only in the tree would be added again.
+    // Remove it from the tree first: an egg that is only in the tree would be added again.
     if (stored.sha256) await tree?.remove(stored)
     await store.deleteVersion(stored.project, stored.version)
     this.catalog.forget(stored)

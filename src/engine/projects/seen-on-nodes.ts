@@ -12,12 +12,12 @@ export interface SeenOnNodesParts {
   catalog: Catalog
   /** Serializes changes of versions. */
   exclusively: <T>(change: () => Promise<T>) => Promise<T>
-  /** Nothing is recorded for a node that was removed. */
+  /** Nothing is recorded for a removed node. */
   hasNode: (nodeId: NodeId) => boolean
   clock: Clock
 }
 
-/** What a node listed for a project. An egg sent after `askedAtMs` may be missing from it and is not affected. */
+/** The names that a node listed for a project. An egg sent after `askedAtMs` may be missing and is not affected. */
 interface Seen {
   nodeId: NodeId
   project: ProjectName
@@ -26,11 +26,11 @@ interface Seen {
   askedAtMs: number
 }
 
-/** What one node may have recorded at any time of names that only nodes have, whatever it lists in which order. */
+/** The most names, known only from nodes, that may be recorded per node at any time. */
 export const KEPT_MAX = { versions: 20_000, spiders: 50_000 } as const
 export type KeptNoun = keyof typeof KEPT_MAX
 
-/** How many more versions that only nodes have, and spiders of those, may be kept of a node. */
+/** How many more names may be recorded for a node. */
 type Room = Record<KeptNoun, number>
 
 /** Newest versions recorded per project and node. */
@@ -50,14 +50,14 @@ const CHANGED_AT_ONCE = 1_000
  */
 export class SeenOnNodes {
   readonly #parts: SeenOnNodesParts
-  /** Counted when first needed, and anew for each list of projects. */
+  /** Counted when first needed, and again for each list of projects. */
   readonly #room = new Map<NodeId, Room>()
 
   constructor(parts: SeenOnNodesParts) {
     this.#parts = parts
   }
 
-  /** Returns of what it lists there was more than may be kept. Listings of one node must be recorded in order. */
+  /** Returns which nouns exceeded the limit. Listings of one node must be recorded in order. */
   async recordSeen(seen: Seen): Promise<KeptNoun[]> {
     const { catalog, clock } = this.#parts
     const { nodeId, project, versions } = seen
@@ -85,7 +85,7 @@ export class SeenOnNodes {
   /** The complete list of projects on a node: it has no version of any other project. */
   async recordProjects(nodeId: NodeId, listed: readonly string[], askedAtMs: number): Promise<void> {
     const there = new Set(listed)
-    // Others may have changed them since the last reading.
+    // Others may have changed them since the last read.
     this.#room.delete(nodeId)
     const gone = this.#versionsOn(nodeId, ({ project }) => !there.has(project))
     await this.#changeAll(nodeId, gone, (stored, room) => this.#planStored(stored, { nodeId, askedAtMs }, false, room))
@@ -101,7 +101,7 @@ export class SeenOnNodes {
 
   /** Call once the node has left the fleet. Removes versions that have neither an egg nor another node. */
   async forgetNode(nodeId: NodeId): Promise<void> {
-    // A piece that was being written when the node left is done after this.
+    // Waits for a piece that was being written when the node left.
     await this.#parts.exclusively(async () => {})
     const planDropOf = (one: StoredVersion) => {
       const stored = this.#current(one)
@@ -202,7 +202,7 @@ export class SeenOnNodes {
     return { kind: 'put', stored: { ...stored, spiders: spiders ?? stored.spiders, deployments } }
   }
 
-  /** As it is now: other changes run between the pieces of a long one. */
+  /** The current state: other changes run between the pieces of a long one. */
   #current({ project, version }: Pick<StoredVersion, 'project' | 'version'>): StoredVersion | null {
     const stored = this.#parts.catalog.find(project, version)
     return stored?.version === version ? stored : null
@@ -215,7 +215,7 @@ export class SeenOnNodes {
       .filter((stored) => isWanted(stored) && this.#deploymentOn(nodeId, stored) !== undefined)
   }
 
-  /** Whether our current egg was sent to the node before this time, so that its answers are about that one. */
+  /** Whether our current egg was sent to the node before this time, so that its responses are about that egg. */
   #hadEgg(nodeId: NodeId, stored: StoredVersion, atMs: number): boolean {
     const deployment = this.#deploymentOn(nodeId, stored)
     return deployment?.state === 'present' && deployment.sha256 === stored.sha256 && deployment.changedAtMs < atMs

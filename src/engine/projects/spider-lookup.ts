@@ -7,7 +7,6 @@ import type { Distribution, EggReceiver } from './distribution.ts'
 import type { Projects } from './projects.ts'
 import { KeyedSingleFlight } from '../runtime/single-flight.ts'
 
-/** A node that responds. */
 export interface ListingNode {
   id: NodeId
   name: string
@@ -20,16 +19,16 @@ export interface SpiderLookupOptions {
   projects: Pick<Projects, 'catalog' | 'recordSpiders'>
   distribution: Pick<Distribution, 'isPresent' | 'ensure'>
   nodes: () => ListingNode[]
-  /** What a node said if it cannot import the code; null: another failure. */
+  /** The node's message if it cannot import the code. null: another failure. */
   importErrorOf: (error: unknown) => string | null
-  /** A Scrapyd that imports code does not answer polls: those do not count as failed during the call. */
+  /** A Scrapyd that imports code does not respond to polls, which must not count as failed. */
   duringLongCall: <T>(nodeId: NodeId, call: Promise<T>) => Promise<T>
   clock: Clock
 }
 
 /** Nodes tried one after the other. Those that already have a version of the project come first. */
 const NODES_MAX = 10
-/** How long a client waits. What was begun continues, so a repeated request finds its result. */
+/** How long a client waits. The search continues, so a repeated request finds its result. */
 const WAIT_MS = 60_000
 
 /**
@@ -45,8 +44,8 @@ export class SpiderLookup {
   }
 
   /**
-   * Rejects with EGG_IMPORT_FAILED if every node that was asked says so (`data.stderr`: the first one's output), and
-   * with SPIDERS_UNKNOWN if no node could tell.
+   * Rejects with EGG_IMPORT_FAILED if no node that was asked can import the code (`data.stderr`: the first one's
+   * output), and with SPIDERS_UNKNOWN for other reasons.
    */
   async find(project: ProjectName, version: VersionName): Promise<string[]> {
     const stored = this.#options.projects.catalog.requireVersion(project, version)
@@ -73,7 +72,7 @@ export class SpiderLookup {
         else refused ??= { name: node.name, output }
         continue
       }
-      // If the egg was replaced in the meantime, this looks for the spiders of its successor.
+      // The egg was replaced meanwhile: look for the spiders of its successor.
       return this.find(project, version)
     }
     if (refused === null || other !== null) {
@@ -88,7 +87,7 @@ export class SpiderLookup {
     })
   }
 
-  /** First those that have the version, then those that have had another one, and so probably what it imports. */
+  /** First nodes that have the version, then those that have another one, and so probably its dependencies. */
   #nodesFor(stored: StoredVersion): ListingNode[] {
     const { projects, distribution, nodes } = this.#options
     const versions = projects.catalog.ascending(stored.project)

@@ -77,11 +77,11 @@ export function orderWarnings(versions: string[], latest: string | null): Map<st
   return warnings
 }
 
-/** Whether one of these nodes may be a Scrapyd of before 1.4 and another a later one; null: not known. */
+/** Whether one of these nodes may be older than Scrapyd 1.4 and another one newer. null: unknown. */
 export function canDisagree(releases: readonly (string | null)[]): boolean {
   const older = releases.filter((one) => one !== null && /^1\.[23]\b/.test(one))
   const newer = releases.filter((one) => one !== null && /^1\.[4-9]|1\.4$/.test(one))
-  // One that may be either is not both.
+  // A node that may be either counts once.
   const either = older.filter((one) => newer.includes(one)).length
   return older.length > 0 && newer.length > 0 && older.length + newer.length - either > 1
 }

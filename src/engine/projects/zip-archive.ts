@@ -12,7 +12,7 @@ import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 export interface ZipLimits {
   archiveBytes: number
   entries: number
-  /** Names, comments and extra fields of all entries: they are in memory while the archive is open. */
+  /** Names, comments and extra fields of all entries, which stay in memory while the archive is open. */
   listBytes: number
   /** Total unpacked size of all entries, as declared by the archive. */
   totalBytes: number
@@ -34,7 +34,7 @@ export const EGG_LIMITS: ZipLimits = {
 /** Below this size the ratio is not checked: a few files of zeros are harmless. */
 const RATIO_COUNTS_FROM_BYTES = 16 * MEBIBYTE
 
-/** Parts of an entry that reading its content does not need: three quarters of its memory. */
+/** Parts of an entry that are not needed to read its content, but take three quarters of its memory. */
 const UNREAD = {
   fileName: '',
   fileNameRaw: Buffer.alloc(0),
@@ -142,7 +142,7 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/** yauzl fails the stream if an entry unpacks to more than it declared; whether it is intact, only its sum tells. */
+/** yauzl fails the stream if an entry unpacks to more than declared. Only the checksum shows whether it is intact. */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
     new ScrapdeckError('EGG_NOT_A_ZIP', sentence('projects.zip_entry_damaged', { name, error: cause.message }), {
@@ -171,12 +171,12 @@ function megabytes(sizeBytes: number): string {
 }
 
 const END_RECORD_BYTES = 22
-/** The end record, the longest comment behind it, and what says before it that an archive has 4 GB. */
+/** The end record, the longest comment after it, and the records before it that mark an archive of 4 GB or more. */
 const TAIL_BYTES = 20 + END_RECORD_BYTES + 0xffff
 
 /**
- * Where the archive is in a file that ends with `tail`, as Python finds it: other bytes may stand before it (a script's
- * first line) and up to 64 KiB behind it. Scrapyd takes such eggs. All of the file if there is no archive.
+ * Finds the archive in a file that ends with `tail`, as Python does: other bytes may precede it (such as a script's
+ * first line) and up to 64 KiB may follow. Scrapyd accepts such eggs. Returns the whole file if there is no archive.
  */
 function placeOfZip(tail: Buffer, sizeBytes: number): { start: number; end: number } {
   const searched = tail.subarray(20 - TAIL_BYTES)
