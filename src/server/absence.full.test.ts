@@ -213,7 +213,8 @@ function whole({ statusCode, headers, body }: LightMyRequestResponse, { project,
   const { errorGroup, ...others } = ids
   let text = `${JSON.stringify([statusCode, head])} ${body}`.replaceAll(project, '<project>').replaceAll(word, '<word>')
   for (const [key, id] of Object.entries(others)) text = text.replaceAll(id, `<${key}>`)
-  return withoutOwn(text.replaceAll(new RegExp(`(?<=group )${errorGroup}\\b`, 'g'), '<errorGroup>'))
+  const before = String.raw`(?<=group |no_error_group\W{3,12}params\W{3,12}id\W{2,4})`
+  return withoutOwn(text.replaceAll(new RegExp(`${before}${errorGroup}\\b`, 'g'), '<errorGroup>'))
 }
 
 async function openDoors(roles: { role: 'owner' } | { projects: Record<string, string> } | { groups: string[] }) {
