@@ -29,8 +29,8 @@ export function afterMove(
   before: StoredSchedule,
   jobs: readonly Pick<RunTemplate, 'project'>[],
   atMs: number
-): Pick<StoredSchedule, 'movedAtMs' | 'pauseNote'> {
+): Pick<StoredSchedule, 'movedAtMs' | 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> {
   const [former, now] = [projectsOfTemplates(before.settings.jobs), projectsOfTemplates(jobs)]
   const isSame = former.length === now.length && former.every((project) => now.includes(project))
-  return isSame ? before : { movedAtMs: atMs, pauseNote: null }
+  return isSame ? before : { movedAtMs: atMs, pauseNote: null, pauseNoteCode: undefined, pauseNoteParams: undefined }
 }

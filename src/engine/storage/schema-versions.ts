@@ -7,6 +7,12 @@ export interface Migrations {
   steps: readonly string[]
 }
 
+/**
+ * Changes no table: since this version, reasons, problems and alerts are stored as codes with parameters, which an older
+ * engine would show, and write back, as they are.
+ */
+export const TEXTS_ARE_CODES = 'SELECT 1'
+
 /** The last commit that migrates data older than both baselines. */
 const MIGRATES_OLDER = '70d168b8'
 

@@ -1,4 +1,4 @@
-import { type Message, plain, say } from './message.ts'
+import { isMessage, type Message, plain, say } from './message.ts'
 
 /** `wall time limit of 2 min (ran 2 min)` */
 export const wallLimitHit = (seconds: number, ranMs: number): Message =>
@@ -7,6 +7,6 @@ export const wallLimitHit = (seconds: number, ranMs: number): Message =>
 /** `memory limit of 512 MB (used 530 MB)` without the parentheses, so that the same limit gives the same reason. */
 export function limitOf(hit: Message): Message {
   const { limit, text } = hit.params
-  if (typeof limit === 'object') return limit as Message
+  if (isMessage(limit)) return limit
   return typeof text === 'string' ? plain(text.replace(/ \(.*\)$/, '')) : hit
 }

@@ -44,7 +44,10 @@ export const waitingMessage = ({ code, text, params }: Waiting): Message =>
 
 /** Of what is sent: a text beside its code and parameters. */
 export const messageOf = (sent: { text: string; code?: string | undefined; params?: object | undefined }): Message =>
-  sent.code === undefined ? plain(sent.text) : ({ code: sent.code, params: sent.params ?? {} } as Message)
+  isKnown(sent.code) ? ({ code: sent.code, params: sent.params ?? {} } as Message) : plain(sent.text)
+
+/** A later version may have sent others. */
+const isKnown = (code: string | undefined): code is Code => code !== undefined && Object.hasOwn(en, code)
 
 /** Words from outside, such as the answer of a node, or from before there were codes. */
 export const plain = (text: string): Message => say('text', { text })
@@ -90,17 +93,32 @@ export function encode({ code, params }: Message): string {
   return JSON.stringify(isEmpty(params) ? [code] : [code, params])
 }
 
-/** Of a stored text. Words from outside may look like an encoded message, and are none. */
+/**
+ * Of a stored text. Words from outside may look like an encoded message, and are none. Spiders can write to some of the
+ * files that texts are stored in: what is not shaped like a message is such words.
+ */
 export function decode(stored: string): Message {
   if (!ENCODED.test(stored)) return plain(stored)
   try {
-    const [code, params, ...rest] = JSON.parse(stored) as [Code, Param?, ...unknown[]]
-    if (params === undefined) return { code, params: {} }
-    if (rest.length === 0 && isMessage(params)) return { code, params: params as unknown as Message['params'] }
+    const [code, params = {}, ...rest] = JSON.parse(stored) as [Code, unknown?, ...unknown[]]
+    if (rest.length === 0 && isShapedLike({ code, params })) return { code, params } as Message
   } catch {
     // Not JSON.
   }
   return plain(stored)
+}
+
+const NESTED_MAX = 8
+
+function isShapedLike({ code, params }: { code?: unknown; params?: unknown }, depth = 0): boolean {
+  if (typeof code !== 'string' || typeof params !== 'object' || params === null || Array.isArray(params)) return false
+  if (code === 'text' && typeof (params as { text?: unknown }).text !== 'string') return false
+  return Object.values(params).every((value) => isParam(value, depth))
+}
+
+function isParam(value: unknown, depth: number): boolean {
+  if (Array.isArray(value)) return value.every((one) => typeof one === 'string')
+  return typeof value !== 'object' || value === null || (depth < NESTED_MAX && isShapedLike(value, depth + 1))
 }
 
 /** Of stored texts: whether readers see no difference. */
@@ -140,7 +158,7 @@ export function withoutJobs(message: Message, isShown: (id: JobId) => boolean): 
   return { code: message.code, params: Object.fromEntries(params) }
 }
 
-const isMessage = (value: Param): value is Message =>
+export const isMessage = (value: Param | undefined): value is Message =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function isEmpty(params: Message['params']): boolean {

@@ -1,7 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import type { JobId } from '../contract/ids.ts'
 import { en } from './en.ts'
-import { decode, encode, jobsIn, type Message, plain, render, say, waitFor, withoutJobs, written } from './message.ts'
+import { limitOf } from './limit-hits.ts'
+import {
+  decode,
+  encode,
+  jobsIn,
+  type Message,
+  messageOf,
+  plain,
+  render,
+  say,
+  waitFor,
+  withoutJobs,
+  written
+} from './message.ts'
 
 const OTHER = 'f'.repeat(32) as JobId
 const BY_CHAIN = say('timeline.queued_by_chain', { jobId: OTHER, chain: 'next', spider: 'x', outcome: 'failed' })
@@ -49,6 +62,11 @@ describe('a message', () => {
     '["timeout",30]',
     '["shop.eu", "x"',
     '["text",null]',
+    '["text"]',
+    '["text",{"text":5}]',
+    '["limit_hit.ran",{"limit":{"code":"x"}}]',
+    '["limit_hit.ran",{"limit":{"code":"text","params":{"text":5}}}]',
+    '["limit_hit.ran",{"limit":{}}]',
     '["a",{},1]'
   ])('is not recognized in foreign text: %s', (words) => {
     expect(decode(words)).toEqual(plain(words))
@@ -57,6 +75,14 @@ describe('a message', () => {
 
   it('whose parameters do not match its text is shown as its code', () => {
     expect(render(decode('["timeline.placed",{}]'))).toBe('timeline.placed')
+  })
+
+  it('that is sent with a code of a later version is shown as its text', () => {
+    expect(render(messageOf({ text: 'Danced', code: 'timeline.danced', params: { node: 'eu-1' } }))).toBe('Danced')
+  })
+
+  it('whose limit is not a message gives a reason that can be stored', () => {
+    expect(limitOf(decode('["limit_hit.ran",{"limit":null}]')).code).toBe('limit_hit.ran')
   })
 
   it('from before there were codes is shown as its text', () => {

@@ -127,13 +127,13 @@ export class ScheduleCommands {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
       const [newest] = await this.#parts.store.listRecentFirings([id], 1)
       // The clock may have been set back since the newest firing.
-      const { movedAtMs, pauseNote } = afterMove(
+      const { movedAtMs, pauseNote, pauseNoteCode, pauseNoteParams } = afterMove(
         before,
         settings.jobs,
         Math.max(this.#parts.clock.nowMs(), newest?.atMs ?? 0)
       )
       return {
-        ...{ ...before, movedAtMs, pauseNote },
+        ...{ ...before, movedAtMs, pauseNote, pauseNoteCode, pauseNoteParams },
         settings: await this.#seal(settings, before.settings),
         doneUntilMs: isOtherTiming ? this.#doneUntil(id, settings) : before.doneUntilMs,
         failuresInARow: 0,

@@ -55,8 +55,10 @@ export function toSentJob({ exit, heldOf: _, ...job }: SeenByNode): SentJob {
 export function fromSentJob({ exit, ...job }: SentJob): SeenByNode {
   if (exit === null) return { ...job, exit }
   const { limit: text, limitMessage, ...end } = exit
-  const limit = limitMessage === undefined ? text && plain(text) : decode(limitMessage)
-  return { ...job, exit: { ...end, limit: limit || null } }
+  if (!text) return { ...job, exit: { ...end, limit: null } }
+  const message = limitMessage === undefined ? plain(text) : decode(limitMessage)
+  // A later version may know more codes; its text says the same.
+  return { ...job, exit: { ...end, limit: render(message) === text ? message : plain(text) } }
 }
 
 export const RunFile = z.object({

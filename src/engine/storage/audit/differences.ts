@@ -20,7 +20,8 @@ const OPENED = new Set(['settings', 'policy'])
 /** Fields that change by themselves, or repeat others. */
 const LEFT_OUT = new Set([
   ...['id', 'revision', 'createdAtMs', 'lastSeenAtMs', 'lastUsedAtMs', 'sessionsSinceMs', 'doneUntilMs', 'runCount'],
-  ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow']
+  ...['waiting', 'dead', 'dropped', 'problem', 'lastDeliveredAtMs', 'oldSecretUntilMs', 'failuresInARow'],
+  ...['pauseNoteCode', 'pauseNoteParams']
 ])
 
 /** The differences, field by field. Pure. */

@@ -1,10 +1,13 @@
-import { type Migrations, missingSteps, newestVersion } from '../schema-versions.ts'
+import { type Migrations, missingSteps, newestVersion, TEXTS_ARE_CODES } from '../schema-versions.ts'
 import type { Connection } from './connection.ts'
 import { oneIndexOfFirings } from '../sqlite/migrations/0003-one-index-of-firings.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
 /** In order. Never change a released one; append a new one. */
-export const MIGRATIONS: Migrations = { baseline: 20, steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings] }
+export const MIGRATIONS: Migrations = {
+  baseline: 20,
+  steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
+}
 
 /**
  * Updates the schema of this namespace in one transaction, alone among all engines. Throws DATA_FROM_NEWER_VERSION or

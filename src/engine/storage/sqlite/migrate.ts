@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
-import { type Migrations, missingSteps, newestVersion } from '../schema-versions.ts'
+import { type Migrations, missingSteps, newestVersion, TEXTS_ARE_CODES } from '../schema-versions.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
@@ -9,7 +9,10 @@ import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
  * In order; never change a released one, append a new one. They are modules and not `.sql` files so that the bundled
  * desktop app includes them without a copy step that could be forgotten.
  */
-export const MIGRATIONS: Migrations = { baseline: 36, steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings] }
+export const MIGRATIONS: Migrations = {
+  baseline: 36,
+  steps: [baseline, 'DROP TABLE told_problems', oneIndexOfFirings, TEXTS_ARE_CODES]
+}
 
 /**
  * What is in a database that Scrapdeck never makes: it would act, or answer, in the place of a table. null: nothing.

@@ -1,6 +1,6 @@
 import type { AlertNews, AlertReport } from '../../../../shared/contract/index.ts'
 import type { Mood } from '../../../../shared/texts/en-mails.ts'
-import { type Message, messageOf, render, say, textOf } from '../../../../shared/texts/message.ts'
+import { type Message, plain, render, say, textOf } from '../../../../shared/texts/message.ts'
 import { button, card, escapeHtml, facts, heading, listing, paragraph, pill } from './email-html.ts'
 import { newsOf } from './message.ts'
 import { cut, type Links, oneLine } from './words.ts'
@@ -78,7 +78,7 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
         ...{ mood: 'warning' as const, name: nameOf(one) },
         text: textOf('report.failing', {
           ...{ failed: one.failed, runs: one.runs },
-          reason: messageOf({ text: one.reason, code: one.reasonCode, params: one.reasonParams })
+          reason: plain(one.reason)
         })
       }))
     },
