@@ -8,7 +8,7 @@ import { readEverything } from './read-everything.ts'
 // node e2e/upgrades/make-data-directory.ts NAME: writes data-directories/NAME as this version creates it (README.md).
 
 const name = process.argv[2]
-if (name === undefined) throw new Error('Say how the directory is to be called, such as 0038-during-issue-35')
+if (name === undefined) throw new Error('Say how the directory is to be called, such as 0039-during-issue-35')
 const directory = join(import.meta.dirname, 'data-directories', name)
 const data = join(directory, 'data')
 await rm(directory, { recursive: true, force: true })
