@@ -8,8 +8,8 @@ export interface Migrations {
 }
 
 /**
- * Changes no table: since this version, reasons, problems and alerts are stored as codes with parameters, which an older
- * engine would show, and write back, as they are.
+ * Changes no table. Since this version, reasons, problems and alerts are stored as codes with parameters. An older
+ * engine would show them, and write them back, as they are.
  */
 export const TEXTS_ARE_CODES = 'SELECT 1'
 
