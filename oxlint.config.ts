@@ -19,7 +19,7 @@ export default {
   plugins: ['typescript', 'react'],
   // `new Date()` alone: no rule of oxlint's own tells it from `new Date(5)`.
   jsPlugins: [
-    { name: 'scrapdeck', specifier: path.join(import.meta.dirname, 'scripts/no-new-date.mjs') },
+    { name: 'scrapdeck', specifier: path.join(import.meta.dirname, 'scripts/lint-rules.mjs') },
     { name: 'scrapdeck-texts', specifier: path.join(import.meta.dirname, 'scripts/no-bare-sentences.mjs') }
   ],
   categories: { correctness: 'off' },
@@ -35,6 +35,7 @@ export default {
     'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     'typescript/no-explicit-any': 'error',
     eqeqeq: ['error', 'smart'],
+    'scrapdeck/no-spread-literal': ['error', 'Write the properties out: a spread literal only saves lines.'],
     // House style: handle it, add what you know and throw again, or say why it is safe.
     'no-empty': 'error'
   },

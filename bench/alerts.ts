@@ -50,12 +50,18 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
   try {
     const path = join(directory, 'scrapdeck.sqlite')
     const store = await openSqliteStore({
-      ...{ path, clock: systemClock, logger: silentLogger, onDeath: () => undefined }
+      path,
+      clock: systemClock,
+      logger: silentLogger,
+      onDeath: () => undefined
     })
     await fill(store, load)
     const told = new ToldTimes()
     const alerts = new Alerts({
-      ...{ store: told.watching(store), clock: systemClock, random: systemRandom, logger: silentLogger },
+      store: told.watching(store),
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
       cordonedNodes: () => new Set()
     })
     await alerts.start()
@@ -72,8 +78,14 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
     await store.close()
     if (told.delaysMs.length === 0) throw new Error('Nothing was told')
     const conditions = {
-      ...{ rules: load.rules, facts_per_minute: load.factsPerMinute, facts: facts.count, told: told.delaysMs.length },
-      ...{ breaching: load.breaching, idle_share: idle, synchronous: 'FULL', ...machine() }
+      rules: load.rules,
+      facts_per_minute: load.factsPerMinute,
+      facts: facts.count,
+      told: told.delaysMs.length,
+      breaching: load.breaching,
+      idle_share: idle,
+      synchronous: 'FULL',
+      ...machine()
     }
     yield { figure: 'core_share', value: share, unit: 'cores', goal: { atMost: 0.1 }, conditions }
     const delays = [...told.delaysMs]
@@ -96,12 +108,27 @@ function ruleOf(index: number, { spiders }: Load): AlertRule {
   const isOfSpider = index % 4 > 0
   const isOfAll = index % 400 === 0
   return branded({
-    ...{ id: index.toString(16).padStart(32, '0'), name: `rule ${index}`, enabled: true, owner: 'crawlers' },
-    ...{ watch: WATCHES[(index >> 2) % WATCHES.length]!, comparison: 'at_least', threshold: 1, forSeconds: 0 },
-    ...{ severity: 'warning', channels: [channelOf(index)], groupBy: 'each', gatherSeconds: 0, repeatSeconds: 14_400 },
-    ...{ escalation: { afterSeconds: 3_600, channels: [channelOf(index + 1)] }, revision: 1, createdAtMs: index },
-    ...{ project: isOfAll ? null : projectOf(spider), spider: isOfSpider ? `spider${spider}` : null },
-    ...{ scheduleId: null, nodeId: null, nodeTag: null }
+    id: index.toString(16).padStart(32, '0'),
+    name: `rule ${index}`,
+    enabled: true,
+    owner: 'crawlers',
+    watch: WATCHES[(index >> 2) % WATCHES.length]!,
+    comparison: 'at_least',
+    threshold: 1,
+    forSeconds: 0,
+    severity: 'warning',
+    channels: [channelOf(index)],
+    groupBy: 'each',
+    gatherSeconds: 0,
+    repeatSeconds: 14_400,
+    escalation: { afterSeconds: 3_600, channels: [channelOf(index + 1)] },
+    revision: 1,
+    createdAtMs: index,
+    project: isOfAll ? null : projectOf(spider),
+    spider: isOfSpider ? `spider${spider}` : null,
+    scheduleId: null,
+    nodeId: null,
+    nodeTag: null
   })
 }
 
@@ -111,8 +138,17 @@ const projectOf = (spider: number) => `project${spider % PROJECTS}`
 async function fill(store: Store, load: Load): Promise<void> {
   for (let index = 0; index < CHANNELS; index += 1) {
     await store.putWebhook({
-      ...{ id: channelOf(index), kind: 'channel', name: `channel ${index}`, url: '', events: [], project: null },
-      ...{ enabled: true, createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+      id: channelOf(index),
+      kind: 'channel',
+      name: `channel ${index}`,
+      url: '',
+      events: [],
+      project: null,
+      enabled: true,
+      createdAtMs: 1,
+      sealedSecret: null,
+      sealedOldSecret: null,
+      oldSecretUntilMs: null,
       channel: { target: { kind: 'slack' }, quiet: null }
     })
   }
@@ -147,11 +183,13 @@ class Facts {
     const spider = Math.floor(place / WATCHES.length)
     const key = `${projectOf(spider)}/spider${spider}`
     return branded({
-      ...{ watch: WATCHES[place % WATCHES.length]!, key, value, sinceMs: systemClock.nowMs(), subject: key },
-      ...{
-        text: `${key} has ${value}`,
-        labels: { ...NO_LABELS, project: projectOf(spider), spider: `spider${spider}` }
-      }
+      watch: WATCHES[place % WATCHES.length]!,
+      key,
+      value,
+      sinceMs: systemClock.nowMs(),
+      subject: key,
+      text: `${key} has ${value}`,
+      labels: { ...NO_LABELS, project: projectOf(spider), spider: `spider${spider}` }
     })
   }
 }

@@ -20,7 +20,12 @@ const FINISHED = 100
 const CONNECTIONS = 32
 /** The wanted ratio of our requests per second to Scrapyd's. */
 const WANTED: Record<Endpoint, number> = {
-  ...{ daemonstatus: 6, listprojects: 5, listspiders: 5, listjobs: 20, schedule: 10, mixed: 8 }
+  daemonstatus: 6,
+  listprojects: 5,
+  listspiders: 5,
+  listjobs: 20,
+  schedule: 10,
+  mixed: 8
 }
 const READS: Endpoint[] = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'mixed']
 

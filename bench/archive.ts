@@ -30,8 +30,11 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
     }
     const sizeBytes = statSync(path).size
     const archive = new LogArchive({
-      ...{ blobs: await openFilesystemBlobStore(join(directory, 'blobs')), threads, random: systemRandom },
-      ...{ cache: LogCache.open(join(directory, 'cache')), directory }
+      blobs: await openFilesystemBlobStore(join(directory, 'blobs')),
+      threads,
+      random: systemRandom,
+      cache: LogCache.open(join(directory, 'cache')),
+      directory
     })
     const [jobId, number] = [JobId.parse('0'.repeat(32)), AttemptNumber.parse(1)]
     const writes: number[] = []
@@ -53,7 +56,11 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
     const gzipBytes = await gzippedBytes(path)
     const conditions = { log_bytes: sizeBytes, rounds, ...machine() }
     const figure = (name: string, value: number, unit: string, goal: Goal): Figure => ({
-      ...{ figure: name, value, unit, conditions, goal }
+      figure: name,
+      value,
+      unit,
+      conditions,
+      goal
     })
     const size = { ours: packedBytes, bound: gzipBytes, unit: 'bytes', boundIs: 'gzip -6', wanted: { atMost: 1.1 } }
     return [

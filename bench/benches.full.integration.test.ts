@@ -40,7 +40,12 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     () =>
       all(
         alerts.measure({
-          ...{ rules: 50, factsPerMinute: 60_000, spiders: 20, breaching: 0.1, warmMs: 200, measureMs: 1_000 }
+          rules: 50,
+          factsPerMinute: 60_000,
+          spiders: 20,
+          breaching: 0.1,
+          warmMs: 200,
+          measureMs: 1_000
         })
       ),
     ['core_share', 'told_p50_ms', 'told_p99_ms']

@@ -40,9 +40,12 @@ export async function run(words: string[] = []): Promise<Figure[]> {
   if (word !== 'while-deleting') return measure(FULL)
   const part = Number(nodes) / FULL.nodes
   const size = {
-    ...{ ...FULL, measureMs: Number(seconds) * 1_000, nodes: Number(nodes) },
+    ...FULL,
+    measureMs: Number(seconds) * 1_000,
+    nodes: Number(nodes),
     // A smaller fleet frees as many slots per second.
-    ...{ queued: FULL.queued * part, lanes: FULL.lanes * part },
+    queued: FULL.queued * part,
+    lanes: FULL.lanes * part,
     jobMs: FULL.jobMs.map((ms) => ms * part) as [number, number]
   }
   const without = await measure(size)

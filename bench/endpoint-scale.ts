@@ -52,7 +52,8 @@ interface Round {
 export const run = ([rounds = '5']: string[] = []) =>
   measure({
     rounds: Number(rounds),
-    ...{ durationMs: 4_000, settleMs: SETTLE_MS },
+    durationMs: 4_000,
+    settleMs: SETTLE_MS,
     queued: 100,
     names: ['alone', 'alone_cached', 'two', 'two_cached']
   })
@@ -100,8 +101,10 @@ export async function measure(options: {
       progress(`${one.name} ${count}/${rounds}: ${Math.round(perSecond)}/s; cores ${inWords({ ...cores, ...loops })}`)
     }
   const conditions = {
-    ...{ rounds, round_ms: durationMs, connections: CONNECTIONS },
-    ...{ mix: '50 daemonstatus, 25 listjobs, 25 listprojects; 1 in 100 schedule' },
+    rounds,
+    round_ms: durationMs,
+    connections: CONNECTIONS,
+    mix: '50 daemonstatus, 25 listjobs, 25 listprojects; 1 in 100 schedule',
     ...machine()
   }
   const rates = new Map(names.map((name) => [name, median(results.get(name)!.map(({ perSecond }) => perSecond))]))
@@ -156,11 +159,15 @@ async function openArrangements(
     const port = await freePort()
     for (const member of name.startsWith('two') ? ['north', 'south'] : ['north']) {
       const engine = await ChaosEngine.start({
-        ...{ name: member, dataDirectory: join(directory, name, member), blobs: join(directory, name, 'blobs') },
+        name: member,
+        dataDirectory: join(directory, name, member),
+        blobs: join(directory, name, 'blobs'),
         keyFrom: member === 'north' ? null : join(directory, name, 'north'),
-        ...{ database: `${database.url}?namespace=scale_${name}`, entry: 'out/service/scrapdeck.js' },
+        database: `${database.url}?namespace=scale_${name}`,
+        entry: 'out/service/scrapdeck.js',
         environment: {
-          ...{ SCRAPDECK_TRUSTED_PROXIES: '127.0.0.1', SCRAPDECK_ALLOWED_HOST: `127.0.0.1:${port}` },
+          SCRAPDECK_TRUSTED_PROXIES: '127.0.0.1',
+          SCRAPDECK_ALLOWED_HOST: `127.0.0.1:${port}`,
           ...(name.endsWith('cached') ? { SCRAPDECK_CACHE: `${redis.url}/0?namespace=scale_${name}` } : {})
         }
       })
@@ -177,7 +184,8 @@ async function openArrangements(
   }
   const behind = started.filter(({ engines }) => engines.length > 1)
   const groups = behind.map(({ port, engines }) => ({
-    ...{ port, addresses: engines.map(({ service }) => service.address) }
+    port,
+    addresses: engines.map(({ service }) => service.address)
   }))
   const nginx = groups.length === 0 ? null : await startNginx(groups)
   opened.defer(() => nginx?.stop())
@@ -207,7 +215,8 @@ async function measureOne({ engines, server }: Arrangement, durationMs: number):
     Object.fromEntries([...now].map(([name, ms]) => [name, (ms - (then.get(name) ?? 0)) / 1_000 / result.seconds]))
   const generator = result.cpuMs / 1_000 / result.seconds
   return {
-    ...{ perSecond: result.requests / result.seconds, p99Ms: result.p99Ms },
+    perSecond: result.requests / result.seconds,
+    p99Ms: result.p99Ms,
     cores: { generator, ...shareOf(after.cpu, before.cpu) },
     loops: { ...shareOf(after.loops, before.loops), 'the load generator': generator },
     busy: (after.busyMs - before.busyMs) / 1_000 / result.seconds

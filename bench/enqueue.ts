@@ -103,7 +103,9 @@ async function insertBare(directory: string, { calls, jobsPerCall }: Load): Prom
   const insert = () =>
     database.enqueue(
       Array.from({ length: jobsPerCall }, (_, number) => ({
-        ...{ id: database.newId(), project: 'noop', spider: 'noop' },
+        id: database.newId(),
+        project: 'noop',
+        spider: 'noop',
         args: { url: `https://example.com/${number}` }
       }))
     )

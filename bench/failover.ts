@@ -45,7 +45,10 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     opened.defer(() => proxy.stop())
     url.port = String(proxy.port)
     const engine = await ChaosEngine.start({
-      ...{ name, dataDirectory: join(directory, name), blobs: join(directory, 'blobs'), database: url.href },
+      name,
+      dataDirectory: join(directory, name),
+      blobs: join(directory, 'blobs'),
+      database: url.href,
       keyFrom: name === 'north' ? null : join(directory, 'north'),
       entry: 'out/service/scrapdeck.js'
     })
@@ -73,9 +76,11 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
     }
     const of = (what: keyof Took) => Math.round(median(took.map((one) => one[what])))
     const conditions = {
-      ...{ rounds, most_ms: Math.max(...took.map(({ dispatchMs }) => dispatchMs)) },
+      rounds,
+      most_ms: Math.max(...took.map(({ dispatchMs }) => dispatchMs)),
       // The stages: until an engine takes the lease; from there until it answers; from there until the POST.
-      ...{ detected_ms: of('detectedMs'), opened_ms: of('openedMs') },
+      detected_ms: of('detectedMs'),
+      opened_ms: of('openedMs'),
       ...machine()
     }
     figures.push(
@@ -139,8 +144,10 @@ export async function measure({ rounds, settleMs }: { rounds: number; settleMs: 
       60_000
     ).catch(() => lead.engine.service.kill().then(() => lead.engine.service.start()))
     return {
-      ...{ dispatchMs: postAtMs - atMs, firingMs: firing!.atMs - atMs },
-      ...{ detectedMs: detectedAtMs - atMs, openedMs: Math.max(0, postAtMs - detectedAtMs) }
+      dispatchMs: postAtMs - atMs,
+      firingMs: firing!.atMs - atMs,
+      detectedMs: detectedAtMs - atMs,
+      openedMs: Math.max(0, postAtMs - detectedAtMs)
     }
   }
 

@@ -36,7 +36,10 @@ interface Size {
 export async function measure(options: Size): Promise<Figure[]> {
   const { nodes, measureMs, longestRunMs = LONGEST_RUN_MS } = options
   const fleet = await startSimulatedFleet({
-    ...{ nodes, slots: SLOTS, projects: PROJECTS, reportEnds: true },
+    nodes,
+    slots: SLOTS,
+    projects: PROJECTS,
+    reportEnds: true,
     jobMs: [0, longestRunMs]
   })
   const endedAtMs = new Map<string, number>()
@@ -44,7 +47,10 @@ export async function measure(options: Size): Promise<Figure[]> {
   fleet.onEnd(({ jobid, atMs }) => void endedAtMs.set(jobid, atMs))
   const seenAtMs = new Map<string, number>()
   const engine = await startBusyEngine({
-    ...{ fleet, slots: SLOTS, queued: queuedFor(options), lanes: LANES },
+    fleet,
+    slots: SLOTS,
+    queued: queuedFor(options),
+    lanes: LANES,
     watch: (store) =>
       watchChanges(store, ({ to, jobId }) => {
         if (to === 'finishing') seenAtMs.set(jobId, performance.timeOrigin + performance.now())
@@ -100,7 +106,10 @@ async function compareWithBare(ours: number, size: Size, conditions: Figure['con
     const order = { urls: fleet.urls, intervalMs: 1_000, busy: { slots: SLOTS, directory } }
     const { cpuMs, tookMs, ends } = await pollBare(order, { settleMs: Math.min(measureMs, 10_000), measureMs })
     const comparison = {
-      ...{ ours, bound: cpuMs / tookMs, unit: 'cores', wanted: { atMost: 2 } },
+      ours,
+      bound: cpuMs / tookMs,
+      unit: 'cores',
+      wanted: { atMost: 2 },
       boundIs: 'a bare poller with the same requests, logs and rows'
     }
     return compare('', comparison, { ...conditions, bound_ended_per_s: Math.round((ends * 1_000) / tookMs) })

@@ -79,8 +79,11 @@ async function measureSize(
     const costPerPoll = (cost: { cpuMs: number; tookMs: number }) =>
       (cost.cpuMs * INTERVAL_S * 1_000_000) / (nodes * cost.tookMs)
     const conditions = {
-      ...{ nodes, interval_s: INTERVAL_S, measured_s: Math.round(tookMs / 1_000) },
-      ...{ core_share: round(cpuMs / tookMs), ...machine() }
+      nodes,
+      interval_s: INTERVAL_S,
+      measured_s: Math.round(tookMs / 1_000),
+      core_share: round(cpuMs / tookMs),
+      ...machine()
     }
     const cost = { ours: costPerPoll(watched), bound: costPerPoll(bare), unit: 'µs per poll' }
     const boundIs = 'a bare poller with the same requests'

@@ -26,21 +26,21 @@ function read(words: string[]) {
     return parseArgs({
       args: words,
       options: {
-        ...{
-          url: { type: 'string', default: DEFAULT_URL },
-          username: { type: 'string' },
-          password: { type: 'string' }
-        },
-        ...{ endpoint: { type: 'string' } },
-        ...{ requests: { type: 'string', default: '1000' }, concurrency: { type: 'string', default: '50' } },
-        ...{ project: { type: 'string' }, spider: { type: 'string' }, compare: { type: 'boolean', default: false } },
-        ...{ 'sync-url': { type: 'string', default: DEFAULT_SYNC_URL } },
-        ...{ 'sync-username': { type: 'string' }, 'sync-password': { type: 'string' } },
-        ...{
-          'async-url': { type: 'string', default: DEFAULT_URL },
-          'async-username': { type: 'string' },
-          'async-password': { type: 'string' }
-        }
+        url: { type: 'string', default: DEFAULT_URL },
+        username: { type: 'string' },
+        password: { type: 'string' },
+        endpoint: { type: 'string' },
+        requests: { type: 'string', default: '1000' },
+        concurrency: { type: 'string', default: '50' },
+        project: { type: 'string' },
+        spider: { type: 'string' },
+        compare: { type: 'boolean', default: false },
+        'sync-url': { type: 'string', default: DEFAULT_SYNC_URL },
+        'sync-username': { type: 'string' },
+        'sync-password': { type: 'string' },
+        'async-url': { type: 'string', default: DEFAULT_URL },
+        'async-username': { type: 'string' },
+        'async-password': { type: 'string' }
       }
     } as const)
   } catch (error) {

@@ -45,8 +45,11 @@ export async function measure(options: { spiders: number; rounds: number }): Pro
     ...compare(
       'private',
       {
-        ...{ ours: megabytes(privateOf(ours)), bound: megabytes(privateOf(theirs)), unit: 'MB' },
-        ...{ boundIs: "Scrapyd's spiders", wanted: { atMost: 0.6 } }
+        ours: megabytes(privateOf(ours)),
+        bound: megabytes(privateOf(theirs)),
+        unit: 'MB',
+        boundIs: "Scrapyd's spiders",
+        wanted: { atMost: 0.6 }
       },
       conditions
     ),

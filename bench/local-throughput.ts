@@ -58,8 +58,11 @@ export async function measure(options: {
       ...compare(
         '',
         {
-          ...{ ours: median(ours), bound: median(bareRates), unit: 'jobs/s' },
-          ...{ boundIs: 'forks of a Python with Scrapy loaded', wanted: { atLeast: 0.7 } }
+          ours: median(ours),
+          bound: median(bareRates),
+          unit: 'jobs/s',
+          boundIs: 'forks of a Python with Scrapy loaded',
+          wanted: { atLeast: 0.7 }
         },
         conditions
       ),

@@ -35,7 +35,11 @@ export async function measure(size: {
   const { nodes, slots, settleMs, lookMs, measureMs } = size
   const jobs = nodes * slots
   const fleet = await startSimulatedFleet({
-    ...{ nodes, slots, jobMs: RUN_MS, projects: PROJECTS, logBytesPerSecond: LOG_BYTES_PER_SECOND }
+    nodes,
+    slots,
+    jobMs: RUN_MS,
+    projects: PROJECTS,
+    logBytesPerSecond: LOG_BYTES_PER_SECOND
   })
   const directory = await mkdtemp(join(tmpdir(), 'scrapdeck-bench-'))
   // Two runs of each spider: no node runs three of one spider, whose logs would be read more often.
@@ -60,16 +64,20 @@ export async function measure(size: {
     const whole = await ask({ hasLogs: true, measureMs })
     const seconds = whole.tookMs / 1_000
     const conditions = {
-      ...{ jobs, nodes, log_bytes_per_s_and_job: LOG_BYTES_PER_SECOND, runs_per_spider: 2 },
-      ...{
-        measured_s: Math.round(seconds),
-        reads_per_s: round(whole.requests / seconds),
-        kb_per_s: round(whole.bytes / seconds / 1_000)
-      },
+      jobs,
+      nodes,
+      log_bytes_per_s_and_job: LOG_BYTES_PER_SECOND,
+      runs_per_spider: 2,
+      measured_s: Math.round(seconds),
+      reads_per_s: round(whole.requests / seconds),
+      kb_per_s: round(whole.bytes / seconds / 1_000),
       ...machine()
     }
     const figure = (name: string, value: number, unit: string, goal?: Goal): Figure => ({
-      ...{ figure: name, value: round(value), unit, conditions },
+      figure: name,
+      value: round(value),
+      unit,
+      conditions,
       ...(goal === undefined ? {} : { goal })
     })
     const fresh = whole.agesMs.filter((ageMs) => ageMs <= FRESH_MS).length

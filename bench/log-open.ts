@@ -57,7 +57,10 @@ export async function measure({ megabytes, rounds }: { megabytes: number; rounds
     clearInterval(watching)
     const conditions = { log_bytes: size, rounds, needle: NEEDLE, expression: EXPRESSION, ...machine() }
     const figure = (name: string, value: number, unit: string, goal?: Goal): Figure => ({
-      ...{ figure: name, value, unit, conditions },
+      figure: name,
+      value,
+      unit,
+      conditions,
       ...(goal === undefined ? {} : { goal })
     })
     const against = (name: string, ours: number[], peers: number[], boundIs: string) =>

@@ -49,8 +49,12 @@ export async function measure({ bytes, rounds }: { bytes: number; rounds: number
     }
     const speeds = { ours: megabytes / median.seconds, bound: megabytes / theirs.seconds, unit: 'MB/s' }
     const conditions = {
-      ...{ log_mb: Math.round(megabytes), lines: median.lines, rounds, logparser: '0.8.4' },
-      ...{ wanted_mb_per_s: WANTED_MB_PER_S, ...machine() }
+      log_mb: Math.round(megabytes),
+      lines: median.lines,
+      rounds,
+      logparser: '0.8.4',
+      wanted_mb_per_s: WANTED_MB_PER_S,
+      ...machine()
     }
     const comparison = { ...speeds, boundIs: 'LogParser 0.8.4', wanted: { atLeast: WANTED_RATIO } }
     return [

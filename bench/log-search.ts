@@ -89,8 +89,11 @@ async function measureIn(directory: string, size: Size, opened: AsyncDisposableS
   ]
   for (const threads of [archiving, indexing, searching]) opened.adopt(threads, () => threads.close())
   const archive = new LogArchive({
-    ...{ blobs: await openFilesystemBlobStore(join(directory, 'blobs')), threads: archiving, random: systemRandom },
-    ...{ cache: LogCache.open(join(directory, 'cache')), directory: join(directory, 'copies') }
+    blobs: await openFilesystemBlobStore(join(directory, 'blobs')),
+    threads: archiving,
+    random: systemRandom,
+    cache: LogCache.open(join(directory, 'cache')),
+    directory: join(directory, 'copies')
   })
   const parts = { store, archive, clock, logger: silentLogger }
   const liveFileOf = async () => null
@@ -153,18 +156,20 @@ async function measureIn(directory: string, size: Size, opened: AsyncDisposableS
   const expression = await look({ text: String.raw`Crawled \(4\d\d\)`, isRegex: true, matchesCase: true }, unaided)
   const gbPerS = ({ scanned, tookMs }: typeof common) => Number((scanned.bytes / 1e6 / tookMs).toFixed(2))
   const conditions = {
-    ...{
-      gb: Number((bytes / 1e9).toFixed(2)),
-      logs: size.logs,
-      spiders: SPIDERS,
-      largest_log_mb: Math.round(largest / 1e6)
-    },
-    ...{ common_scan_gb: Number((common.scanned.bytes / 1e9).toFixed(2)), rare_searches: rare.length },
-    ...{ load_1_min: Number(loadavg()[0]!.toFixed(1)) },
+    gb: Number((bytes / 1e9).toFixed(2)),
+    logs: size.logs,
+    spiders: SPIDERS,
+    largest_log_mb: Math.round(largest / 1e6),
+    common_scan_gb: Number((common.scanned.bytes / 1e9).toFixed(2)),
+    rare_searches: rare.length,
+    load_1_min: Number(loadavg()[0]!.toFixed(1)),
     ...machine()
   }
   const figure = (name: string, value: number, unit: string, goal?: Goal): Figure => ({
-    ...{ figure: name, value, unit, conditions },
+    figure: name,
+    value,
+    unit,
+    conditions,
     ...(goal === undefined ? {} : { goal })
   })
   return [

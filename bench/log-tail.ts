@@ -60,11 +60,17 @@ export async function measure({ floodSeconds, lines }: { floodSeconds: number; l
     const skippedBytes = after.skippedBytes - before.skippedBytes
     const megabytesPerSecond = (bytes: number) => Number((bytes / 1_000 / tookMs).toFixed(1))
     const conditions = {
-      ...{ flood_mb_per_s: FLOOD_MB_PER_S, flood_s: floodSeconds, lines, viewport: '1280 × 720' },
+      flood_mb_per_s: FLOOD_MB_PER_S,
+      flood_s: floodSeconds,
+      lines,
+      viewport: '1280 × 720',
       ...machine()
     }
     const figure = (name: string, value: number, unit: string, goal?: Goal): Figure => ({
-      ...{ figure: name, value, unit, conditions },
+      figure: name,
+      value,
+      unit,
+      conditions,
       ...(goal === undefined ? {} : { goal })
     })
     return [

@@ -55,8 +55,14 @@ export async function measure({ live, lives, claims }: Size): Promise<Figure[]> 
     const beside = await claimsPerSecond(store, claims)
     other.end()
     const conditions = {
-      ...{ live, lives: lives.join('-'), claims, postgres: postgres.version, synchronous: 'on', ...machine() },
-      ...{ bytes_before: sizes[0]!, bytes_after: sizes[1]! }
+      live,
+      lives: lives.join('-'),
+      claims,
+      postgres: postgres.version,
+      synchronous: 'on',
+      ...machine(),
+      bytes_before: sizes[0]!,
+      bytes_after: sizes[1]!
     }
     return [
       { figure: 'size_ratio', value: round(sizes[1]! / sizes[0]!), unit: 'times', goal: { atMost: 1.2 }, conditions },
@@ -87,7 +93,12 @@ async function liveAndForget(store: Store): Promise<void> {
   ] as const) {
     await store.applyChanges(
       jobs.map(({ id: jobId }) => ({
-        ...{ jobId, attemptNumber: FIRST, from: [from], to, kind: to, entry: entry(to) },
+        jobId,
+        attemptNumber: FIRST,
+        from: [from],
+        to,
+        kind: to,
+        entry: entry(to),
         ...(to === 'ended' ? { result: 'succeeded' as const } : {})
       }))
     )

@@ -18,7 +18,11 @@ export async function measure(size: Size): Promise<Figure[]> {
     const left = size.queued - Math.min(size.queued, size.nodes * size.slots)
     const bound = claimBare({ address: postgres.address, jobs: Math.min(left, size.nodes * size.slots) })
     const comparison: Comparison = {
-      ...{ ours, bound, unit: 'jobs/s', boundIs: 'bare batched claims with the same rows', wanted: { atLeast: 0.3 } }
+      ours,
+      bound,
+      unit: 'jobs/s',
+      boundIs: 'bare batched claims with the same rows',
+      wanted: { atLeast: 0.3 }
     }
     return [
       { figure: 'jobs_per_s', value: ours, unit: 'jobs/s', goal: { atLeast: 3_000 }, conditions },

@@ -177,11 +177,15 @@ function open(store: Store, onWritten: (firings: NewFiring[]) => void = () => un
         }
       }
     }),
-    ...{ clock: systemClock, random: systemRandom, logger: silentLogger },
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
     prepare: (items, origin) => prepareJobs(items, origin, preparing),
     requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
     openTemplate: async (template) => template,
-    ...{ onJobs: nothing, onFired: nothing, onPaused: nothing },
+    onJobs: nothing,
+    onFired: nothing,
+    onPaused: nothing,
     cancel: async () => undefined
   })
 }

@@ -52,8 +52,14 @@ export async function run(): Promise<Figure[]> {
     await openFullQueue(page, fleet.address)
     const { longestMs, over50 } = await recordLongTasks(page, () => cancelAllAndUndo(page))
     const conditions = {
-      ...{ screen: 'jobs', what: 'marked, cancelled and brought back', marked_jobs: MARKED_JOBS, nodes: BUSY_NODES },
-      ...{ slots_per_node: BUSY_SLOTS, changes_per_s: 3 * BUSY_NODES, time: 'CPU of the main thread', ...machine() }
+      screen: 'jobs',
+      what: 'marked, cancelled and brought back',
+      marked_jobs: MARKED_JOBS,
+      nodes: BUSY_NODES,
+      slots_per_node: BUSY_SLOTS,
+      changes_per_s: 3 * BUSY_NODES,
+      time: 'CPU of the main thread',
+      ...machine()
     }
     figures.push(
       { figure: 'bulk_longest_task_ms', value: longestMs, unit: 'ms', conditions },

@@ -34,6 +34,7 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ['no-explicit-any', 'any', ENGINE, 'export const read = (text: string): any => JSON.parse(text)'],
   ['eqeqeq', 'a loose comparison', ENGINE, 'export const isOne = (one: number) => one == 1'],
   ['no-empty', 'an error that is swallowed', ENGINE, 'try {\n  JSON.parse("{")\n} catch {}'],
+  ['no-spread-literal', 'a spread literal', ENGINE, 'export const sizeOf = (a: number) => ({ ...{ a, b: 2 } })'],
   ['rules-of-hooks', 'a hook in a branch', SCREEN, hookOf('if (isShown) useEffect(() => console.log(title))')],
   ['exhaustive-deps', 'a dependency that is missing', SCREEN, hookOf('useEffect(() => console.log(title), [])')],
   ['no-bare-sentences', 'a word in JSX', TEXTS, 'export const Head = () => <b>cancel</b>'],

@@ -30,14 +30,24 @@ const NEWS = {
   down: someNews({
     firing: [anAlert(), anAlert({ subject: 'south-2', text: 'south-2 is down: no answer within 5 s' }), aRunAlert()],
     resolved: [aRunAlert({ subject: 'shop/stock', text: 'shop/stock: the last run failed', ...resolved })],
-    ...{ title: '3 alerts: north is down: connection refused', moreFiring: 4, stillFiring: 2, kind: 'repeat' }
+    title: '3 alerts: north is down: connection refused',
+    moreFiring: 4,
+    stillFiring: 2,
+    kind: 'repeat'
   }),
   items: someNews({
-    ...{ firing: [aRunAlert()], severity: 'warning', ruleName: 'Prices have items', owner: '' },
+    firing: [aRunAlert()],
+    severity: 'warning',
+    ruleName: 'Prices have items',
+    owner: '',
     title: 'shop/prices: 3 items, at least 1,000 were expected'
   }),
   back: someNews({
-    ...{ firing: [], resolved: [aRunAlert(resolved)], severity: 'warning', ruleName: 'Prices have items', owner: '' },
+    firing: [],
+    resolved: [aRunAlert(resolved)],
+    severity: 'warning',
+    ruleName: 'Prices have items',
+    owner: '',
     title: 'shop/prices: 3 items, at least 1,000 were expected'
   }),
   fails: someNews({
@@ -45,23 +55,33 @@ const NEWS = {
       aRunAlert({ watch: 'spider_fails', value: 3, text: "shop/prices failed 3 times in a row: KeyError: 'price'" }),
       aRunAlert({ subject: 'shop/stock', watch: 'spider_fails', text: 'shop/stock failed: exit code 1' })
     ],
-    ...{ severity: 'warning', ruleName: 'Spiders of shop fail', owner: 'shop team' },
+    severity: 'warning',
+    ruleName: 'Spiders of shop fail',
+    owner: 'shop team',
     title: "2 alerts: shop/prices failed 3 times in a row: KeyError: 'price'"
   }),
   long: someNews({
     firing: [aRunAlert({ watch: 'job_runs_long', text: 'shop/prices still runs on north' })],
-    ...{ severity: 'warning', ruleName: 'Runs of shop', title: 'shop/prices still runs on north' }
+    severity: 'warning',
+    ruleName: 'Runs of shop',
+    title: 'shop/prices still runs on north'
   }),
   queue: someNews({
     firing: [ofService({ watch: 'queue_length', severity: 'warning', subject: 'The queue', text: '1,310 jobs wait' })],
-    ...{ severity: 'warning', ruleName: 'The queue is short', title: '1,310 jobs wait' }
+    severity: 'warning',
+    ruleName: 'The queue is short',
+    title: '1,310 jobs wait'
   }),
   disk: someNews({
     firing: [ofService({ watch: 'disk_free', subject: 'The disk of the service', text: DISK })],
-    ...{ ruleName: 'The disk has room', title: DISK }
+    ruleName: 'The disk has room',
+    title: DISK
   }),
   over: someNews({
-    ...{ firing: [], resolved: [anAlert(resolved)], severity: 'critical', title: 'north is down: connection refused' }
+    firing: [],
+    resolved: [anAlert(resolved)],
+    severity: 'critical',
+    title: 'north is down: connection refused'
   }),
   hostile: someNews({
     firing: [

@@ -91,7 +91,9 @@ const CHECKS = {
   // Runs alone: beside other checks, these tests saw live updates too late.
   integration: () => ({
     ...vitest('Integration tests', 'integration', ['integration']),
-    ...{ cores: 2, after: ['build'], env: BUILT_SERVICE }
+    cores: 2,
+    after: ['build'],
+    env: BUILT_SERVICE
   }),
   browser: () => ({
     title: 'Browser tests',

@@ -19,7 +19,9 @@ export async function dispatchBare(urls: readonly string[], jobs: number): Promi
   const dispatcher = new Agent()
   try {
     const queued = Array.from({ length: jobs }, (_, index) => ({
-      ...{ id: database.newId(), project: PROJECTS[index % PROJECTS.length]!, spider: 's0' },
+      id: database.newId(),
+      project: PROJECTS[index % PROJECTS.length]!,
+      spider: 's0',
       url: urls[index % urls.length]!
     }))
     database.enqueue(queued)

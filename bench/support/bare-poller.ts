@@ -170,7 +170,9 @@ process.on('message', ({ measureMs }: { measureMs: number }) => {
   setTimeout(() => {
     const { user, system } = process.cpuUsage(before.cpu)
     const polled: Polled = {
-      ...{ polls: polls - before.polls, ends: ends - before.ends, cpuMs: (user + system) / 1_000 },
+      polls: polls - before.polls,
+      ends: ends - before.ends,
+      cpuMs: (user + system) / 1_000,
       tookMs: performance.now() - before.atMs
     }
     process.send!(polled)

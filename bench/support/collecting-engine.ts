@@ -57,7 +57,12 @@ process.on('disconnect', () => process.exit())
 
 function watchedClient({ name, url }: StoredNode): ScrapydClient {
   const inner = createScrapydClient({
-    ...{ name, url, ...DIRECT, proxyUrl: null, clock: systemClock, logger: silentLogger }
+    name,
+    url,
+    ...DIRECT,
+    proxyUrl: null,
+    clock: systemClock,
+    logger: silentLogger
   })
   return {
     ...inner,

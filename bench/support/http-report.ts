@@ -43,7 +43,10 @@ const isAllErrors = ({ requests, errors }: LoadResult): boolean => errors >= req
 export function figuresOf({ name }: ReportRow, result: Measured, conditions: Figure['conditions']): Figure[] {
   const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, memoryMb } = result
   const figure = (what: string, value: number, unit: string): Figure => ({
-    ...{ figure: `${name}_${what}`, value: round(value), unit, conditions }
+    figure: `${name}_${what}`,
+    value: round(value),
+    unit,
+    conditions
   })
   const answers = [
     figure('per_s', requests / seconds, 'requests/s'),

@@ -55,7 +55,9 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     posts === undefined
       ? null
       : {
-          ...{ method: 'POST' as const, path: new URL(posts.url).pathname, body: posts.body },
+          method: 'POST' as const,
+          path: new URL(posts.url).pathname,
+          body: posts.body,
           headers: { ...order.headers, 'content-type': posts.contentType }
         }
   const clients = Array.from({ length: order.connections }, () => new Client(origin))
@@ -91,9 +93,14 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
   tookMs.sort((one, other) => one - other)
   const at = (share: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * share))] ?? 0
   return {
-    ...{ requests: tookMs.length, seconds, errors, error },
+    requests: tookMs.length,
+    seconds,
+    errors,
+    error,
     averageMs: tookMs.reduce((sum, one) => sum + one, 0) / Math.max(1, tookMs.length),
-    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+    p50Ms: at(0.5),
+    p95Ms: at(0.95),
+    p99Ms: at(0.99),
     cpuMs: (user + system) / 1_000
   }
 

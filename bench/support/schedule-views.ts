@@ -40,7 +40,9 @@ export async function* scheduleViews(
     const { schedules: listed } = await store.pageSchedules({}, { after: null, limit: PAGE })
     for (let round = 1; round <= FIRINGS_EACH; round += 1) await store.fire(listed.map(({ id }) => firingOf(id, round)))
     const reads = new ScheduleReads({
-      ...{ store, clock: systemClock, slots: () => 0 },
+      store,
+      clock: systemClock,
+      slots: () => 0,
       scheduler: { nextOf: () => null, backfillOf: () => null } as unknown as SchedulerOutlook
     })
     const fromMs = Date.now()

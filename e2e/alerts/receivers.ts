@@ -29,7 +29,8 @@ export interface Receiver {
 /** A real mail server that accepts every message that it does not hold. */
 export async function startMailServer(): Promise<Receiver> {
   const server = new SMTPServer({
-    ...{ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'] },
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
     // A client that dies cuts off its held message.
     closeTimeout: 100,
     onData(stream, _session, callback) {
@@ -76,7 +77,8 @@ export async function startHookServer(secret: () => string): Promise<Receiver & 
   const receiver = {
     port: (server.address() as AddressInfo).port,
     received: [] as Received[],
-    ...{ isHolding: false, unsigned: 0 },
+    isHolding: false,
+    unsigned: 0,
     async stop() {
       server.closeAllConnections()
       server.close()

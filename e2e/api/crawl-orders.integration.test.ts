@@ -97,21 +97,32 @@ test('an order runs as requested, and its status and log use the names of a craw
   ])
   const events = await logOf(logs_url)
   expect(argumentsIn(events)).toEqual({
-    ...{ page: '3', deep: 'true', text: 'as it is', nested: '{"list":[1,null]}', list: '["a"]', nothing: 'null' }
+    page: '3',
+    deep: 'true',
+    text: 'as it is',
+    nested: '{"list":[1,null]}',
+    list: '["a"]',
+    nothing: 'null'
   })
   const lines = events.filter(({ event }) => event === 'log').map(({ data }) => data)
   expect(lines.map((line) => Object.keys(line))).toEqual(lines.map(() => ['ts', 'level', 'msg']))
   expect(lines.find(({ msg }) => msg.startsWith('ARGUMENTS'))).toMatchObject({
-    ...{ level: 'INFO', ts: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/) }
+    level: 'INFO',
+    ts: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/)
   })
   const status = await ended(job_id)
   expect(status).toEqual({
-    ...{ job_id, status: 'finished', reason: null, spider_job_id: job_id },
+    job_id,
+    status: 'finished',
+    reason: null,
+    spider_job_id: job_id,
     started_at: expect.stringMatching(/Z$/),
     finished_at: expect.stringMatching(/Z$/)
   })
   expect(events.at(-1)).toEqual({
-    ...{ event: 'end', id: 'end', data: { status: 'finished', reason: null, spider_job_id: status.spider_job_id } }
+    event: 'end',
+    id: 'end',
+    data: { status: 'finished', reason: null, spider_job_id: status.spider_job_id }
   })
   const { job } = await service.client.jobs.get({ id: job_id })
   expect(job).toMatchObject({ userId: 'ann', settings: { DEPTH_LIMIT: '2' } })
@@ -138,7 +149,10 @@ test('a failed spider and a cancelled order both have the status error, with the
   expect([later.status, later.body]).toMatchObject([202, { scheduled: true, next_run: '2099-12-31T23:00:00.000Z' }])
   expect((await ask('DELETE', `/crawl/${later.body.job_id}`)).body).toEqual({ cancelled: true })
   expect(await ended(later.body.job_id)).toMatchObject({
-    ...{ status: 'error', reason: 'cancelled', started_at: null, spider_job_id: null }
+    status: 'error',
+    reason: 'cancelled',
+    started_at: null,
+    spider_job_id: null
   })
 }, 60_000)
 

@@ -47,7 +47,9 @@ test('the log of a running spider arrives as events: a client that reconnects af
   const file = new File([egg as Uint8Array<ArrayBuffer>], 'shop.egg')
   await service.client.projects.upload({ file, project: 'shop', version: '1' })
   const { body: made } = await askRest(service.address, {
-    ...{ method: 'POST', path: '/jobs', body: { project: 'shop', spiders: ['lines'], args: { gate } } }
+    method: 'POST',
+    path: '/jobs',
+    body: { project: 'shop', spiders: ['lines'], args: { gate } }
   })
   const { id } = made.jobs[0]
   const logFile = join(service.dataDirectory, 'local', 'logs', 'shop', 'lines', `${id}.log`)

@@ -30,7 +30,8 @@ function ordersOf(round: number): Order[] {
   })
   const kinds: Record<string, (name: string) => Omit<Order, 'name'>> = {
     job: (name) => ({
-      ...{ path: '/jobs', body: { project: 'demo', spiders: ['quotes'], args: { order: name } } },
+      path: '/jobs',
+      body: { project: 'demo', spiders: ['quotes'], args: { order: name } },
       mayBeCutOff: false
     }),
     bulk: (name) => ({ path: '/jobs/bulk', body: { jobs: [{ ...work, args: { order: name } }] }, mayBeCutOff: false }),

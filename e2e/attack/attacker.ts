@@ -63,7 +63,12 @@ export function createAttacker(address: string): Attacker {
       const bytes = body === undefined ? null : Buffer.from(body as string)
       const sent = sendRequest(
         {
-          ...{ hostname, port, method, path, agent: false, timeout: ANSWER_LIMIT_MS },
+          hostname,
+          port,
+          method,
+          path,
+          agent: false,
+          timeout: ANSWER_LIMIT_MS,
           headers: {
             ...(anonymous ? {} : { authorization: AUTHORIZATION }),
             ...(bytes === null ? {} : { 'content-length': String(bytes.length) }),
@@ -75,7 +80,9 @@ export function createAttacker(address: string): Attacker {
           let count = 0
           const finish = () =>
             resolve({
-              ...{ status: response.statusCode ?? 0, headers: response.headers, bytes: count },
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              bytes: count,
               body: Buffer.concat(kept).toString()
             })
           response.on('data', (piece: Buffer) => {
@@ -99,7 +106,9 @@ export function createAttacker(address: string): Attacker {
     open,
     sendJson: (path, body, headers = {}) =>
       send({
-        ...{ method: 'POST', path, headers: { 'content-type': 'application/json', ...headers } },
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body)
       }),
     async sendRaw(bytes, forMs) {

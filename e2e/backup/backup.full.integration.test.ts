@@ -102,7 +102,10 @@ test('a backup that is made under load restores everything in another place', as
   const ids = await fillOldJobs(
     data,
     Array.from({ length: OLD_JOBS }, (_, index) => ({
-      ...{ project: 'old', spider: `s${index % 5}`, endedAtMs: endedAtMs(index), log: logOf(index) }
+      project: 'old',
+      spider: `s${index % 5}`,
+      endedAtMs: endedAtMs(index),
+      log: logOf(index)
     }))
   )
   const index = new Map(ids.map((id, place) => [id as string, place]))
@@ -117,7 +120,9 @@ test('a backup that is made under load restores everything in another place', as
   await client.users.create({ name: 'ada', role: 'viewer', password: 'gravel harmonica ninety violet' })
   await client.schedules.create(
     ScheduleSettings.parse({
-      ...{ name: 'nightly', zone: 'UTC', rules: [{ kind: 'cron', expression: '0 3 1 1 *' }] },
+      name: 'nightly',
+      zone: 'UTC',
+      rules: [{ kind: 'cron', expression: '0 3 1 1 *' }],
       jobs: [{ project: 'talks', spiders: ['talks'] }]
     })
   )

@@ -13,8 +13,13 @@ class CommandLine {
 
   run(words: string[], environment: Record<string, string> = {}) {
     const env = {
-      ...{ PATH: '/nowhere', HOME: this.home, DISPLAY: ':987', SCRAPDECK_KEYCHAIN: 'off', LANG: 'C' },
-      ...{ XDG_CONFIG_HOME: '', XDG_DATA_HOME: join(this.home, 'data') },
+      PATH: '/nowhere',
+      HOME: this.home,
+      DISPLAY: ':987',
+      SCRAPDECK_KEYCHAIN: 'off',
+      LANG: 'C',
+      XDG_CONFIG_HOME: '',
+      XDG_DATA_HOME: join(this.home, 'data'),
       ...environment
     }
     const child = spawn(process.execPath, [SERVICE_ENTRY, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -134,8 +139,13 @@ test('no other page can frame the approval page, and none can send the code else
   await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
   const query = (redirectUri: string) =>
     new URLSearchParams({
-      ...{ client: 'cli', host: 'laptop', user: 'ann', state: 's', code_challenge: 'c'.repeat(43) },
-      ...{ code_challenge_method: 'S256', redirect_uri: redirectUri }
+      client: 'cli',
+      host: 'laptop',
+      user: 'ann',
+      state: 's',
+      code_challenge: 'c'.repeat(43),
+      code_challenge_method: 'S256',
+      redirect_uri: redirectUri
     })
   const right = `${service.address}/ui/#/authorize?${query('http://127.0.0.1:9/callback')}`
   await page.goto(`${service.address}/ui/#/authorize?${query('https://evil.example/callback')}`)

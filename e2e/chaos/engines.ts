@@ -33,7 +33,10 @@ export class ChaosEngine {
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
     if (keyFrom !== null) cpSync(join(keyFrom, 'secret.key'), join(dataDirectory, 'secret.key'))
     const service = await startService({
-      ...{ dataDirectory, localSlots: 0, entry, arguments: [`--store=${database}`, `--blobs=${blobs}`] },
+      dataDirectory,
+      localSlots: 0,
+      entry,
+      arguments: [`--store=${database}`, `--blobs=${blobs}`],
       environment: { SCRAPDECK_ENGINE_NAME: name, ...environment }
     })
     return new ChaosEngine(name, service)

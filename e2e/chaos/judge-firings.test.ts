@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { judgeFirings } from './judge-firings.ts'
 
 const aFiring = (seconds: number, over: object = {}) => ({
-  ...{ nominalMs: seconds * 1_000, state: 'fired' as const, count: 1, jobIds: [`job of ${seconds}` as never] },
+  nominalMs: seconds * 1_000,
+  state: 'fired' as const,
+  count: 1,
+  jobIds: [`job of ${seconds}` as never],
   ...over
 })
 

@@ -70,7 +70,8 @@ if (!values.sources) await ensureServiceBuilt()
 await runAsCommand(async (signal) => {
   const how = {
     entry: values.sources ? undefined : 'out/service/scrapdeck.js',
-    ...{ directory: values.keep, signal },
+    directory: values.keep,
+    signal,
     onProgress: (text: string) => console.log(text)
   }
   if (together !== null) {

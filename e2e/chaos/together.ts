@@ -115,7 +115,11 @@ class Together {
       this.#over.abort(new Error('ended'))
       await supervising
       return {
-        ...{ seed, verdict, complaints, firings: firings.length, terms: terms[0]?.epoch ?? 0 },
+        seed,
+        verdict,
+        complaints,
+        firings: firings.length,
+        terms: terms[0]?.epoch ?? 0,
         firstSentMs: this.#firstSent(),
         endedItself: this.#engines.reduce((sum, { endedItself }) => sum + endedItself, 0),
         askedAgain: asker.repeated,

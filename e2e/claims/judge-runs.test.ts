@@ -5,11 +5,19 @@ import { judgeRuns, mostAtOnce, type ToldJob } from './judge-runs.ts'
 
 const asked = [1, 2].map((number) => ({ number, id: `j${number}` }))
 const toldJob = (number: number, change: Partial<ToldJob> = {}): ToldJob => ({
-  ...{ number, id: `j${number}` as JobId, status: 'succeeded', mayHaveRunTwice: false },
+  number,
+  id: `j${number}` as JobId,
+  status: 'succeeded',
+  mayHaveRunTwice: false,
   ...change
 })
 const run = (jobid: string, change: Partial<Run> = {}): Run => ({
-  ...{ number: 1, jobid, node: 'n1', pid: 7, beganAtMs: 0, endedAtMs: 100 },
+  number: 1,
+  jobid,
+  node: 'n1',
+  pid: 7,
+  beganAtMs: 0,
+  endedAtMs: 100,
   ...change
 })
 const told = [toldJob(1), toldJob(2)]

@@ -23,7 +23,13 @@ const NUMBERS = ['nodes', 'jobs', 'slots', 'orders', 'schedules', 'seconds'] as 
 const text = { type: 'string' } as const
 const { values } = parseArgs({
   options: {
-    ...{ nodes: text, jobs: text, slots: text, orders: text, schedules: text, seconds: text, strikes: text },
+    nodes: text,
+    jobs: text,
+    slots: text,
+    orders: text,
+    schedules: text,
+    seconds: text,
+    strikes: text,
     keep: text,
     short: { type: 'boolean', default: false }
   }
@@ -53,7 +59,10 @@ await ensureServiceBuilt()
 process.setMaxListeners(0)
 await runAsCommand(async (signal) => {
   const result = await runClaims({
-    ...{ ...options, entry: 'out/service/scrapdeck.js', directory: values.keep, signal },
+    ...options,
+    entry: 'out/service/scrapdeck.js',
+    directory: values.keep,
+    signal,
     onProgress: (progress) => console.log(progress)
   })
   return { report: describeClaims(result, options), result: { ...result, options } }

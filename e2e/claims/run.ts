@@ -104,7 +104,11 @@ class Claims {
       return {
         complaints: this.#complaints,
         jobs: {
-          ...{ asked: this.#options.jobs, runs: runs.filter(isJob).length, nodesUsed: most.size, seconds, askedAgain },
+          asked: this.#options.jobs,
+          runs: runs.filter(isJob).length,
+          nodesUsed: most.size,
+          seconds,
+          askedAgain,
           mostAtOnce: Math.max(...most.values())
         },
         strikes,
@@ -142,9 +146,12 @@ class Claims {
     this.#balancer = await startRoundRobin(() => this.#engines.map(({ service }) => service.address))
     for (const name of ['north', 'south']) {
       const engine = await ChaosEngine.start({
-        ...{ name, dataDirectory: join(this.#directory, name), blobs: join(this.#directory, 'blobs') },
+        name,
+        dataDirectory: join(this.#directory, name),
+        blobs: join(this.#directory, 'blobs'),
         keyFrom: name === 'north' ? null : join(this.#directory, 'north'),
-        ...{ database: this.#database.url, entry: this.#options.entry },
+        database: this.#database.url,
+        entry: this.#options.entry,
         environment: { SCRAPDECK_ALLOWED_HOST: new URL(this.#balancer.url).host }
       })
       this.#engines.push(engine)
@@ -163,7 +170,9 @@ class Claims {
   /** A stock Scrapyd whose setting `runner` names the runner that writes the truth and does not import Scrapy. */
   async #startNode(name: string, maxProc: number): Promise<void> {
     const { scrapyd } = await startPullingScrapyd(this.#engines[0]!.service, {
-      ...{ name, maxProc, url: this.#balancer!.url },
+      name,
+      maxProc,
+      url: this.#balancer!.url,
       configuration: { runner: 'chaos_runner' },
       pythonPath: join(import.meta.dirname, '../chaos'),
       environment: { PYTHONDONTWRITEBYTECODE: '1', CHAOS_TRUTH: this.#truthFile, CHAOS_NODE: name }
@@ -181,7 +190,11 @@ class Claims {
     let sentAgain = 0
     const send = async (index: number): Promise<RestAnswer> => {
       const body = {
-        ...{ project: PROJECT, spider: 'quick', user_id: 'ann', depth: 2, params },
+        project: PROJECT,
+        spider: 'quick',
+        user_id: 'ann',
+        depth: 2,
+        params,
         start_urls: index % 4 < 2 ? urls : urls.toReversed()
       }
       const request = { method: 'POST', path: '/crawl', body }
@@ -236,7 +249,10 @@ class Claims {
     for (let index = 0; index < schedules; index += 1) {
       const args = { number: String(SCHEDULES + index), seconds: '0.1' }
       const settings = ScheduleSettings.parse({
-        ...{ name: `claims-${index}`, zone: 'UTC', overlap: 'allow', catchUp: 'all' },
+        name: `claims-${index}`,
+        zone: 'UTC',
+        overlap: 'allow',
+        catchUp: 'all',
         rules: [{ kind: 'interval', everySeconds: scheduleSeconds, anchorMs: 0 }],
         jobs: [{ project: PROJECT, spiders: ['quick'], args }]
       })

@@ -92,13 +92,21 @@ test('an alert shows a notification that can open it, acknowledge it and run its
     .toEqual([{ title: 'Test: Scrapdeck', body: expect.stringContaining('Nothing is wrong'), actions: [] }])
 
   const { rule } = await client.alertRules.create({
-    ...{ name: 'demo fails', watch: 'spider_fails', comparison: 'at_least', threshold: 1, forSeconds: 0 },
-    ...{ severity: 'warning', project: 'demo', channels: [channel.id], gatherSeconds: 0 }
+    name: 'demo fails',
+    watch: 'spider_fails',
+    comparison: 'at_least',
+    threshold: 1,
+    forSeconds: 0,
+    severity: 'warning',
+    project: 'demo',
+    channels: [channel.id],
+    gatherSeconds: 0
   })
   await fail(client)
   await expect.poll(async () => (await shown(desktop)).length, { timeout: 30_000 }).toBe(2)
   expect((await shown(desktop))[1]).toEqual({
-    ...{ title: 'Warning: demo/broken', actions: ['Acknowledge', 'Retry'] },
+    title: 'Warning: demo/broken',
+    actions: ['Acknowledge', 'Retry'],
     body: expect.stringContaining('demo/broken failed')
   })
   await expect.poll(() => tray(desktop)).toMatchObject({ tip: expect.stringMatching(/, 1 alert$/) })

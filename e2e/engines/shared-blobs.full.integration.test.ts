@@ -64,7 +64,9 @@ describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared 
     await client.nodes.add({ url: scrapyd.url, name: 'remote', slots: 2 })
     await client.projects.upload({ file: await aSpiderEgg(TALKS), project: 'shop', version: '1' })
     const { jobs } = await client.jobs.run({
-      ...{ project: aProjectName('shop'), spiders: ['talks'], version: aVersionName('1') }
+      project: aProjectName('shop'),
+      spiders: ['talks'],
+      version: aVersionName('1')
     } as never)
     const { id } = jobs[0]!
     const ask = () => client.jobs.status({ id })

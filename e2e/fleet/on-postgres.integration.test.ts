@@ -27,7 +27,9 @@ test.skipIf(whyNoPostgres() !== null)(
     await uploadDemo(service, '1')
     const run = async () => {
       const { jobs } = await service.client.jobs.run({
-        ...{ project: aProjectName('demo'), spiders: ['quotes'], version: aVersionName('1') }
+        project: aProjectName('demo'),
+        spiders: ['quotes'],
+        version: aVersionName('1')
       } as never)
       return jobs[0]!.id
     }

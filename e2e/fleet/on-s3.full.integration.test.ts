@@ -58,7 +58,9 @@ describe.skipIf(whyNoS3() !== null)('a service with its blobs on S3', () => {
     await client.projects.upload({ file: await aSpiderEgg(TALKS), project: 'shop', version: '1' })
     await client.projects.changeSettings({ project: aProjectName('shop'), settings: { keepItems: true } })
     const { jobs } = await client.jobs.run({
-      ...{ project: aProjectName('shop'), spiders: ['talks'], version: aVersionName('1') }
+      project: aProjectName('shop'),
+      spiders: ['talks'],
+      version: aVersionName('1')
     } as never)
     const { id } = jobs[0]!
     const job = await until(

@@ -125,7 +125,9 @@ const numbered = (name: string, count: number) => Array.from({ length: count }, 
 async function createVolumes({ api }: Cluster, count: number): Promise<void> {
   for (const name of numbered('volume', count)) {
     await api.put('POST', 'api/v1/persistentvolumes', {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name } },
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name },
       spec: { capacity: { storage: '20Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: `/unused/${name}` } }
     })
   }
@@ -133,7 +135,9 @@ async function createVolumes({ api }: Cluster, count: number): Promise<void> {
 
 async function evict({ api }: Cluster, pod: string): Promise<void> {
   await api.put('POST', `api/v1/namespaces/${NAMESPACE}/pods/${pod}/eviction`, {
-    ...{ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: NAMESPACE } }
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name: pod, namespace: NAMESPACE }
   })
 }
 

@@ -42,7 +42,9 @@ export async function startCluster(directory: string, python: string) {
   writeFileSync(
     file('admin.kubeconfig'),
     JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'test' },
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
       clusters: [{ name: 'test', cluster: { server, 'certificate-authority': file('api.crt') } }],
       users: [{ name: 'admin', user: { token: TOKENS.admin } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }]
@@ -117,7 +119,11 @@ export async function startCluster(directory: string, python: string) {
     '--secure-port=0'
   ])
   const kubelet = await startKubelet({
-    ...{ api, name: 'stand-in', directory: file('pods'), python, memory: '16Gi' },
+    api,
+    name: 'stand-in',
+    directory: file('pods'),
+    python,
+    memory: '16Gi',
     certificate: readFileSync(file('kubelet.crt'), 'utf8'),
     key: readFileSync(file('kubelet.key'), 'utf8')
   })

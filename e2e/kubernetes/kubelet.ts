@@ -167,8 +167,15 @@ export async function startKubelet(options: {
     if (one === undefined) {
       if (pod.status.phase === 'Succeeded' || pod.status.phase === 'Failed') return
       one = {
-        ...{ pod, directory: join(directory, uid), child: null, states: new Map(), rotatedAt: new Map() },
-        ...{ phase: 'Pending', address: null, isStopping: false, isOver: false }
+        pod,
+        directory: join(directory, uid),
+        child: null,
+        states: new Map(),
+        rotatedAt: new Map(),
+        phase: 'Pending',
+        address: null,
+        isStopping: false,
+        isOver: false
       }
       pods.set(uid, one)
       const started = one

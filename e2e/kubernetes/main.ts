@@ -26,7 +26,11 @@ import { startFaultyProxy } from './faulty-proxy.ts'
 const LIMIT_MS = 180_000
 const NAMESPACE = 'crawls'
 const SETTINGS = {
-  ...{ tokenFile: null, caFile: null, graceSeconds: 10, quota: null, projects: {} },
+  tokenFile: null,
+  caFile: null,
+  graceSeconds: 10,
+  quota: null,
+  projects: {},
   pod: { image: SCRAPY_IMAGE, cpu: '100m', memory: '256Mi' }
 }
 
@@ -218,12 +222,15 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
 
   async 'a ResourceQuota gives the slots, and says why no pod starts'(world) {
     await world.cluster.api.put('POST', `api/v1/namespaces/${NAMESPACE}/resourcequotas`, {
-      ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'crawl-quota' } },
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'crawl-quota' },
       spec: { hard: { pods: '3', 'requests.memory': '512Mi' } }
     })
     try {
       await world.service.client.nodes.update({
-        ...{ id: world.node.id, slots: null },
+        id: world.node.id,
+        slots: null,
         kubernetes: { ...settingsOf(world), quota: 'crawl-quota' }
       })
       const get = () => world.service.client.nodes.get({ id: world.node.id })
@@ -318,7 +325,9 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     // Without the labels of the Job: its controller would adopt the pod and delete it as surplus.
     const labels = Object.fromEntries(Object.entries(metadata.labels).filter(([name]) => name === NODE_LABEL))
     await world.cluster.api.put('POST', `api/v1/namespaces/${NAMESPACE}/pods`, {
-      ...{ apiVersion: 'v1', kind: 'Pod', spec: rest },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      spec: rest,
       metadata: { name: 'second', labels, annotations: metadata.annotations }
     })
     await until(
@@ -394,7 +403,9 @@ async function openWorld(directory: string, parts: AsyncDisposableStack): Promis
   const rbac = `apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}`
   await api.put('POST', `${rbac}/roles`, role)
   await api.put('POST', `${rbac}/rolebindings`, {
-    ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { name: 'scrapdeck' } },
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'scrapdeck' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'scrapdeck' },
     subjects: [{ kind: 'User', name: 'scrapdeck', apiGroup: 'rbac.authorization.k8s.io' }]
   })
@@ -413,7 +424,9 @@ async function openWorld(directory: string, parts: AsyncDisposableStack): Promis
   await uploadDemo(service, '1.0')
   const node = await service.client.nodes.add({
     ...addressOf({ proxy, cluster }),
-    ...{ name: 'cluster', tags: ['cluster'], slots: 8 },
+    name: 'cluster',
+    tags: ['cluster'],
+    slots: 8,
     kubernetes: { ...SETTINGS, engineUrl: service.address }
   })
   const world = { cluster, service, node, proxy, directory }

@@ -39,7 +39,11 @@ it('a viewer that does not read is sent no more than the limit of a flood over a
   const closing = new AbortController()
   const waiting: (() => void)[] = []
   const following = followLog({
-    ...{ logs, jobId: aJobId('0'.repeat(32)), tailBytes: 0, fromOffset: 0, signal: closing.signal },
+    logs,
+    jobId: aJobId('0'.repeat(32)),
+    tailBytes: 0,
+    fromOffset: 0,
+    signal: closing.signal,
     onChunk: ({ nextOffset }) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       waiting.push(() => {

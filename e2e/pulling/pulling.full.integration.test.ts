@@ -54,7 +54,10 @@ it.each(VERSIONS.filter((version) => scrapydProblem(version) === null))(
     onTestFinished(() => pulled.scrapyd.stop())
     expect(proxy.counts.get('/api/node/v1/open')).toBeGreaterThan(0)
     expect(await service.client.nodes.get({ id: pulled.nodeId })).toMatchObject({
-      ...{ kind: 'pulling', slots: 2, slotsText: 'reported by the node (max_proc)', hasToken: true }
+      kind: 'pulling',
+      slots: 2,
+      slotsText: 'reported by the node (max_proc)',
+      hasToken: true
     })
 
     const slow = await run(service, 'slow', { delay: '0.1' })
@@ -179,7 +182,10 @@ it(
     child.stdin.end(tokens.join('\n'))
     proxy.cutEvery = 50
     const orders = Array.from({ length: JOBS }, (_, number) => ({
-      ...{ project: 'demo', version: '1', spider: 'quotes', args: { number: String(number) } }
+      project: 'demo',
+      version: '1',
+      spider: 'quotes',
+      args: { number: String(number) }
     }))
     const { ids } = await service.client.jobs.runMany({ jobs: orders })
     const count = async () => {

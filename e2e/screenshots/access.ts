@@ -10,7 +10,8 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
   await client.roles.create({
-    ...{ name: 'shop keeper', description: 'Runs and cancels jobs, and leaves schedules alone' },
+    name: 'shop keeper',
+    description: 'Runs and cancels jobs, and leaves schedules alone',
     permissions: ['jobs.run', 'jobs.cancel']
   })
   await client.roles.create({ name: 'auditor', description: '', permissions: ['audit.read'] })
@@ -26,12 +27,10 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   const { users } = await client.users.list()
   const members = users.filter(({ kind }) => kind === 'person').map(({ id }) => id)
   await client.groups.create({
-    ...{
-      name: 'Crawl team',
-      description: 'Runs the crawls of all shops',
-      role: 'operator',
-      members: members.slice(0, 3)
-    },
+    name: 'Crawl team',
+    description: 'Runs the crawls of all shops',
+    role: 'operator',
+    members: members.slice(0, 3),
     projects: { shop: 'deployer' }
   })
   await client.groups.create({ name: 'On call', nodeGroups: { eu: 'operator', us: 'operator' }, members: [anna.id] })

@@ -73,8 +73,13 @@ export async function fillAlerts({ client }: Service): Promise<void> {
 const QUIET = { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }
 const DIGEST = { every: 'week' as const, at: '08:00', zone: 'Europe/Berlin', weekday: 1 }
 const MAIL: AlertTarget = {
-  ...{ kind: 'email', to: ['pricing@example.net', 'oncall@example.net'], from: 'scrapdeck@example.net' },
-  ...{ host: '127.0.0.1', port: 9, security: 'none', username: '' }
+  kind: 'email',
+  to: ['pricing@example.net', 'oncall@example.net'],
+  from: 'scrapdeck@example.net',
+  host: '127.0.0.1',
+  port: 9,
+  security: 'none',
+  username: ''
 }
 
 const shop = (spider: string | null = null) => ({ project: aProjectName('shop'), spider })

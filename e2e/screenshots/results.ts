@@ -94,7 +94,9 @@ export async function fillResults({ client }: Service): Promise<void> {
 
 async function run(client: Client, project: string, spiders: string[], args: Record<string, string>, nodeId?: string) {
   const { jobs } = await client.jobs.run({
-    ...{ project: aProjectName(project), spiders, args },
+    project: aProjectName(project),
+    spiders,
+    args,
     ...(nodeId !== undefined && { nodeId: nodeId as never })
   })
   return jobs.map(({ id }) => id)

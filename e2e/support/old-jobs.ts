@@ -56,11 +56,9 @@ export async function fillOldJobs(dataDirectory: string, jobs: readonly OldJob[]
       await move('accepted', 'running', startedAtMs, { details: { startedAtMs } })
       await move('running', 'finishing', endedAtMs)
       await move('finishing', 'ended', endedAtMs, {
-        ...{
-          result: outcome,
-          jobOutcome: outcome,
-          reason: plain(outcome === 'succeeded' ? 'finished' : 'exit code 1')
-        },
+        result: outcome,
+        jobOutcome: outcome,
+        reason: plain(outcome === 'succeeded' ? 'finished' : 'exit code 1'),
         counts: counts ?? { pages: 10, items: 10, errors: 0 }
       })
       const bytes = Buffer.from(log)

@@ -62,7 +62,9 @@ export async function startRoundRobin(
 
 function passTo(socket: net.Socket, request: http.IncomingMessage, response: http.ServerResponse): void {
   const onward = http.request({
-    ...{ method: request.method, path: request.url, createConnection: () => socket },
+    method: request.method,
+    path: request.url,
+    createConnection: () => socket,
     headers: { ...request.headers, connection: 'close' }
   })
   onward.once('response', (answer) => {

@@ -83,7 +83,8 @@ ${server}
 export async function tryProxy(proxy: Proxy): Promise<string[]> {
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-proxy-'))
   const service = await startService({
-    ...{ entry: 'out/service/scrapdeck.js', localSlots: 1 },
+    entry: 'out/service/scrapdeck.js',
+    localSlots: 1,
     arguments: ['--behind-proxy', '--allowed-host', NAME]
   })
   const port = await freePort()

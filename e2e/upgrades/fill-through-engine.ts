@@ -22,7 +22,10 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   const nodes = new Map<string, FakeNode>()
   const start = () =>
     createEngine({
-      ...{ dataDirectory, host: 'service', resourcesDirectory: RESOURCES, scrapdeckVersion: 'fixture' },
+      dataDirectory,
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'fixture',
       seams: {
         clock,
         random: createSeededRandom(clock.nowMs() % 1_000_003),
@@ -59,8 +62,13 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
 
   // --- nodes, projects, limits ------------------------------------------------------------------------------------
   const berlin = await client.nodes.add({
-    ...{ url: 'http://127.0.0.1:9/', name: 'berlin', username: 'operator', password: 'open sesame', slots: 20 },
-    ...{ tags: ['eu'], group: 'europe' }
+    url: 'http://127.0.0.1:9/',
+    name: 'berlin',
+    username: 'operator',
+    password: 'open sesame',
+    slots: 20,
+    tags: ['eu'],
+    group: 'europe'
   })
   const lines = ['http://10.0.0.1:6800/ name=paris tags=eu', 'http://10.0.0.2:6800/ name=lima']
   const source = { id: 'list', refreshSeconds: 86_400, node: { group: 'found' }, username: 'reader' }
@@ -68,7 +76,11 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await client.discovery.put({ ...source, source: list(lines), password: 'of the source' })
   await client.discovery.put({ ...source, source: list(lines.slice(0, 1)) })
   await client.discovery.put({
-    ...{ id: 'cluster', refreshSeconds: 86_400, node: {}, username: 'reader', password: 'of the cluster' },
+    id: 'cluster',
+    refreshSeconds: 86_400,
+    node: {},
+    username: 'reader',
+    password: 'of the cluster',
     source: { kind: 'file', path: '/nowhere/nodes.txt' }
   })
   for (const version of ['1', '2']) {
@@ -82,7 +94,11 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await client.projects.configure({
     project: 'shop',
     settings: {
-      ...{ python: { kind: 'default' }, limits: { wallSeconds: 3_600 }, weight: 2, paused: false, noOverlap: false },
+      python: { kind: 'default' },
+      limits: { wallSeconds: 3_600 },
+      weight: 2,
+      paused: false,
+      noOverlap: false,
       retry: { attempts: 2, backoffSeconds: 30, backoffFactor: 2, backoffMaxSeconds: 3_600, on: ['lost'] },
       distribution: 'on_demand'
     }
@@ -106,7 +122,10 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await client.tokens.create({ name: 'nodes', nodeGroups: ['eu'] })
   await client.roles.create({ name: 'shop keeper', description: 'Runs jobs', permissions: ['read', 'jobs.run'] })
   const { group } = await client.groups.create({
-    ...{ name: 'Crawl team', description: 'All crawls', projects: { shop: 'shop keeper' }, members: [user.id] }
+    name: 'Crawl team',
+    description: 'All crawls',
+    projects: { shop: 'shop keeper' },
+    members: [user.id]
   })
   await client.users.create({ name: 'eva', role: null, nodeGroups: { eu: 'admin' }, groups: [group.id] })
 
@@ -118,18 +137,20 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
 
   // --- jobs that ran in sequence through a chain ------------------------------------------------------------------
   await client.chains.create({
-    ...{ name: 'report after prices', enabled: true, project: 'shop', spider: 'reports', on: 'succeeded' },
+    name: 'report after prices',
+    enabled: true,
+    project: 'shop',
+    spider: 'reports',
+    on: 'succeeded',
     run: { ...shop, args: { after: '{job}', token: 'chained' }, secretNames: ['token'] }
   })
   const { chain } = await client.chains.create({
-    ...{
-      name: 'again',
-      enabled: true,
-      project: 'shop',
-      spider: '*',
-      on: 'ended',
-      run: { ...shop, args: { again: 'yes' } }
-    }
+    name: 'again',
+    enabled: true,
+    project: 'shop',
+    spider: '*',
+    on: 'ended',
+    run: { ...shop, args: { again: 'yes' } }
   })
   await client.jobs.run({ ...shop, args: { page: '1', token: 'a secret' }, secretNames: ['token'], nodeId: berlin.id })
   await client.jobs.run({ ...shop, settings: { DEPTH_LIMIT: '3' }, priority: 5, version: '1' })
@@ -142,11 +163,16 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   // --- schedules: fired, skipped (still running), missed (engine off), failed (no such spider) --------------------
   const hourly = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'Europe/Berlin' }
   const { schedule: first } = await client.schedules.create({
-    ...{ ...hourly, name: 'hourly', jobs: [{ ...shop, args: { key: 'of a schedule' }, secretNames: ['key'] }] },
-    ...{ overlap: 'skip', catchUp: 'none' }
+    ...hourly,
+    name: 'hourly',
+    jobs: [{ ...shop, args: { key: 'of a schedule' }, secretNames: ['key'] }],
+    overlap: 'skip',
+    catchUp: 'none'
   })
   await client.schedules.create({
-    ...{ name: 'of a project that is gone', zone: 'UTC', jobs: [{ project: 'gone', spiders: ['none'] }] },
+    name: 'of a project that is gone',
+    zone: 'UTC',
+    jobs: [{ project: 'gone', spiders: ['none'] }],
     rules: [{ kind: 'cron', expression: '30 * * * *' }]
   })
   await clock.advanceBy(2.1 * HOUR_MS)
@@ -192,7 +218,8 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await client.projects.changeSettings({
     project: shop.project,
     settings: {
-      ...{ pinnedVersion: '1', cancelWaitSeconds: 900 },
+      pinnedVersion: '1',
+      cancelWaitSeconds: 900,
       defaults: JobDefaults.parse({ args: { pages: '3' }, env, secretNames: ['API_KEY'], priority: 2 }),
       spiderDefaults: { [shop.spiders[0]!]: JobDefaults.parse({ settings: { DEPTH_LIMIT: '5' }, tags: ['eu'] }) }
     }

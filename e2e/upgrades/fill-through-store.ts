@@ -42,12 +42,22 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const nodeId = (await store.listNodes()).find(({ name }) => name === 'berlin')!.id
   const anna = (await store.listUsers()).find(({ name }) => name === 'anna')!.id
   await store.putAuthenticator({
-    ...{ userId: anna, sealedSecret: asSealedText('v1.c2VhbGVk'), createdAtMs: nowMs },
-    ...{ usedStep: Math.floor(nowMs / 30_000), recoveryHashes: ['a', 'b'].map((digit) => digit.repeat(64)) }
+    userId: anna,
+    sealedSecret: asSealedText('v1.c2VhbGVk'),
+    createdAtMs: nowMs,
+    usedStep: Math.floor(nowMs / 30_000),
+    recoveryHashes: ['a', 'b'].map((digit) => digit.repeat(64))
   })
   await store.addPasskey({
-    ...{ id: branded('5'.repeat(32)), userId: anna, credentialId: 'Y3JlZGVudGlhbA', name: 'laptop' },
-    ...{ host: 'deck.example.org', publicKey: 'a2V5', signCount: 3, createdAtMs: nowMs, lastUsedAtMs: nowMs }
+    id: branded('5'.repeat(32)),
+    userId: anna,
+    credentialId: 'Y3JlZGVudGlhbA',
+    name: 'laptop',
+    host: 'deck.example.org',
+    publicKey: 'a2V5',
+    signCount: 3,
+    createdAtMs: nowMs,
+    lastUsedAtMs: nowMs
   })
   const entry = (words: string | Message) => {
     const message = typeof words === 'string' ? plain(words) : words
@@ -125,7 +135,8 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     const job = await begin()
     const stats = { finish_reason: outcome, item_scraped_count: 3 }
     await end(job, outcome, {
-      ...{ jobOutcome: outcome, counts: { pages: 10, items: 3, errors: 1 } },
+      jobOutcome: outcome,
+      counts: { pages: 10, items: 3, errors: 1 },
       ...(outcome === 'failed' ? { killingLine: 'ValueError: no price', mayHaveRunTwice: true } : {}),
       details: {
         exitCode: 1,
@@ -163,20 +174,16 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
 
   // --- what logs say, what is unusual, what retention keeps ----------------------------------------------------------
   const error = {
-    ...{
-      fingerprint: 'f1',
-      title: 'KeyError: <text>',
-      culprit: 'seen/spiders/states.py in parse',
-      line: 12,
-      offset: 900
-    },
-    ...{
-      exceptionType: 'KeyError',
-      because: 'frames' as const,
-      count: 2,
-      firstSeenMs: nowMs - 9_000,
-      lastSeenMs: nowMs
-    },
+    fingerprint: 'f1',
+    title: 'KeyError: <text>',
+    culprit: 'seen/spiders/states.py in parse',
+    line: 12,
+    offset: 900,
+    exceptionType: 'KeyError',
+    because: 'frames' as const,
+    count: 2,
+    firstSeenMs: nowMs - 9_000,
+    lastSeenMs: nowMs,
     message: 'Spider error processing <GET https://shop.test/1>'
   }
   await store.recordReadings([
@@ -185,13 +192,11 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const [group] = await store.listErrorGroups({}, { before: null, limit: 1, sinceMs: 0 })
   await store.setErrorState([group!.id], 'ignored', nowMs)
   await store.putFindings({
-    ...{
-      project: withLargeLog.project,
-      spider: 'states',
-      jobId: withLargeLog.id,
-      endedAtMs: nowMs,
-      isDismissed: false
-    },
+    project: withLargeLog.project,
+    spider: 'states',
+    jobId: withLargeLog.id,
+    endedAtMs: nowMs,
+    isDismissed: false,
     findings: [{ metric: 'items', field: null, words: 'Items fell', value: 3, usual: { low: 90, high: 110 } }]
   })
   await store.putStoragePolicy({ revision: 1, policy: { ...RECOMMENDED_POLICY, paused: true } })
@@ -212,7 +217,12 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
 
   await store.putVersion(
     aVersion({
-      ...{ project: 'seen', version: '7', sha256: null, sizeBytes: null, spiders: null, createdAtMs: nowMs },
+      project: 'seen',
+      version: '7',
+      sha256: null,
+      sizeBytes: null,
+      spiders: null,
+      createdAtMs: nowMs,
       deployments: [
         { nodeId, state: 'foreign', sha256: null, error: null, changedAtMs: nowMs },
         { nodeId: 'another', state: 'failed', sha256: 'b'.repeat(64), error: 'no room', changedAtMs: nowMs }
@@ -242,8 +252,17 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
 async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   const channelId = aWebhookId('7'.repeat(32))
   await store.putWebhook({
-    ...{ id: channelId, kind: 'channel', name: 'night shift', url: '', events: [], project: null, enabled: true },
-    ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    id: channelId,
+    kind: 'channel',
+    name: 'night shift',
+    url: '',
+    events: [],
+    project: null,
+    enabled: true,
+    createdAtMs: nowMs,
+    sealedSecret: null,
+    sealedOldSecret: null,
+    oldSecretUntilMs: null,
     channel: {
       target: { kind: 'slack' },
       quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }
@@ -251,8 +270,15 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   })
   const anyScope = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
   const rule = {
-    ...{ ...anyScope, name: 'Nodes', watch: 'node_down', comparison: 'at_least', threshold: 1, forSeconds: 120 },
-    ...{ severity: 'critical', channels: [channelId], escalation: { afterSeconds: 600, channels: [channelId] } }
+    ...anyScope,
+    name: 'Nodes',
+    watch: 'node_down',
+    comparison: 'at_least',
+    threshold: 1,
+    forSeconds: 120,
+    severity: 'critical',
+    channels: [channelId],
+    escalation: { afterSeconds: 600, channels: [channelId] }
   } as const
   const [nodes, items] = ['1'.repeat(32), '2'.repeat(32)] as [AlertRuleId, AlertRuleId]
   const few = { ...rule, name: 'Few items', watch: 'spider_items', comparison: 'at_most', threshold: 0.5 } as const
@@ -263,19 +289,26 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   for (const one of rules) await store.putAlertRule({ ...one, revision: 1, createdAtMs: nowMs })
   await store.putAlertRule({ ...rules[1]!, enabled: false, owner: 'shop', revision: 2, createdAtMs: nowMs })
   await store.putSilence({
-    ...{ ...anyScope, id: branded('3'.repeat(32)), ruleId: nodes, nodeTag: 'eu', fromMs: nowMs },
-    ...{ untilMs: nowMs + DAY_MS, repeats: null, comment: 'new disks', by: 'anna' }
+    ...anyScope,
+    id: branded('3'.repeat(32)),
+    ruleId: nodes,
+    nodeTag: 'eu',
+    fromMs: nowMs,
+    untilMs: nowMs + DAY_MS,
+    repeats: null,
+    comment: 'new disks',
+    by: 'anna'
   })
   await store.putSilence({
-    ...{
-      ...anyScope,
-      id: branded('4'.repeat(32)),
-      ruleId: null,
-      nodeTag: 'eu',
-      fromMs: nowMs,
-      untilMs: nowMs + 7_200_000
-    },
-    ...{ repeats: { every: 'week', zone: 'Europe/Berlin', endsMs: null }, comment: 'backups', by: 'anna' }
+    ...anyScope,
+    id: branded('4'.repeat(32)),
+    ruleId: null,
+    nodeTag: 'eu',
+    fromMs: nowMs,
+    untilMs: nowMs + 7_200_000,
+    repeats: { every: 'week', zone: 'Europe/Berlin', endsMs: null },
+    comment: 'backups',
+    by: 'anna'
   })
   const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }
   const acknowledged = { by: 'anna', atMs: nowMs }
@@ -288,21 +321,45 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   ]
   await store.writeAlerts({
     episodes: states.map((over, at) => ({
-      ...{ id: branded(String(at).repeat(32)), ruleId: items, ruleName: 'Few items', severity: 'warning', owner: '' },
-      ...{ watch: 'spider_items', key: 'shop/prices', value: 0, subject: 'shop/prices', text: 'No items', labels },
-      ...{ sinceMs: nowMs, firedAtMs: null, endedAtMs: null, resolvedAtMs: null, acknowledged: null },
-      ...{ isEscalated: false, channels: {}, state: 'pending', ...over }
+      id: branded(String(at).repeat(32)),
+      ruleId: items,
+      ruleName: 'Few items',
+      severity: 'warning',
+      owner: '',
+      watch: 'spider_items',
+      key: 'shop/prices',
+      value: 0,
+      subject: 'shop/prices',
+      text: 'No items',
+      labels,
+      sinceMs: nowMs,
+      firedAtMs: null,
+      endedAtMs: null,
+      resolvedAtMs: null,
+      acknowledged: null,
+      isEscalated: false,
+      channels: {},
+      state: 'pending',
+      ...over
     })),
     groups: [{ ...group, lastToldAtMs: nowMs, flushAtMs: nowMs + 30_000 }],
-    ...{ forgotten: [], endedGroups: [], messages: [{ channelId, atMs: nowMs, data: { kind: 'news' } }] }
+    forgotten: [],
+    endedGroups: [],
+    messages: [{ channelId, atMs: nowMs, data: { kind: 'news' } }]
   })
 }
 
 /** What was recorded of something that is, that changed and that is gone; and which report a channel was told last. */
 async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
   const fact: StoredAlertFact = {
-    ...{ watch: 'disk_free', key: 'service', value: 12.5, sinceMs: nowMs - 60_000, atMs: nowMs - 60_000 },
-    ...{ subject: 'The disk of the service', text: '12.5 % of the disk of the service are free', labels: NO_LABELS }
+    watch: 'disk_free',
+    key: 'service',
+    value: 12.5,
+    sinceMs: nowMs - 60_000,
+    atMs: nowMs - 60_000,
+    subject: 'The disk of the service',
+    text: '12.5 % of the disk of the service are free',
+    labels: NO_LABELS
   } as const
   const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }
   const unusual: StoredAlertFact = { ...fact, watch: 'spider_unusual', key: 'shop/prices', value: 1, text: 'Few items' }
@@ -315,8 +372,17 @@ async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
   const digest = { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 } as const
   const channelId = aWebhookId('8'.repeat(32))
   await store.putWebhook({
-    ...{ id: channelId, kind: 'channel', name: 'every Monday', url: '', events: [], project: null, enabled: true },
-    ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    id: channelId,
+    kind: 'channel',
+    name: 'every Monday',
+    url: '',
+    events: [],
+    project: null,
+    enabled: true,
+    createdAtMs: nowMs,
+    sealedSecret: null,
+    sealedOldSecret: null,
+    oldSecretUntilMs: null,
     channel: { target: { kind: 'desktop' }, quiet: null, digest }
   })
   await store.sendDigest({ channelId, settings: JSON.stringify(digest), toldMs: nowMs }, null)

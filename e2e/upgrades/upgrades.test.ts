@@ -49,7 +49,10 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
   it('works with the engine: nodes, settings, backfills and sources are unchanged, and logs can be read', async () => {
     const passwords: (string | null)[] = []
     const engine = await createEngine({
-      ...{ dataDirectory: directory.path, host: 'service', resourcesDirectory: RESOURCES, scrapdeckVersion: 'test' },
+      dataDirectory: directory.path,
+      host: 'service',
+      resourcesDirectory: RESOURCES,
+      scrapdeckVersion: 'test',
       seams: {
         clock,
         localNode: null,

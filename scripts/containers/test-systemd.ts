@@ -132,7 +132,9 @@ function checkExposure(here: Machine): void {
 async function attack(here: Machine, client: Client): Promise<void> {
   const engine = Number(property(here, 'MainPID'))
   const { got, tried } = await runHostileEgg(client, {
-    ...{ data: DATA, engine, secrets: ['/etc/scrapyd/scrapdeck.env', '/etc/shadow'] },
+    data: DATA,
+    engine,
+    secrets: ['/etc/scrapyd/scrapdeck.env', '/etc/shadow'],
     more: [
       ['finds the socket of systemd', 'find_in_environment', ['NOTIFY_SOCKET']],
       ['tells systemd something', 'connect', ['/run/systemd/notify']]

@@ -7,13 +7,17 @@ const ofVitest = resultOf({
   numFailedTests: 1,
   testResults: [
     {
-      ...{ name: inRoot('src', 'a.test.ts'), startTime: 1_000, endTime: 1_500 },
+      name: inRoot('src', 'a.test.ts'),
+      startTime: 1_000,
+      endTime: 1_500,
       assertionResults: [
         { fullName: 'a node is polled', status: 'passed', failureMessages: ['Error: too slow\n at x'] }
       ]
     },
     {
-      ...{ name: inRoot('src', 'b.test.ts'), startTime: 1_000, endTime: 3_000 },
+      name: inRoot('src', 'b.test.ts'),
+      startTime: 1_000,
+      endTime: 3_000,
       assertionResults: [
         { fullName: 'a job is sent', status: 'passed', failureMessages: [] },
         { fullName: 'a job is sent over SSH', status: 'skipped', failureMessages: [] },

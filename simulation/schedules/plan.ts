@@ -87,7 +87,10 @@ export function planStory(seed: number, { schedules, days }: { schedules: number
   const span = { beginsAtMs, durationMs, zones: week.zones }
   const planned = Array.from({ length: schedules }, (_, index) => planSchedule(chance, index, span))
   return {
-    ...{ seed, beginsAtMs, durationMs, schedules: planned },
+    seed,
+    beginsAtMs,
+    durationMs,
+    schedules: planned,
     chains: planChains(createChance(seed, 'chains'), planned),
     events: [
       ...planEvents(createChance(seed, 'events'), durationMs),

@@ -171,30 +171,41 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
     }
     const lent = lend(mine)
     mine.scheduler = new Scheduler({
-      ...{ store: lent, clock, random, logger: silentLogger, openTemplate: async (template) => template },
-      ...{
-        requireSpiders: nothing,
-        prepare,
-        cancel: (jobIds) => cancel(mine, jobIds),
-        onJobs: nothing,
-        onFired: nothing,
-        onPaused: nothing
-      },
+      store: lent,
+      clock,
+      random,
+      logger: silentLogger,
+      openTemplate: async (template) => template,
+      requireSpiders: nothing,
+      prepare,
+      cancel: (jobIds) => cancel(mine, jobIds),
+      onJobs: nothing,
+      onFired: nothing,
+      onPaused: nothing,
       // Time stands still until every call to the store has returned, so yielding to the event loop is a no-op.
       giveWay: async () => undefined
     })
     mine.chains = new ChainRunner({
-      ...{ store: lent, clock, logger: silentLogger, openTemplate: async (template) => template, onJobs: nothing },
-      ...{ requireSpiders: nothing, onAnswered: nothing },
+      store: lent,
+      clock,
+      logger: silentLogger,
+      openTemplate: async (template) => template,
+      onJobs: nothing,
+      requireSpiders: nothing,
+      onAnswered: nothing,
       expand: async ({ project, spiders }) => ({ items: spiders.map((spider) => ({ project, spider })), bytes: 0 }),
       prepare: async (items) =>
         items.map(({ project, spider }) => aNewJob({ id: newJobId(), project, spider, source: 'chain' }))
     })
     const { scheduler } = mine
     mine.commands = new ScheduleCommands({
-      ...{ store: lent, clock, random, onChange: nothing },
+      store: lent,
+      clock,
+      random,
+      onChange: nothing,
       reads: new ScheduleReads({ store: lent, clock, scheduler, slots: () => 8 }),
-      ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => asSealedText(text) } },
+      fleet: { get: () => undefined },
+      secretBox: { seal: async (text) => asSealedText(text) },
       scheduler: {
         refresh: (id) => refresh(mine, id),
         writePaused: (id) => scheduler.writePaused(id),
@@ -298,7 +309,10 @@ export async function runStory(plan: Plan, onDay: (day: number) => void = nothin
 
   function planOf(schedule: PlannedSchedule, { project, spider }: NewJob, nominalMs: number, index: number): JobPlan {
     return {
-      ...{ project, spider, of: { scheduleId: schedule.id, nominalMs, index }, line: [] },
+      project,
+      spider,
+      of: { scheduleId: schedule.id, nominalMs, index },
+      line: [],
       lifeMs: lifeOf(schedule, nominalMs, index),
       isFailing: isFailing(schedule, nominalMs, index)
     }
@@ -400,8 +414,15 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
     schedule
   const { rules, ...rest } = timing
   const settings = ScheduleSettings.parse({
-    ...{ name: `schedule ${id}`, ...rest, rules: rules.map(toContract) },
-    ...{ overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, pauseAfterFailures },
+    name: `schedule ${id}`,
+    ...rest,
+    rules: rules.map(toContract),
+    overlap,
+    catchUp,
+    catchUpWindowSeconds,
+    jitterSeconds,
+    maxRuns,
+    pauseAfterFailures,
     jobs: [{ project: projectOf(id), spiders: Array.from({ length: jobs }, (_, index) => `spider${index}`) }]
   })
   const times = { createdAtMs: beginsAtMs, changedAtMs: beginsAtMs, movedAtMs: 0, doneUntilMs: beginsAtMs }

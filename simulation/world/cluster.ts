@@ -169,8 +169,14 @@ export class Cluster implements World {
     host.lives += 1
     const { time, seed, network, cancelWaitsSeconds, faults } = this.#parts
     const process: EngineProcess = new EngineProcess({
-      ...{ seed, time, network, cancelWaitsSeconds, disk: this.disk, database: this.database },
-      ...{ name: host.name, number: host.lives },
+      seed,
+      time,
+      network,
+      cancelWaitsSeconds,
+      disk: this.disk,
+      database: this.database,
+      name: host.name,
+      number: host.lives,
       wallMs: () => host.wallOffsetMs + time.nowMs,
       onLead: (one) => {
         faults.note('an engine leads', null, one.id)

@@ -19,7 +19,9 @@ export class DatabaseLink {
   /** `life`: of the process. */
   constructor({ life, time, database, chance }: Parts) {
     this.lease = new FakeLeaseClient({
-      ...{ database, isDatabaseUp: () => true, onItsWayMs: () => chance.between(1, 20) },
+      database,
+      isDatabaseUp: () => true,
+      onItsWayMs: () => chance.between(1, 20),
       run: (callback) => life.run(callback),
       after: (delayMs, callback) => void time.after(delayMs, callback)
     })

@@ -125,7 +125,12 @@ export class EngineProcess {
     this.#parts.onLead(this)
     const leadership = this.#leadership()
     const options = simulatedOptions({
-      ...{ life, clock, network, disk, cancelWaitsSeconds, logger: this.#logger(life) },
+      life,
+      clock,
+      network,
+      disk,
+      cancelWaitsSeconds,
+      logger: this.#logger(life),
       random: createChance(seed, `engine ${this.id} ${lease.epoch}`),
       store: database.connect(life, lease, this.link, leadership.stepDown)
     })

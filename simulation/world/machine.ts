@@ -142,7 +142,11 @@ export class Machine {
     const clock = life.clock(this.wallMs)
     this.#store = await openSqliteStoreHere({ path: this.disk.databasePath, clock, logger: silentLogger })
     const options = simulatedOptions({
-      ...{ life, clock, network, disk: this.disk, cancelWaitsSeconds: this.#parts.cancelWaitsSeconds },
+      life,
+      clock,
+      network,
+      disk: this.disk,
+      cancelWaitsSeconds: this.#parts.cancelWaitsSeconds,
       logger: this.#logger(life),
       random: createChance(seed, `engine ${number}`),
       store: this.disk.openStore(life, this.#store, witness)

@@ -132,7 +132,9 @@ it('lists the browsers that are logged in, and logs one out by the first charact
   expect((await run('sessions')).out).toMatch(/^No browser is logged in/)
   await run('users', 'add', 'anna', '--role', 'operator', '--new-password-file', 'password')
   const login = await fetch(`${url}/ui/login`, {
-    ...{ method: 'POST', redirect: 'manual', headers: { 'user-agent': 'Firefox' } },
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'user-agent': 'Firefox' },
     body: new URLSearchParams({ username: 'anna', password: PASSWORD })
   })
   const cookie = login.headers.getSetCookie()[0]!.split(';', 1)[0]!

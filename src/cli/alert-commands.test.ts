@@ -79,7 +79,9 @@ it('alerts silence --every creates a maintenance window in its zone, from the gi
   const made = await window(...sundays, '--ends', '2028-01-01')
   const [silence] = (await engine.client.alertSilences.list()).silences
   expect(silence).toMatchObject({
-    ...{ fromMs: Date.UTC(2027, 0, 16, 17), untilMs: Date.UTC(2027, 0, 16, 19), nodeTag: 'eu' },
+    fromMs: Date.UTC(2027, 0, 16, 17),
+    untilMs: Date.UTC(2027, 0, 16, 19),
+    nodeTag: 'eu',
     repeats: { every: 'week', zone: 'Asia/Tokyo', endsMs: Date.UTC(2027, 11, 31, 15) }
   })
   const words = 'every Sunday 02:00–04:00 (Asia/Tokyo), last on 2027-12-31'

@@ -52,7 +52,11 @@ export async function runBackup(
   const source = await openBackupSource({ ...options, withBlobs, environment: process.env }, opened)
   const made = await makeBackup({
     ...source,
-    ...{ scrapdeckVersion: readPackageVersion(), keys, withSecrets, clock: systemClock, signal },
+    scrapdeckVersion: readPackageVersion(),
+    keys,
+    withSecrets,
+    clock: systemClock,
+    signal,
     report: seldom(print, textOf),
     write: (bytes) => (file === STANDARD ? writeStandard(bytes) : writeFile(resolve(file), bytes))
   })

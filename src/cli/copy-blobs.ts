@@ -21,7 +21,9 @@ export async function runCopyBlobs(
   if (!evenIfRunning) await refuseRunning(places, options)
   let printedAtMs = performance.now()
   const counts = await copyBlobs({
-    ...{ from: places[0]!, to: places[1]!, credentialsFile: options.s3?.credentialsFile ?? null },
+    from: places[0]!,
+    to: places[1]!,
+    credentialsFile: options.s3?.credentialsFile ?? null,
     environment: process.env,
     onProgress(now) {
       if (performance.now() - printedAtMs < PROGRESS_EVERY_MS) return

@@ -5,8 +5,15 @@ import { pickEngine } from './commands/engines.ts'
 import { call, openEngine, startEngine } from './testing/call.ts'
 
 const anEngine = (id: string, name: string, state: EngineInfo['state'] = 'following'): EngineInfo => ({
-  ...{ id, name, state, address: `http://10.0.0.1:${id}`, version: '1.0.0' },
-  ...{ startedAtMs: 0, silentMs: 0, drained: false, hasLocalNode: true }
+  id,
+  name,
+  state,
+  address: `http://10.0.0.1:${id}`,
+  version: '1.0.0',
+  startedAtMs: 0,
+  silentMs: 0,
+  drained: false,
+  hasLocalNode: true
 })
 
 describe('engines', () => {

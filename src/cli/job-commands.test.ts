@@ -270,7 +270,8 @@ it('logs -f of a queued job says why it waits, and prints the log once it runs',
     )
   })
   expect(await call(['logs', '-f', id], { url })).toMatchObject({
-    ...{ code: 0, out: 'one\n' },
+    code: 0,
+    out: 'one\n',
     error: `${id} is queued: All slots are busy. Its log starts when the job runs.\n`
   })
 })

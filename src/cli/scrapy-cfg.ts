@@ -70,8 +70,13 @@ function targetOf(section: string, merged: IniSections, own: IniSections): Deplo
   const isSameOrigin = ownUrl !== null && url !== null && isSameAddress(ownUrl, url.text)
   return [
     {
-      ...{ name: name[1] ?? 'default', url, username: get('username'), password: get('password') },
-      ...{ project: get('project'), version: get('version'), isOwnAddress: url?.isOwn === true || isSameOrigin }
+      name: name[1] ?? 'default',
+      url,
+      username: get('username'),
+      password: get('password'),
+      project: get('project'),
+      version: get('version'),
+      isOwnAddress: url?.isOwn === true || isSameOrigin
     }
   ]
 }

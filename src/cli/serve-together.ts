@@ -41,7 +41,9 @@ export async function serveTogether(
   starting.defer(() => front.close())
   const engineOptions: EngineOptions = {
     ...engineOptionsOf(options, process.cwd()),
-    ...{ host: 'service', resourcesDirectory: packagePaths.resourcesDirectory, logger },
+    host: 'service',
+    resourcesDirectory: packagePaths.resourcesDirectory,
+    logger,
     scrapdeckVersion: readPackageVersion()
   }
   let leading: { stop(): Promise<void>; service: Service } | null = null
@@ -58,20 +60,33 @@ export async function serveTogether(
     await hosted?.close()
   })
   const membership = await joinEngines({
-    ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
+    postgres: options.postgres,
+    dataDirectory: options.dataDirectory,
+    secretKeyFile: options.secretKeyFile,
     encryption: options.encryption,
     credentials: options.credentials,
     blobs: blobsOf(options),
-    ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    lead,
+    follow,
     scrapdeckVersion: readPackageVersion(),
-    ...{ hasLocalNode, name, certificate },
+    hasLocalNode,
+    name,
+    certificate,
     addressOf: (seenAs) =>
       options.engineAddress ?? `${scheme}://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
   starting.defer(() => membership.stop())
   const { bindAddress, allowedHosts, trustedProxies } = options
   const proxy = createLeaderProxy({
-    ...{ membership, bindAddress, allowedHosts, trustedProxies, certificate, logger },
+    membership,
+    bindAddress,
+    allowedHosts,
+    trustedProxies,
+    certificate,
+    logger,
     vouchingProxies: options.signIn.proxy?.from ?? [],
     port: () => front.port
   })
@@ -104,19 +119,20 @@ export async function serveTogether(
     await using opening = new AsyncDisposableStack()
     const engine = await createEngine({
       ...engineOptions,
-      ...{ postgres, leadership, secretBox, credentials },
+      postgres,
+      leadership,
+      secretBox,
+      credentials,
       storeThread: thread
     })
     opening.defer(() => engine.stop())
     const service = await listen({
       ...serverOptionsOf(options),
-      ...{
-        engine,
-        certificate,
-        front: Object.assign(front, { connections }),
-        peerSecret: membership.secret,
-        engineName: membership.name
-      },
+      engine,
+      certificate,
+      front: Object.assign(front, { connections }),
+      peerSecret: membership.secret,
+      engineName: membership.name,
       uiDirectory: packagePaths.uiDirectory,
       docsDirectory: packagePaths.docsDirectory,
       logger

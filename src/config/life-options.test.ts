@@ -4,8 +4,12 @@ import { resolveServeOptions } from './resolve.ts'
 
 const resolve = (environment: Record<string, string>) =>
   resolveServeOptions({
-    ...{ flags: {}, environment, configuration: readConfiguration([]), defaultDataDirectory: '/data' },
-    ...{ workingDirectory: '/work', cpuCount: 3 }
+    flags: {},
+    environment,
+    configuration: readConfiguration([]),
+    defaultDataDirectory: '/data',
+    workingDirectory: '/work',
+    cpuCount: 3
   })
 
 test('life_url says where to send heartbeats; only its host is ever shown', () => {

@@ -59,7 +59,11 @@ function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Mean
 }
 
 const variableRow = (name: string, meaning: Meaning): OptionRow => ({
-  ...{ section: 'variables', name, variables: [name], mayBeDiscovered: false, meaning }
+  section: 'variables',
+  name,
+  variables: [name],
+  mayBeDiscovered: false,
+  meaning
 })
 
 const SECRET = { holdsSecret: true }

@@ -10,12 +10,20 @@ describe('plugins in the configuration', () => {
     expect(read(text)).toEqual({
       plugins: [
         {
-          ...{ name: 'plugin-options-test', module: FILE, options: {} },
-          ...{ timeoutMs: 5_000, memoryMb: 256, onFailure: 'send' }
+          name: 'plugin-options-test',
+          module: FILE,
+          options: {},
+          timeoutMs: 5_000,
+          memoryMb: 256,
+          onFailure: 'send'
         },
         {
-          ...{ name: 'b', module: FILE, options: { url: 'http://a?b=c', token: '' } },
-          ...{ timeoutMs: 500, memoryMb: 64, onFailure: 'hold' }
+          name: 'b',
+          module: FILE,
+          options: { url: 'http://a?b=c', token: '' },
+          timeoutMs: 500,
+          memoryMb: 64,
+          onFailure: 'hold'
         }
       ],
       problems: []

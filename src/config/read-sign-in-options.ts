@@ -55,7 +55,14 @@ function readOidc(options: OptionReader): OidcOptions | null {
   if (!scopes.split(/\s+/).includes('openid')) options.refuse(picked, 'oidc_scopes must have the scope openid.')
   requireRoles(options, picked, roles, 'oidc')
   return {
-    ...{ issuer, clientId, clientSecret: secret, scopes, nameClaim, groupsClaim, roles, label },
+    issuer,
+    clientId,
+    clientSecret: secret,
+    scopes,
+    nameClaim,
+    groupsClaim,
+    roles,
+    label,
     sessionMs: hours * 3_600_000
   }
 }

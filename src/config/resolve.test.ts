@@ -240,8 +240,12 @@ describe('options of the service', () => {
     const { options, listed } = signIn(`${oidc}\n${roles}`)
     expect(options.signIn).toMatchObject({
       oidc: {
-        ...{ issuer: 'https://id.example.org/realms/x', clientId: 'deck', clientSecret: 'hush hush' },
-        ...{ label: 'id.example.org', sessionMs: 12 * 3_600_000, groupsClaim: 'groups' },
+        issuer: 'https://id.example.org/realms/x',
+        clientId: 'deck',
+        clientSecret: 'hush hush',
+        label: 'id.example.org',
+        sessionMs: 12 * 3_600_000,
+        groupsClaim: 'groups',
         roles: new Map([
           ['cn=crawlers,dc=example', { role: 'operator', projects: {}, nodeGroups: {} }],
           ['crawl admins', { role: 'owner', projects: { 'a b': 'viewer' }, nodeGroups: {} }],
@@ -249,7 +253,10 @@ describe('options of the service', () => {
           ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'admin', us: 'operator' } }]
         ])
       },
-      ...{ jwt: null, proxy: null, pluginRoles: new Map(), publicUrl: 'https://deck.example.org' }
+      jwt: null,
+      proxy: null,
+      pluginRoles: new Map(),
+      publicUrl: 'https://deck.example.org'
     })
     expect(JSON.stringify(listed)).not.toContain('hush')
     expect(listed.find(({ name }) => name === 'oidc_roles')?.value).toContain('; eu ops = admin of nodes eu; ')
@@ -286,7 +293,8 @@ describe('options of the service', () => {
     ] as const)
       expect(() => signIn(lines)).toThrow(why)
     expect(signIn(`${proxy}\nproxy_addresses = 10.0.0.7`).options.signIn.proxy).toMatchObject({
-      ...{ userHeader: 'remote-user', groupsSeparator: ',' }
+      userHeader: 'remote-user',
+      groupsSeparator: ','
     })
     for (const [text, groupsSeparator] of [
       [',', ','],
@@ -333,7 +341,8 @@ describe('options of the service', () => {
     const { options, listed } = resolve(`[scrapdeck]\n${text}\n`)
     expect(options.s3).toMatchObject({
       address: { bucket: 'crawls', prefix: 'a/', region: 'eu-west-1', isPathStyle: false },
-      ...{ credentialsFile: '/c', cacheBytes: 500_000_000 }
+      credentialsFile: '/c',
+      cacheBytes: 500_000_000
     })
     expect(listed).toContainEqual(expect.objectContaining({ name: 'blobs', value: 's3://crawls/a?region=eu-west-1' }))
     expect(resolve('[scrapdeck]\nblobs = files\n').options.s3).toBeNull()
@@ -587,79 +596,124 @@ describe("Scrapyd's options", () => {
 
 /** A value of each option that has a meaning here. */
 const VALUES: Record<string, string> = {
-  ...{ bind_address: '::1', http_port: '7005', unix_socket_path: '/s', username: 'ann', password: 'p', node_name: 'n' },
-  ...{ eggs_dir: '/e', logs_dir: '/l', items_dir: '/i', jobs_dir: '/j', max_proc: '3', max_proc_per_cpu: '2' },
-  ...{ jobs_to_keep: '3', finished_to_keep: '4', debug: 'on', prefix_header: 'x-base' },
-  ...{ rate_limiting_enabled: 'on', rate_limit_max_requests: '10', rate_limit_window: '5' },
-  ...{
-    process_pool_enabled: 'off',
-    process_pool_size: '4',
-    process_startup_timeout: '3',
-    warm_starts: 'off',
-    warm_parents: '2',
-    warm_parked: '3',
-    warm_wait: '1',
-    keep_spiders_apart: 'sandbox',
-    spider_users: '70000-70100',
-    crawl_cache_ttl: '60',
-    audit_days: '90',
-    audit_syslog: 'tls://siem.example',
-    audit_syslog_ca: '/ca.pem',
-    store: 'postgres://db.example/crawls',
-    store_password_file: import.meta.filename,
-    password_file: import.meta.filename,
-    secret_key_file: '/k',
-    encryption_key_file: '/e',
-    encryption_key_command: 'cat /e',
-    engine_name: 'north',
-    engine_address: 'http://10.0.0.2:6800',
-    blobs: 's3://crawls/a?endpoint=https://s3.example',
-    blobs_credentials_file: '/c',
-    blobs_cache_mb: '500',
-    cache: 'redis://cache.example',
-    cache_password_file: import.meta.filename,
-    ...{ redis_url: 'redis://r', cache_backend: 'redis', cache_default_ttl: '9', redis_compression_threshold: '9' },
-    ...{ backend: 'redis', host: 'r', port: '6380', db: '1', compression_threshold: '9', default_ttl: '9' },
-    cache_ttl: '30',
-    cache_max_size: '1000',
-    cache_compression_threshold: '100'
-  },
-  ...{
-    data: '/d',
-    python: '/p',
-    ssh_program: '/s',
-    local_slots: '2',
-    log_level: 'debug',
-    allowed_hosts: 'a.example',
-    nodes: 'http://a:1'
-  },
-  ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
+  bind_address: '::1',
+  http_port: '7005',
+  unix_socket_path: '/s',
+  username: 'ann',
+  password: 'p',
+  node_name: 'n',
+  eggs_dir: '/e',
+  logs_dir: '/l',
+  items_dir: '/i',
+  jobs_dir: '/j',
+  max_proc: '3',
+  max_proc_per_cpu: '2',
+  jobs_to_keep: '3',
+  finished_to_keep: '4',
+  debug: 'on',
+  prefix_header: 'x-base',
+  rate_limiting_enabled: 'on',
+  rate_limit_max_requests: '10',
+  rate_limit_window: '5',
+  process_pool_enabled: 'off',
+  process_pool_size: '4',
+  process_startup_timeout: '3',
+  warm_starts: 'off',
+  warm_parents: '2',
+  warm_parked: '3',
+  warm_wait: '1',
+  keep_spiders_apart: 'sandbox',
+  spider_users: '70000-70100',
+  crawl_cache_ttl: '60',
+  audit_days: '90',
+  audit_syslog: 'tls://siem.example',
+  audit_syslog_ca: '/ca.pem',
+  store: 'postgres://db.example/crawls',
+  store_password_file: import.meta.filename,
+  password_file: import.meta.filename,
+  secret_key_file: '/k',
+  encryption_key_file: '/e',
+  encryption_key_command: 'cat /e',
+  engine_name: 'north',
+  engine_address: 'http://10.0.0.2:6800',
+  blobs: 's3://crawls/a?endpoint=https://s3.example',
+  blobs_credentials_file: '/c',
+  blobs_cache_mb: '500',
+  cache: 'redis://cache.example',
+  cache_password_file: import.meta.filename,
+  redis_url: 'redis://r',
+  cache_backend: 'redis',
+  cache_default_ttl: '9',
+  redis_compression_threshold: '9',
+  backend: 'redis',
+  host: 'r',
+  port: '6380',
+  db: '1',
+  compression_threshold: '9',
+  default_ttl: '9',
+  cache_ttl: '30',
+  cache_max_size: '1000',
+  cache_compression_threshold: '100',
+  data: '/d',
+  python: '/p',
+  ssh_program: '/s',
+  local_slots: '2',
+  log_level: 'debug',
+  allowed_hosts: 'a.example',
+  nodes: 'http://a:1',
+  cancel_waits: '5 2 1',
+  discover: 'dns a.svc',
+  plugins: import.meta.filename,
+  webhook_networks: '10.0.0.0/8',
   alert_commands: `page=${process.execPath} -e 0`,
   cluster_credential_directories: '/etc/clusters',
-  ...{ life_url: 'https://life.example/a', life_every: '30' },
-  ...{
-    tls_certificate: '/c.pem',
-    tls_key: '/k.pem',
-    http_redirect_port: '8080',
-    tls_self_made: 'on',
-    tls_client_ca: '/a.pem',
-    behind_proxy: 'on',
-    allow_plain_http: 'on'
-  },
+  life_url: 'https://life.example/a',
+  life_every: '30',
+  tls_certificate: '/c.pem',
+  tls_key: '/k.pem',
+  http_redirect_port: '8080',
+  tls_self_made: 'on',
+  tls_client_ca: '/a.pem',
+  behind_proxy: 'on',
+  allow_plain_http: 'on',
   trusted_engines: 'EU=https://eu.example.org',
-  ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
-  ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
+  trusted_proxies: '10.0.0.1',
+  api_rate_limit: '5 per 1',
+  rate_limit: '5 per 1',
+  open_rate_limit: '5 per 1',
+  api_requests_per_second: '5',
+  max_connections: '5',
+  max_connections_per_address: '5',
   public_url: 'https://deck.example.org',
   require_second_factor: 'on',
-  ...{ oidc_issuer: 'https://id.example.org', oidc_client_id: 'scrapdeck', oidc_client_secret: 's' },
-  ...{ oidc_client_secret_file: import.meta.filename, oidc_scopes: 'openid groups', oidc_name_claim: 'nick' },
-  ...{ oidc_groups_claim: 'roles', oidc_roles: 'team = operator', oidc_label: 'Example', oidc_session_hours: '8' },
-  ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
-  ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
-  ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
-  ...{ proxy_groups_separator: ';', proxy_roles: 'team = operator', plugin_roles: 'staff = viewer' },
-  ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
-  ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
+  oidc_issuer: 'https://id.example.org',
+  oidc_client_id: 'scrapdeck',
+  oidc_client_secret: 's',
+  oidc_client_secret_file: import.meta.filename,
+  oidc_scopes: 'openid groups',
+  oidc_name_claim: 'nick',
+  oidc_groups_claim: 'roles',
+  oidc_roles: 'team = operator',
+  oidc_label: 'Example',
+  oidc_session_hours: '8',
+  jwt_issuer: 'https://ci.example.org',
+  jwt_audience: 'scrapdeck',
+  jwt_jwks_url: 'https://ci.example.org/keys',
+  jwt_name_claim: 'sub',
+  jwt_groups_claim: 'project',
+  jwt_roles: 'shop = deployer',
+  proxy_user_header: 'x-user',
+  proxy_groups_header: 'x-groups',
+  proxy_addresses: '10.0.0.1',
+  proxy_groups_separator: ';',
+  proxy_roles: 'team = operator',
+  plugin_roles: 'staff = viewer',
+  metrics_prefix: 'mine',
+  metrics_from: '10.0.0.1',
+  enabled: 'off',
+  namespace: 'scrapyd',
+  SCRAPYD_URL: 'http://scrapyd:6800',
+  LOG_LEVEL: 'WARNING'
 }
 
 /** Other options that this one requires. */
@@ -860,8 +914,12 @@ describe('options and classes of other Scrapyds', () => {
 
   it('an unknown variable with our prefix, or a misspelt one of Scrapyd, causes a warning', () => {
     const environment = {
-      ...{ SCRAPDECK_WARM_PARKD: '3', SCRAPYD_MAXPROC: '4', SCRAPYD_SERVERS: 'x', SCRAPYD_JOB: '1' },
-      ...{ SCRAPDECK_URL: 'http://x', SCRAPDECK_NODE_PASSWORD: 'p' }
+      SCRAPDECK_WARM_PARKD: '3',
+      SCRAPYD_MAXPROC: '4',
+      SCRAPYD_SERVERS: 'x',
+      SCRAPYD_JOB: '1',
+      SCRAPDECK_URL: 'http://x',
+      SCRAPDECK_NODE_PASSWORD: 'p'
     }
     expect(resolve(null, { environment }).warnings).toEqual([
       'SCRAPDECK_WARM_PARKD is not a variable of Scrapdeck; it has no effect. Did you mean "SCRAPDECK_WARM_PARKED" or "SCRAPDECK_WARM_PARENTS" or "SCRAPDECK_WARM_STARTS"?',

@@ -53,9 +53,10 @@ test('a channel is checked when it is created, can be tested at once, and never 
 test('a channel keeps its kind, so the password of a mail server never signs requests to a webhook', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client
-  const mail = { ...{ to: ['team@example.org'], from: 'deck@example.org', host: 'mail.example.org' }, username: 'deck' }
+  const mail = { to: ['team@example.org'], from: 'deck@example.org', host: 'mail.example.org', username: 'deck' }
   const { channel } = await alertChannels.create({
-    ...{ name: 'Mail', target: { kind: 'email', ...mail } },
+    name: 'Mail',
+    target: { kind: 'email', ...mail },
     secret: 'hunter2'
   })
   const target = { kind: 'webhook' as const, url: 'https://evil.example/hook' }

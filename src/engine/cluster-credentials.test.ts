@@ -23,7 +23,8 @@ it('an admin cannot name a file with a secret of this service as a credential, e
   })
   const addWith = (tokenFile: string) =>
     opened.client.nodes.add({
-      ...{ url: 'https://k8s.example.org/api/v1/namespaces/crawl', name: tokenFile },
+      url: 'https://k8s.example.org/api/v1/namespaces/crawl',
+      name: tokenFile,
       kubernetes: { tokenFile, engineUrl: null, pod: {} }
     })
   for (const name of ['db-password', '..data/db-password']) {

@@ -37,7 +37,10 @@ it('an operator cannot make any run execute other code, whichever way it is orde
       clientOf(role).schedules.create({ ...interval, name, jobs: [{ ...SHOP, ...(settings && { settings }) }] }),
     (role, { settings }, name) =>
       clientOf(role).chains.create({
-        ...{ name, project: 'shop', spider: 'prices', on: 'ended' },
+        name,
+        project: 'shop',
+        spider: 'prices',
+        on: 'ended',
         run: { ...SHOP, ...(settings && { settings }) }
       }),
     (role, { settings }) =>

@@ -128,7 +128,12 @@ describe('the fleet file of an engine', () => {
     await client.alertRules.create({ ...rule, name: 'berlin', watch: 'node_down', nodeId: node!.id })
     const escalation = { afterSeconds: 900, channels: [ops] }
     await client.alertRules.create({
-      ...{ ...rule, name: 'night', watch: 'schedule_misses', scheduleId: schedule!.id, escalation, owner: 'Data' }
+      ...rule,
+      name: 'night',
+      watch: 'schedule_misses',
+      scheduleId: schedule!.id,
+      escalation,
+      owner: 'Data'
     })
     const yaml = await exported()
     const part = /^alerts:\n(?: .*\n)+/m.exec(yaml)![0]

@@ -52,8 +52,13 @@ test('jobs of every endpoint that name no version run the pinned one, even after
   expect(await addVersion('2')).toEqual({ spiders: 1, pinned: '1' })
   await client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await engine.scrapyd.schedule({
-    ...{ project: SHOP, version: null, spider: 'prices', settings: {}, args: {} },
-    ...{ priority: 0, jobid: null }
+    project: SHOP,
+    version: null,
+    spider: 'prices',
+    settings: {},
+    args: {},
+    priority: 0,
+    jobid: null
   })
   await client.crawl({ spider: 'prices', project: 'shop' })
   const rules = [{ kind: 'once', atMs: house.clock.nowMs() + 1_000 }]

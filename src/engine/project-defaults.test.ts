@@ -40,12 +40,15 @@ test('jobs of every endpoint start with the defaults of their project and spider
   await configure(
     { args: { country: 'de', page: '1' }, settings: { LOG_LEVEL: 'INFO' }, priority: 3 },
     {
-      ...{ args: { page: '2' }, env: { PROXY: 'http://proxy' } }
+      args: { page: '2' },
+      env: { PROXY: 'http://proxy' }
     }
   )
   const inherited = {
-    ...{ args: { country: 'de', page: '2' }, settings: { LOG_LEVEL: 'INFO' } },
-    ...{ env: { PROXY: 'http://proxy' }, priority: 3 }
+    args: { country: 'de', page: '2' },
+    settings: { LOG_LEVEL: 'INFO' },
+    env: { PROXY: 'http://proxy' },
+    priority: 3
   }
   const template = RunTemplate.parse({ project: 'shop', spiders: ['prices'] })
   const chain = { name: 'then', enabled: true, project: 'shop', spider: 'prices', on: 'ended' as const, run: template }
@@ -53,8 +56,13 @@ test('jobs of every endpoint start with the defaults of their project and spider
   await client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await client.jobs.runMany({ jobs: [{ project: 'shop', spider: 'prices' }] })
   await engine.scrapyd.schedule({
-    ...{ project: SHOP, version: null, spider: 'prices', settings: {}, args: {} },
-    ...{ priority: null, jobid: null }
+    project: SHOP,
+    version: null,
+    spider: 'prices',
+    settings: {},
+    args: {},
+    priority: null,
+    jobid: null
   })
   await client.crawl({ spider: 'prices', project: 'shop' })
   const rules = [{ kind: 'once', atMs: clock.nowMs() + 1_000 }]
@@ -75,7 +83,11 @@ test('explicit values win, single defaults can be left out, and a retry keeps wh
   await configure({ args: { country: 'de', page: '1' }, tags: ['eu'] })
   await house.client.system.setPaused({ paused: true })
   const { jobs } = await house.client.jobs.run({
-    ...{ project: 'shop', spiders: ['prices'], args: { page: '9' }, withoutDefaults: ['country'], nodeId: null }
+    project: 'shop',
+    spiders: ['prices'],
+    args: { page: '9' },
+    withoutDefaults: ['country'],
+    nodeId: null
   })
   expect(jobs[0]).toMatchObject({ args: { page: '9' }, placement: { nodeId: null, tags: [] } })
   expect(jobs[0]!.args).toEqual({ page: '9' })
@@ -94,7 +106,8 @@ test('a job and its retry say which defaults they took and which they left out',
   for (const id of [jobs[0]!.id, again.jobs[0]!.id]) {
     const detail = await house.client.jobs.get({ id })
     expect(detail.timeline[0]?.evidence).toMatchObject({
-      ...{ fromDefaults: ['env.PROXY', 'priority', 'placement'], withoutDefaults: ['page'] }
+      fromDefaults: ['env.PROXY', 'priority', 'placement'],
+      withoutDefaults: ['page']
     })
     expect(ownParts(detail)).toMatchObject({ args: { country: 'fr' }, env: {}, priority: undefined, tags: undefined })
   }
@@ -142,8 +155,13 @@ test('concurrent changes of different settings all take effect, and the secrets 
   await change({ spiderDefaults: { gone: null } })
   const { settings } = await shop()
   expect(settings).toMatchObject({
-    ...{ weight: 2, paused: true, noOverlap: true, cancelWaitSeconds: 5, pinnedVersion: '1' },
-    ...{ defaults: { args: { key: SECRET_MASK } }, spiderDefaults: { prices: { priority: 1 }, other: { priority: 7 } } }
+    weight: 2,
+    paused: true,
+    noOverlap: true,
+    cancelWaitSeconds: 5,
+    pinnedVersion: '1',
+    defaults: { args: { key: SECRET_MASK } },
+    spiderDefaults: { prices: { priority: 1 }, other: { priority: 7 } }
   })
   expect(Object.keys(settings.spiderDefaults).sort()).toEqual(['other', 'prices'])
   await client.projects.setPaused({ project: 'shop', paused: false })

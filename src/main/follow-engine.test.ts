@@ -45,8 +45,14 @@ test('open alerts are counted as they fire and are acknowledged', async () => {
   const { t, seen, follow, channel } = await open()
   void follow()
   await t.client.alertRules.create({
-    ...{ name: 'down', watch: 'node_down', comparison: 'at_least', threshold: 1, forSeconds: 0, severity: 'critical' },
-    ...{ channels: [channel.id], gatherSeconds: 0 }
+    name: 'down',
+    watch: 'node_down',
+    comparison: 'at_least',
+    threshold: 1,
+    forSeconds: 0,
+    severity: 'critical',
+    channels: [channel.id],
+    gatherSeconds: 0
   })
   t.node.isDown = true
   await t.until(async () => seen.alerts.at(-1) === 1 && seen.notices.length === 1)
@@ -61,7 +67,8 @@ test('a broken connection is opened again, and notices of the meantime are shown
   let isDown = false
   const cut = new Set<AbortController>()
   const client = {
-    ...{ alerts: t.client.alerts, system: t.client.system },
+    alerts: t.client.alerts,
+    system: t.client.system,
     events: {
       subscribe: async (input: { after?: string }, options: { signal?: AbortSignal } = {}) => {
         if (isDown) throw new Error('nothing listens')
@@ -100,7 +107,8 @@ test('an engine that always has more notices is read in limited rounds, and bloc
     retryJobIds: []
   }
   const client = {
-    ...{ events: t.client.events, system: t.client.system },
+    events: t.client.events,
+    system: t.client.system,
     alerts: {
       list: t.client.alerts.list,
       notices: async () => {
@@ -129,7 +137,8 @@ test('a notice after many hidden messages is shown without waiting for another c
     }
   ]
   const client = {
-    ...{ events: t.client.events, system: t.client.system },
+    events: t.client.events,
+    system: t.client.system,
     alerts: { list: t.client.alerts.list, notices: async () => pages.shift() ?? { notices: [], after: 'msg_1_2' } }
   } as unknown as EngineReads
   void follow(client)

@@ -31,7 +31,9 @@ let absent: Things
 beforeAll(async () => {
   t = await fillTwoProjects()
   const made = await t.client.alertChannels.create({
-    ...{ name: SECRET, target: { kind: 'desktop' }, projects: [branded(OTHER)] }
+    name: SECRET,
+    target: { kind: 'desktop' },
+    projects: [branded(OTHER)]
   })
   channel = made.channel.id
   hidden = { project: OTHER, word: SECRET, ids: t.other }
@@ -45,7 +47,10 @@ const beside = (id: string) => (id.length < 32 ? '999' : id.slice(0, -1) + (id.e
 
 type Written = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const json = (method: Written, url: string, payload: unknown): InjectOptions => ({
-  ...{ method, url, payload: JSON.stringify(payload), headers: { 'content-type': 'application/json' } }
+  method,
+  url,
+  payload: JSON.stringify(payload),
+  headers: { 'content-type': 'application/json' }
 })
 
 /** A call over JSON-RPC, oRPC and REST. */
@@ -176,7 +181,9 @@ function uploadTo({ project, word }: Things): InjectOptions {
     `--x\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
   const egg = field('file', 'no egg', '; filename="a.egg"')
   return {
-    ...{ method: 'POST', url: '/api/v1/projects', headers: { 'content-type': 'multipart/form-data; boundary=x' } },
+    method: 'POST',
+    url: '/api/v1/projects',
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
     payload: `${field('project', project)}${field('version', `${word}-1`)}${egg}--x--\r\n`
   }
 }

@@ -166,13 +166,11 @@ export function createApp(options: AppOptions): App {
     cache: engine.cache
   })
   const gate = new RequestGate({
-    ...{
-      authenticator,
-      limits,
-      connections,
-      isOurHost: createHostRule({ ...options, isEncrypted: options.certificate != null }),
-      clock
-    },
+    authenticator,
+    limits,
+    connections,
+    isOurHost: createHostRule({ ...options, isEncrypted: options.certificate != null }),
+    clock,
     readsMetrics: new AddressList(metrics.openTo),
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
@@ -223,7 +221,10 @@ export function createApp(options: AppOptions): App {
   // Before the Scrapyd endpoints, which add HTTP methods that only they handle.
   const siteOf = (request: FastifyRequest) => passkeySiteOf(addressInBrowser(request), signIn.publicUrl)
   const handlers = createContractHandlers({
-    ...{ engine, clock, logger, logOutEverywhere },
+    engine,
+    clock,
+    logger,
+    logOutEverywhere,
     sessionsOf: (request) => authenticator.sessionsOf(request),
     siteOf
   })

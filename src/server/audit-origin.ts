@@ -107,7 +107,9 @@ export async function recordRefusal(
     { principal, origin, ...(claimedName !== undefined && { claimedName }) },
     {
       operation: operation?.name ?? `${method} ${routeOptions.url?.replace('*', '…') ?? '…'}`,
-      ...{ input: { path }, code, sender: named === undefined ? client : `${client} ${named}` }
+      input: { path },
+      code,
+      sender: named === undefined ? client : `${client} ${named}`
     }
   )
 }

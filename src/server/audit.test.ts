@@ -13,7 +13,9 @@ async function open(options: Parameters<typeof openTestApp>[0] = {}) {
   const { token, secret } = await access.createToken(OWNER, { name: 'laptop', userId: anna.id, expiresInDays: null })
   const logIn = (password: string, name = 'anna') =>
     app.askAnonymously({
-      ...{ method: 'POST', url: '/ui/login', headers: FORM },
+      method: 'POST',
+      url: '/ui/login',
+      headers: FORM,
       payload: new URLSearchParams({ username: name, password }).toString()
     })
   return { ...app, anna, token, bearer: `Bearer ${secret}`, logIn, audited, clock: accessClock }
@@ -48,7 +50,11 @@ describe('the audit log of the server', () => {
     for (let tries = 0; tries < 8; tries += 1) await logIn('a wrong password', `guess ${tries}`)
     expect(audited).toMatchObject([
       {
-        ...{ operation: 'login', result: 'refused', code: 'UNAUTHORIZED', count: 1, address: '127.0.0.1' },
+        operation: 'login',
+        result: 'refused',
+        code: 'UNAUTHORIZED',
+        count: 1,
+        address: '127.0.0.1',
         who: { userId: null, name: 'guess 0', role: null }
       }
     ])
@@ -91,7 +97,9 @@ describe('the audit log of the server', () => {
     const headers = { authorization: bearer }
     await askAnonymously({ method: 'DELETE', url: '/api/v1/nodes/eu-1', headers })
     await askAnonymously({
-      ...{ method: 'POST', url: '/api/v1/jsonrpc', headers },
+      method: 'POST',
+      url: '/api/v1/jsonrpc',
+      headers,
       payload: { jsonrpc: '2.0', id: 1, method: 'webhooks.remove', params: { id: 'a'.repeat(32) } }
     })
     await askAnonymously({
@@ -118,7 +126,9 @@ describe('the audit log of the server', () => {
     const [entry] = audited
     expect(entry).toMatchObject({ operation: 'schedule.json', door: 'scrapyd', project: 'shop', result: 'done' })
     expect(JSON.parse(entry!.input)).toEqual({
-      ...{ project: 'shop', spider: 'quotes', page: '2' },
+      project: 'shop',
+      spider: 'quotes',
+      page: '2',
       settings: { AWS_SECRET_ACCESS_KEY: '••••••', LOG_LEVEL: 'INFO' }
     })
     expect(answer.headers['x-request-id']).toBe(entry!.requestId)
@@ -128,7 +138,8 @@ describe('the audit log of the server', () => {
     const { ask, audited } = await open({ trustedProxies: ['127.0.0.1'] })
     const remove = (id: string) =>
       ask({
-        ...{ method: 'DELETE', url: '/api/v1/nodes/eu-1' },
+        method: 'DELETE',
+        url: '/api/v1/nodes/eu-1',
         headers: { 'x-request-id': id, 'x-forwarded-for': '203.0.113.9' }
       })
     expect((await remove('deploy-42')).headers['x-request-id']).toBe('deploy-42')

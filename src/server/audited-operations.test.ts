@@ -54,12 +54,18 @@ describe('the audit log', () => {
     await clientOf('admin', origin).nodes.update({ id, slots: 7, password: SECRET, username: 'me' })
     expect((await entriesOf()).at(-1)).toMatchObject({
       who: { userId: 'a'.repeat(32), name: 'admin', role: 'admin', tokenId: null, session: '0a1b2c' },
-      ...{ address: '10.0.0.7', door: 'ui', requestId: 'r-1', operation: 'nodes.update', result: 'done', code: null },
+      address: '10.0.0.7',
+      door: 'ui',
+      requestId: 'r-1',
+      operation: 'nodes.update',
+      result: 'done',
+      code: null,
       targets: [{ noun: 'node', name: id }],
       input: JSON.stringify({ id, slots: 7, password: '••••••', username: 'me' }),
       changes: [
         {
-          ...{ noun: 'node', name: 'berlin' },
+          noun: 'node',
+          name: 'berlin',
           fields: [
             { field: 'username', before: null, after: '"me"' },
             { field: 'sealedPassword', before: null, after: '"••••••"' },
@@ -140,7 +146,9 @@ describe('the audit log', () => {
     )
     await client.jobs.list({})
     expect((await entriesOf()).at(-1)).toMatchObject({
-      ...{ operation: 'jobs.keep', input: expect.stringContaining(ids[0]!), moreTargets: 40 },
+      operation: 'jobs.keep',
+      input: expect.stringContaining(ids[0]!),
+      moreTargets: 40,
       targets: ids.slice(0, 20).map((name) => ({ noun: 'job', name }))
     })
   })
@@ -186,7 +194,9 @@ describe('the audit log', () => {
     await client.users.create({ name: 'anna', role: 'viewer', password })
     await client.users.changePassword({ current: SECRET, password }).catch(() => null)
     const { webhook, secret } = await client.webhooks.create({
-      ...{ name: 'slack', url: `https://hooks.slack.com/services/T0/${SECRET}`, events: ['job.ended'] }
+      name: 'slack',
+      url: `https://hooks.slack.com/services/T0/${SECRET}`,
+      events: ['job.ended']
     })
     const rotated = await client.webhooks.rotate({ id: webhook.id })
     const token = await client.tokens.create({ name: 'ci', expiresInDays: null })

@@ -17,12 +17,13 @@ async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
     return false
   })
   const jwt: JwtOptions = {
-    ...{ issuer: issuer.issuer, audience: 'scrapdeck-api', jwksUrl: null, nameClaim: 'preferred_username' },
-    ...{
-      groupsClaim: 'groups',
-      roles: new Map([['pipelines', { role: 'deployer' as const, projects: {}, nodeGroups: {} }]]),
-      ...changes
-    }
+    issuer: issuer.issuer,
+    audience: 'scrapdeck-api',
+    jwksUrl: null,
+    nameClaim: 'preferred_username',
+    groupsClaim: 'groups',
+    roles: new Map([['pipelines', { role: 'deployer' as const, projects: {}, nodeGroups: {} }]]),
+    ...changes
   }
   const engine = createFakeEngine()
   const app = openTestApp({ engine, signIn: { ...NO_SIGN_IN, jwt } })
@@ -61,10 +62,15 @@ describe('a signed token of another issuer', () => {
       ])
     })
     expect(await meWith(await sign(ROBOT))).toMatchObject({
-      ...{ role: 'operator of nodes', everywhere: null, projects: {}, nodeGroups: { eu: 'operator' } }
+      role: 'operator of nodes',
+      everywhere: null,
+      projects: {},
+      nodeGroups: { eu: 'operator' }
     })
     expect(await meWith(await sign({ ...ROBOT, groups: ['night shift', 'pipelines'] }))).toMatchObject({
-      ...{ role: 'viewer', everywhere: 'viewer', nodeGroups: { eu: 'admin', us: 'viewer' } }
+      role: 'viewer',
+      everywhere: 'viewer',
+      nodeGroups: { eu: 'admin', us: 'viewer' }
     })
   })
 

@@ -180,7 +180,8 @@ export class ContractHandlers {
 
   #contextOf(source: 'ui' | 'api', request: FastifyRequest, door: AuditDoor = source): RouterContext {
     return {
-      ...{ principal: principalOf(request), source },
+      principal: principalOf(request),
+      source,
       origin: originOf(request, door),
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
@@ -261,7 +262,8 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
       { key, credential: callerId, method, path, body, repeatableForMs },
       async (onceKey) => {
         own.result = await next({
-          ...{ request, prefix },
+          request,
+          prefix,
           context: onceKey === null ? context : { ...context, onceKey }
         })
         const made = own.result.response

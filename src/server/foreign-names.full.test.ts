@@ -135,19 +135,31 @@ async function openWorld() {
   const { user } = await client.users.create({ name: `${SEALED}-kim`, kind: 'service', role: 'owner' })
   const { token } = await client.tokens.create({ name: `${SEALED}-token`, userId: user.id, expiresInDays: null })
   const { webhook } = await client.webhooks.create({
-    ...{ name: `${SEALED}-hook`, url: `https://${SEALED}.example/`, events: ['job.ended'] }
+    name: `${SEALED}-hook`,
+    url: `https://${SEALED}.example/`,
+    events: ['job.ended']
   } as never)
   // Nothing changes by itself.
   const ids = [own.schedule, own.order, other.schedule, other.order] as never
   await client.schedules.setPaused({ ids, paused: true, note: null })
   const app = createApp({
-    ...{ engine, clock, logger: silentLogger, bindAddress: '127.0.0.1', port: () => 6800, allowedHosts: [] },
-    ...{ dataDirectory: directory, uiDirectory: directory, docsDirectory: directory },
+    engine,
+    clock,
+    logger: silentLogger,
+    bindAddress: '127.0.0.1',
+    port: () => 6800,
+    allowedHosts: [],
+    dataDirectory: directory,
+    uiDirectory: directory,
+    docsDirectory: directory,
     rateLimits: { api: null, endpoints: null, open: null },
     signIn: {
       ...NO_SIGN_IN,
       proxy: {
-        ...{ userHeader: 'x-user', groupsHeader: 'x-groups', groupsSeparator: ',', from: ['127.0.0.1'] },
+        userHeader: 'x-user',
+        groupsHeader: 'x-groups',
+        groupsSeparator: ',',
+        from: ['127.0.0.1'],
         roles: new Map([
           ['shop', { role: null, projects: { shop: 'deployer' }, nodeGroups: {} }],
           ['nodes', { role: null, projects: {}, nodeGroups: { keepers: 'admin' } }]
@@ -164,7 +176,14 @@ async function openWorld() {
   const taken = new Set([...ownJobs, ...Object.values(ownIds), ...hidden, ...sealed])
   fillKnown()
   return {
-    ...{ ...opened, client, app, hidden, sealed, taken, errorGroup, names: countUp() },
+    ...opened,
+    client,
+    app,
+    hidden,
+    sealed,
+    taken,
+    errorGroup,
+    names: countUp(),
     ownIds: [...ownJobs, ...Object.values(ownIds)] as string[],
     /** Names that our own requests have put into what the caller may see. */
     stored: new Set<string>(),
@@ -191,20 +210,28 @@ async function openWorld() {
     known.ids.push(...hidden, ...hidden, ...ownJobs, ...Object.values(ownIds), ...sealed)
     known.names.push(OTHER, OTHER, 'shop', `${SECRET}-spider`, 'own-spider', SECRET, 'UTC', 'went wrong')
     Object.assign(known.parts, {
-      ...{ project: both(OTHER, 'shop'), projects: both([OTHER], ['shop', OTHER]), jobId: both(other.job, own.job) },
-      ...{ spider: both(`${SECRET}-spider`, 'own-spider'), spiders: both([`${SECRET}-spider`], ['own-spider']) },
-      ...{ version: [...both(`${SECRET}-1`, '1'), null], userId: both(SECRET, 'own'), user_id: both(SECRET, 'own') },
-      ...{ jobIds: lists, jobid: both(other.queued, own.queued), scheduleId: both(other.schedule, own.schedule) },
-      ...{ key: both(`${SECRET}-key`, 'own-key'), name: both(`${SECRET}-schedule`, 'own-schedule'), text: texts },
-      ...{
-        attemptNumber: [1],
-        waitSeconds: [0],
-        nodeId: [node.id],
-        zone: ['UTC'],
-        expression: ['0 7 1 1 *'],
-        secretNames: [['token']]
-      },
-      ...{ to: [{ before: other.queued }, { before: own.queued }, 'front'], before: both(other.queued, own.queued) },
+      project: both(OTHER, 'shop'),
+      projects: both([OTHER], ['shop', OTHER]),
+      jobId: both(other.job, own.job),
+      spider: both(`${SECRET}-spider`, 'own-spider'),
+      spiders: both([`${SECRET}-spider`], ['own-spider']),
+      version: [...both(`${SECRET}-1`, '1'), null],
+      userId: both(SECRET, 'own'),
+      user_id: both(SECRET, 'own'),
+      jobIds: lists,
+      jobid: both(other.queued, own.queued),
+      scheduleId: both(other.schedule, own.schedule),
+      key: both(`${SECRET}-key`, 'own-key'),
+      name: both(`${SECRET}-schedule`, 'own-schedule'),
+      text: texts,
+      attemptNumber: [1],
+      waitSeconds: [0],
+      nodeId: [node.id],
+      zone: ['UTC'],
+      expression: ['0 7 1 1 *'],
+      secretNames: [['token']],
+      to: [{ before: other.queued }, { before: own.queued }, 'front'],
+      before: both(other.queued, own.queued),
       'jobs.id': both(other.job, own.job),
       'schedules.id': both(other.schedule, own.schedule),
       'chains.id': both(other.chain, own.chain),
@@ -217,7 +244,8 @@ async function openWorld() {
       'environments.id': ['main', OTHER]
     })
     const ids = {
-      ...{ jobs: lists, schedules: both([other.schedule], [own.schedule, other.schedule]) },
+      jobs: lists,
+      schedules: both([other.schedule], [own.schedule, other.schedule]),
       errors: [[ERROR_GROUP], [ERROR_GROUP, Number(own.errorGroup)]]
     }
     for (const [noun, some] of Object.entries(ids)) known.parts[`${noun}.ids`] = some
@@ -353,8 +381,10 @@ function* generate(run: number): Generator<Generated> {
   const seed = SEED * 1_000 + run
   const sample = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.sample(arbitrary, { numRuns: 1, seed })[0]!
   const names = {
-    ...{ projects: [OTHER, OTHER, 'shop'], spiders: [`${SECRET}-spider`, 'own-spider'] },
-    ...{ versions: [`${SECRET}-1`, '1'], jobs: [world.other.job, world.other.queued, world.own.job] }
+    projects: [OTHER, OTHER, 'shop'],
+    spiders: [`${SECRET}-spider`, 'own-spider'],
+    versions: [`${SECRET}-1`, '1'],
+    jobs: [world.other.job, world.other.queued, world.own.job]
   }
   const scrapyd = [...scrapydRequests(names)].map(([name, of]) => [name, () => [sample(of)]] as const)
   const api = operations.map((operation, index) => {

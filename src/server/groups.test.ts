@@ -18,7 +18,11 @@ async function openWithGroup() {
   })
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'viewer', password: PASSWORD })
   const kim = await access.createUser({
-    ...{ name: 'kim', kind: 'person', role: null, groups: [group.id], password: PASSWORD }
+    name: 'kim',
+    kind: 'person',
+    role: null,
+    groups: [group.id],
+    password: PASSWORD
   })
   const logIn = (name: string) => {
     const payload = new URLSearchParams({ username: name, password: PASSWORD }).toString()
@@ -37,7 +41,10 @@ describe('a member of a group', () => {
     const { access, group, anna, logIn, asName } = await openWithGroup()
     expect((await logIn('kim')).statusCode).toBe(303)
     expect(await asName('kim')).toMatchObject({
-      ...{ role: 'deployer', everywhere: 'operator', projects: { shop: 'deployer' }, groups: ['Crawl team'] }
+      role: 'deployer',
+      everywhere: 'operator',
+      projects: { shop: 'deployer' },
+      groups: ['Crawl team']
     })
     expect(await asName('anna')).toMatchObject({ everywhere: 'viewer', projects: {}, groups: [] })
     await access.groups.update(group.id, { addMembers: [anna.id] })
@@ -138,7 +145,8 @@ describe('groups', () => {
     await access.roles.create({ name: 'shop keeper', description: '', permissions: ['read', 'jobs.run'] })
     await access.groups.update(group.id, { role: 'shop keeper', projects: {} })
     await expect(access.roles.remove('shop keeper')).rejects.toMatchObject({
-      ...{ code: 'ROLE_IN_USE', message: expect.stringContaining('the group Crawl team') }
+      code: 'ROLE_IN_USE',
+      message: expect.stringContaining('the group Crawl team')
     })
     expect((await asName('kim')).permissions.everywhere).toEqual(['read', 'jobs.run'])
     await access.roles.update({ name: 'shop keeper', permissions: ['read'] })

@@ -46,26 +46,22 @@ async function openFollower(
 ) {
   let port = 0
   const membership = {
-    ...{
-      secret: SECRET,
-      name: 'south',
-      leaderAddress,
-      leaderCertificate: () => leaderCertificate,
-      isConnected: () => true,
-      isLeading: () => false
-    },
+    secret: SECRET,
+    name: 'south',
+    leaderAddress,
+    leaderCertificate: () => leaderCertificate,
+    isConnected: () => true,
+    isLeading: () => false,
     change: (limitMs: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(20, limitMs)))
   }
   const proxy = createLeaderProxy({
-    ...{
-      membership,
-      certificate: own,
-      bindAddress: '127.0.0.1',
-      allowedHosts: [],
-      trustedProxies: [],
-      vouchingProxies,
-      logger: silentLogger
-    },
+    membership,
+    certificate: own,
+    bindAddress: '127.0.0.1',
+    allowedHosts: [],
+    trustedProxies: [],
+    vouchingProxies,
+    logger: silentLogger,
     port: () => port
   })
   onTestFinished(() => proxy.stop())
@@ -96,7 +92,9 @@ describe('a follower', () => {
     const leader = await listen(echo)
     const address = await openFollower(() => `http://127.0.0.1:${leader.port}`)
     const answer = await fetch(`${address}/schedule.json?a=%20b&a=c`, {
-      ...{ method: 'POST', body: 'project=x', headers: { authorization: 'Basic eA==' } }
+      method: 'POST',
+      body: 'project=x',
+      headers: { authorization: 'Basic eA==' }
     })
     const { headers, ...seen } = (await answer.json()) as { headers: Record<string, string> }
     expect(seen).toEqual({ method: 'POST', url: '/schedule.json?a=%20b&a=c', body: 'project=x' })

@@ -57,9 +57,13 @@ interface HalfLogin {
 
 const Text = z.string().max(4_000)
 const Answer = z.object({
-  ...{ id: Text, rawId: Text, type: z.literal('public-key') },
+  id: Text,
+  rawId: Text,
+  type: z.literal('public-key'),
   response: z.object({
-    ...{ clientDataJSON: Text, authenticatorData: Text, signature: Text },
+    clientDataJSON: Text,
+    authenticatorData: Text,
+    signature: Text,
     userHandle: Text.nullish().transform((handle) => handle ?? undefined)
   }),
   clientExtensionResults: z.record(z.string().max(100), z.unknown()).default({})

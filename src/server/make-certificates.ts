@@ -66,7 +66,9 @@ export async function createServerCertificate({
 
 const createKeys = () => webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify'])
 const timesOf = ({ serialNumber, fromMs, untilMs }: Times) => ({
-  ...{ serialNumber, notBefore: new Date(fromMs), notAfter: new Date(untilMs) }
+  serialNumber,
+  notBefore: new Date(fromMs),
+  notAfter: new Date(untilMs)
 })
 const pemOf = async (key: webcrypto.CryptoKey) =>
   x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')

@@ -32,7 +32,9 @@ async function readAll(): Promise<string> {
     const isOver = async (id: string) => (await house.client.jobs.get({ id })).job.state === 'ended'
     await house.until(async () => (await Promise.all(jobs.map(({ id }) => isOver(id)))).every(Boolean))
     await house.client.schedules.create({
-      ...{ name: 'often', zone: 'UTC', overlap: 'allow' as const },
+      name: 'often',
+      zone: 'UTC',
+      overlap: 'allow' as const,
       rules: [{ kind: 'cron' as const, expression: '*/10 * * * * *' }],
       jobs: [{ project: 'shop', spiders: ['prices'] }]
     })

@@ -81,7 +81,10 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
       rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never
     })
     const { user } = await client.users.create({
-      ...{ name: 'eva', kind: 'service', role: null, nodeGroups: { eu: role } }
+      name: 'eva',
+      kind: 'service',
+      role: null,
+      nodeGroups: { eu: role }
     })
     const { secret } = await client.tokens.create({ name: 'a', userId: user.id, expiresInDays: null })
     const ask = async (request: InjectOptions) =>
@@ -95,7 +98,8 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
         const { id, ...fields } = input
         const hasBody = !['GET', 'DELETE'].includes(route.method!)
         return ask({
-          ...{ method: route.method as 'GET', url: `/api/v1${route.path!.replace('{id}', String(id))}` },
+          method: route.method as 'GET',
+          url: `/api/v1${route.path!.replace('{id}', String(id))}`,
           ...(hasBody && { payload: fields })
         })
       },
@@ -103,7 +107,8 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
         ask({ method: 'POST', url: `/api/rpc/${name.replace('.', '/')}`, payload: { json: input as object } }),
       jsonRpc: (name: string, input: unknown) =>
         ask({
-          ...{ method: 'POST', url: '/api/v1/jsonrpc' },
+          method: 'POST',
+          url: '/api/v1/jsonrpc',
           payload: { jsonrpc: '2.0', id: 1, method: name, params: input as object }
         })
     }
@@ -251,7 +256,9 @@ describe('no user can move a node into or out of another node group', () => {
       expect(await codeOf(eva.nodes.update({ id: own.id, ...address })), address.url).toBe('ROLE_REQUIRED')
     }
     const cluster = await client.nodes.add({
-      ...{ url: 'https://k8s.example.org/api/v1/namespaces/crawl', password: 'cluster token', tags: ['eu'] },
+      url: 'https://k8s.example.org/api/v1/namespaces/crawl',
+      password: 'cluster token',
+      tags: ['eu'],
       kubernetes: { projects: { shop: { image: 'shop:1' } } }
     })
     const moved = { url: 'https://evil.example.org/api/v1/namespaces/crawl' }
@@ -341,7 +348,10 @@ it('the Scrapyd API, pages and files show no project to a node group', async () 
   const { client, engine } = await openTwoNodes()
   const app = openTestApp({ engine: engine as unknown as FakeEngine })
   const { user } = await client.users.create({
-    ...{ name: 'eva', kind: 'service', role: null, nodeGroups: { eu: 'admin' } }
+    name: 'eva',
+    kind: 'service',
+    role: null,
+    nodeGroups: { eu: 'admin' }
   })
   const { secret } = await client.tokens.create({ name: 'a', userId: user.id, expiresInDays: null })
   const ask = (request: InjectOptions) =>
@@ -368,7 +378,10 @@ it('a token for one node group of an admin does nothing else', async () => {
   const app = openTestApp({ engine: engine as unknown as FakeEngine })
   const { user } = await client.users.create({ name: 'ben', kind: 'service', role: 'admin' })
   const { secret } = await client.tokens.create({
-    ...{ name: 'a', userId: user.id, nodeGroups: ['eu'], expiresInDays: null }
+    name: 'a',
+    userId: user.id,
+    nodeGroups: ['eu'],
+    expiresInDays: null
   })
   const ask = (request: InjectOptions) =>
     app.askAnonymously({ ...request, headers: { authorization: `Bearer ${secret}` } })

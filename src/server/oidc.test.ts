@@ -23,8 +23,13 @@ async function openWithProvider(changes: Partial<OidcOptions> = {}) {
   })
   onTestFinished(provider.stop)
   const oidc: OidcOptions = {
-    ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
-    ...{ scopes: 'openid profile groups', nameClaim: 'preferred_username', groupsClaim: 'groups' },
+    issuer: provider.issuer,
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+    label: 'Example ID',
+    scopes: 'openid profile groups',
+    nameClaim: 'preferred_username',
+    groupsClaim: 'groups',
     roles: new Map<string, GroupRights>([
       ['crawlers', { role: 'operator', projects: {}, nodeGroups: {} }],
       ['shop team', { role: null, projects: { shop: 'deployer' } as never, nodeGroups: {} }],
@@ -67,7 +72,9 @@ describe('sign-in with OIDC', () => {
     const again = new Browser()
     await signIn('anna-7', again)
     expect(await me(again)).toEqual({
-      ...{ ...(first as object), role: 'owner', everywhere: 'owner' },
+      ...(first as object),
+      role: 'owner',
+      everywhere: 'owner',
       permissions: { everywhere: PERMISSIONS, projects: {}, nodeGroups: {} }
     })
     expect(engine.access.listUsers()).toHaveLength(1)
@@ -256,8 +263,14 @@ describe('the token of the provider', () => {
     const back = await browser.signInAt(url.href, 'anna-7', provider.issuer)
     const nowSeconds = Math.floor(Date.now() / 1_000)
     const claims = {
-      ...{ iss: provider.issuer, sub: 'anna-7', aud: CLIENT_ID, iat: nowSeconds, exp: nowSeconds + 600 },
-      ...{ nonce: url.searchParams.get('nonce'), preferred_username: 'anna', groups: ['admins'] }
+      iss: provider.issuer,
+      sub: 'anna-7',
+      aud: CLIENT_ID,
+      iat: nowSeconds,
+      exp: nowSeconds + 600,
+      nonce: url.searchParams.get('nonce'),
+      preferred_username: 'anna',
+      groups: ['admins']
     }
     const idToken = await forge(claims, provider)
     provider.intercept((request, response) => {

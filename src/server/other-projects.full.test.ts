@@ -26,7 +26,11 @@ const rightsThere = (everywhere: Permissions | null, role: string) =>
 const FOUND = listOperations(contract)
 type Client = EngineWithFakeNode['client']
 const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
-  ...{ ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role, rights }
+  ...OWNER,
+  userId: branded('a'.repeat(32)),
+  name: 'anna',
+  role,
+  rights
 })
 
 const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
@@ -196,7 +200,10 @@ async function openDoors(role: string) {
   const opened = await openTwoProjects()
   const app = openTestApp({ engine: opened.engine as unknown as FakeEngine })
   const { user } = await opened.client.users.create({
-    ...{ name: 'anna', kind: 'service', role: null, projects: { shop: role } }
+    name: 'anna',
+    kind: 'service',
+    role: null,
+    projects: { shop: role }
   })
   const { secret } = await opened.client.tokens.create({ name: 'a', userId: user.id, expiresInDays: null })
   const ask = (request: InjectOptions) =>
@@ -230,7 +237,9 @@ it('the Scrapyd API, its pages and its files show one project, and act on no oth
   const before = await client.jobs.list({ project: OTHER })
   const form = (url: string, fields: Record<string, string>) =>
     ask({
-      ...{ method: 'POST', url, payload: new URLSearchParams(fields).toString() },
+      method: 'POST',
+      url,
+      payload: new URLSearchParams(fields).toString(),
       headers: { 'content-type': 'application/x-www-form-urlencoded' }
     })
   for (const [url, fields] of [
@@ -253,11 +262,17 @@ it('a project token of an admin can do no more than a deployer, and nothing else
   const { client, askAnonymously } = await openDoors('viewer')
   const { user } = await client.users.create({ name: 'ben', kind: 'service', role: 'admin' })
   const { secret } = await client.tokens.create({
-    ...{ name: 'a', userId: user.id, projects: ['shop'], expiresInDays: null }
+    name: 'a',
+    userId: user.id,
+    projects: ['shop'],
+    expiresInDays: null
   })
   const ask = (url: string) => askAnonymously({ method: 'GET', url, headers: { authorization: `Bearer ${secret}` } })
   expect((await ask('/api/v1/users/me')).json()).toMatchObject({
-    ...{ name: 'ben', role: 'deployer', everywhere: null, projects: { shop: 'deployer' } }
+    name: 'ben',
+    role: 'deployer',
+    everywhere: null,
+    projects: { shop: 'deployer' }
   })
   expect((await ask('/api/v1/webhooks')).statusCode).toBe(403)
   expect((await ask('/api/v1/projects')).json().projects).toMatchObject([{ name: 'shop' }])

@@ -33,7 +33,9 @@ function openWithPlugin(people: Record<string, { password: string; groups: strin
   }
   const logIn = (username: string, password: string) =>
     app.askAnonymously({
-      ...{ url: '/ui/login', method: 'POST', remoteAddress: '192.0.2.7' },
+      url: '/ui/login',
+      method: 'POST',
+      remoteAddress: '192.0.2.7',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       payload: new URLSearchParams({ username, password }).toString()
     })

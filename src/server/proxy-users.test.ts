@@ -12,7 +12,10 @@ const PROXY = '192.0.2.1'
 const ANNA = { 'x-user': 'anna', 'x-groups': 'everybody, crawlers' }
 
 const proxyAt = (...from: string[]): ProxyOptions => ({
-  ...{ userHeader: 'x-user', groupsHeader: 'x-groups', groupsSeparator: ',', from },
+  userHeader: 'x-user',
+  groupsHeader: 'x-groups',
+  groupsSeparator: ',',
+  from,
   roles: new Map<string, GroupRights>([
     ['crawlers', { role: 'operator', projects: {}, nodeGroups: {} }],
     ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'operator' } }],
@@ -59,7 +62,8 @@ describe('a user whom a proxy authenticates', () => {
     })
     expect(listed()).toEqual([{ eu: 'operator' }])
     expect(await me({ ...ANNA, 'x-groups': 'crawlers,eu ops' })).toMatchObject({
-      ...{ everywhere: 'operator', nodeGroups: { eu: 'operator' } }
+      everywhere: 'operator',
+      nodeGroups: { eu: 'operator' }
     })
     expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', nodeGroups: {} })
     expect(listed()).toEqual([{}])

@@ -166,8 +166,15 @@ const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorS
 const SIGN_IN = {
   ...NO_SIGN_IN,
   oidc: {
-    ...{ issuer: 'http://127.0.0.1:1', clientId: 'scrapdeck', clientSecret: null, scopes: 'openid', label: 'Nobody' },
-    ...{ nameClaim: 'name', groupsClaim: 'groups', roles: new Map(), sessionMs: 1 }
+    issuer: 'http://127.0.0.1:1',
+    clientId: 'scrapdeck',
+    clientSecret: null,
+    scopes: 'openid',
+    label: 'Nobody',
+    nameClaim: 'name',
+    groupsClaim: 'groups',
+    roles: new Map(),
+    sessionMs: 1
   }
 }
 
@@ -273,10 +280,14 @@ describe('the role of an operation', () => {
           ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { payload: fields })
         })
         const rpc = await askAs(role, {
-          ...{ method: 'POST', url: `/api/rpc/${name.replace('.', '/')}`, payload: { json: input } }
+          method: 'POST',
+          url: `/api/rpc/${name.replace('.', '/')}`,
+          payload: { json: input }
         })
         const jsonRpc = await askAs(role, {
-          ...{ method: 'POST', url: '/api/v1/jsonrpc', payload: { jsonrpc: '2.0', id: 1, method: name, params: input } }
+          method: 'POST',
+          url: '/api/v1/jsonrpc',
+          payload: { jsonrpc: '2.0', id: 1, method: name, params: input }
         })
         const [noun, verb] = name.split('.') as [string, string | undefined]
         const call = (verb === undefined ? client[noun] : client[noun]![verb]) as unknown as (input: unknown) => unknown

@@ -52,7 +52,10 @@ async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
     const post = (fields: Record<string, string>) => ask('POST', '/ui/login', new URLSearchParams(fields).toString())
     const api = (path: string, body: object = {}) => ask('POST', `/api/v1/users/me/${path}`, body)
     return {
-      ...{ jar, ask, post, api },
+      jar,
+      ask,
+      post,
+      api,
       password: (password = PASSWORD) => post({ username: 'anna', password }),
       code: (page: LightMyRequestResponse, code: string) => post({ step: stepIn(page), code }),
       me: async () => {

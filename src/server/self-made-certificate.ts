@@ -62,7 +62,10 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
     const isFirst = authority === null
     const { createAuthority } = await withReflection(() => import('./make-certificates.ts'))
     const made = await createAuthority({
-      ...{ machine, serialNumber: serialNumber(), fromMs: nowMs - HOUR_MS, untilMs: nowMs + AUTHORITY_DAYS * DAY_MS }
+      machine,
+      serialNumber: serialNumber(),
+      fromMs: nowMs - HOUR_MS,
+      untilMs: nowMs + AUTHORITY_DAYS * DAY_MS
     })
     // The key first: an authority without its key could never sign.
     await replaceFile(join(directory, 'ca-key.pem'), made.key)
@@ -78,7 +81,10 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
   const { createServerCertificate } = await withReflection(() => import('./make-certificates.ts'))
   const untilMs = Math.min(nowMs + CERTIFICATE_DAYS * DAY_MS, endOf(authority.certificate))
   const made = await createServerCertificate({
-    ...{ names, serialNumber: serialNumber(), fromMs: nowMs - HOUR_MS, untilMs },
+    names,
+    serialNumber: serialNumber(),
+    fromMs: nowMs - HOUR_MS,
+    untilMs,
     authority: { certificate: authority.certificate.toString(), key: authority.key }
   })
   await replaceFile(path, `${made.certificate}\n${made.key}`)

@@ -46,13 +46,16 @@ describe('the list of sessions', () => {
     await clock.advanceBy(60_000)
     expect(await list(anna)).toEqual([
       {
-        ...{ id: expect.stringMatching(/^[0-9a-f]{64}$/), userId: expect.any(String), userName: 'anna' },
-        ...{ signedInWith: 'password', address: '127.0.0.1', userAgent: 'lightMyRequest', isCurrent: true },
-        ...{
-          createdAtMs: expect.any(Number),
-          lastSeenAtMs: clock.nowMs(),
-          endsAtMs: clock.nowMs() - 60_000 + 30 * DAY_MS
-        }
+        id: expect.stringMatching(/^[0-9a-f]{64}$/),
+        userId: expect.any(String),
+        userName: 'anna',
+        signedInWith: 'password',
+        address: '127.0.0.1',
+        userAgent: 'lightMyRequest',
+        isCurrent: true,
+        createdAtMs: expect.any(Number),
+        lastSeenAtMs: clock.nowMs(),
+        endsAtMs: clock.nowMs() - 60_000 + 30 * DAY_MS
       }
     ])
     const owner = await asOwner()

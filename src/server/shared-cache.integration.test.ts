@@ -24,9 +24,13 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
   async function openOne(rateLimits = {}): Promise<{ address: string; cache: RedisCache }> {
     const engine = createFakeEngine()
     const cache = await openRedisCache({
-      ...{ address: parseCacheAddress(server.url), answers: DEFAULT_ANSWER_LIMITS, credentials: engine.credentials },
+      address: parseCacheAddress(server.url),
+      answers: DEFAULT_ANSWER_LIMITS,
+      credentials: engine.credentials,
       origin: { position: async () => 0, readIdentity: async () => 'one', renewIdentity: async () => 'other' },
-      ...{ clock: systemClock, logger: silentLogger, limits: PATIENT }
+      clock: systemClock,
+      logger: silentLogger,
+      limits: PATIENT
     })
     onTestFinished(() => cache.stop())
     await until('the cache', () => !cache.isAway, Boolean)
@@ -98,7 +102,10 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
     const directory = makeTestDirectory()
     const open = () =>
       createEngine({
-        ...{ dataDirectory: directory, host: 'service', scrapdeckVersion: 'test', localSlots: 0 },
+        dataDirectory: directory,
+        host: 'service',
+        scrapdeckVersion: 'test',
+        localSlots: 0,
         resourcesDirectory: makeTestDirectory(),
         credentials: { username: 'scrapdeck', password: 'p' },
         cache: { address: parseCacheAddress(own.url), answers: DEFAULT_ANSWER_LIMITS }
@@ -106,8 +113,14 @@ describe.skipIf(whyNoRedis() !== null)('two services on a real Redis', () => {
     const start = async () => {
       const engine = await open()
       const service = await listen({
-        ...{ engine, dataDirectory: directory, uiDirectory: makeTestDirectory(), docsDirectory: makeTestDirectory() },
-        ...{ bindAddress: '127.0.0.1', port: 0, allowedHosts: [], logger: silentLogger }
+        engine,
+        dataDirectory: directory,
+        uiDirectory: makeTestDirectory(),
+        docsDirectory: makeTestDirectory(),
+        bindAddress: '127.0.0.1',
+        port: 0,
+        allowedHosts: [],
+        logger: silentLogger
       })
       const headers = { authorization: basic('scrapdeck', 'p') }
       const ask = async (path: string) => (await fetch(`${service.address}${path}`, { headers })).text()

@@ -18,13 +18,16 @@ async function open() {
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'operator', password: PASSWORD })
   const post = (url: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
     app.askAnonymously({
-      ...{ method: 'POST', url, headers: { ...FORM, ...headers } },
+      method: 'POST',
+      url,
+      headers: { ...FORM, ...headers },
       payload: new URLSearchParams(form).toString()
     })
   const cookie = cookieOf(await post('/ui/login', { username: 'anna', password: PASSWORD }))
   const call = (method: 'POST' | 'GET' | 'DELETE', path: string, body?: object, headers: object = { cookie }) =>
     app.askAnonymously({
-      ...{ method, url: `/api/v1/sign-ins${path}` },
+      method,
+      url: `/api/v1/sign-ins${path}`,
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(headers as { cookie: string })

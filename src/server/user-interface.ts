@@ -148,7 +148,9 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     const { page = '' } = request.query as { page?: unknown }
     try {
       const { url, cookie } = await oidc.begin({
-        ...{ address: publicAddressOf(options, request), client: clientOf(addressOf(request)), page: String(page) }
+        address: publicAddressOf(options, request),
+        client: clientOf(addressOf(request)),
+        page: String(page)
       })
       sendCookie('login', { request, reply }, { value: cookie, maxAgeSeconds: LOGIN_MS / 1_000 })
       return reply.redirect(url, 303)
@@ -172,7 +174,9 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
       const begun = await authenticator.logIn(principal, {
-        ...{ signedInWith: 'oidc' as const, endsAtMs: oidc.endsAtMs(), request }
+        signedInWith: 'oidc' as const,
+        endsAtMs: oidc.endsAtMs(),
+        request
       })
       oidc.keep(begun.id, providerSession)
       setSessionCookie(request, reply, begun)

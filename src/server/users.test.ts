@@ -273,7 +273,9 @@ describe('a user whose access changes during a session', () => {
     const payload = { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }
     const change = (method: 'POST' | 'PUT', path: string, key: string) =>
       askAnonymously({
-        ...{ method, url: `/api/v1/webhooks${path}`, payload },
+        method,
+        url: `/api/v1/webhooks${path}`,
+        payload,
         headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': key }
       })
     const { id } = (await change('POST', '', 'first')).json<{ webhook: { id: string } }>().webhook
@@ -298,7 +300,9 @@ describe('a user whose access changes during a session', () => {
       })
     const post = (path: string, payload: object) =>
       askAnonymously({
-        ...{ method: 'POST', url: `/api/v1/webhooks${path}`, payload },
+        method: 'POST',
+        url: `/api/v1/webhooks${path}`,
+        payload,
         headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': `k${path}` }
       })
     const created = await post('', { name: 'ours', url: 'https://example.org/', events: ['job.ended'] })
@@ -318,7 +322,9 @@ describe('a user whose access changes during a session', () => {
 describe('a token that is created with an Idempotency-Key', () => {
   const create = (app: Awaited<ReturnType<typeof openWithAnna>>, payload: object = { name: 'ci', expiresInDays: 1 }) =>
     app.askAnonymously({
-      ...{ method: 'POST', url: '/api/v1/tokens', payload },
+      method: 'POST',
+      url: '/api/v1/tokens',
+      payload,
       headers: { authorization: basic('anna', PASSWORD), 'content-type': 'application/json', 'idempotency-key': 'k' }
     })
 

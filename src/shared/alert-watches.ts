@@ -23,77 +23,115 @@ const YES = { unit: 'yes_no', compares: ['at_least'] } as const
 /** All that a rule can watch. Each is also a template for a rule. */
 export const ALERT_WATCHES = {
   spider_fails: {
-    ...{ of: 'spider', unit: 'runs', compares: ['at_least'], label: 'the runs of a spider fail or are lost' },
+    of: 'spider',
+    unit: 'runs',
+    compares: ['at_least'],
+    label: 'the runs of a spider fail or are lost',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the job: the end of its log usually says why it failed. When the cause is fixed, use Retry there.'
   },
   spider_items: {
-    ...{ of: 'spider', unit: 'items', compares: ['at_most', 'at_least'], label: 'a run has too few or too many items' },
+    of: 'spider',
+    unit: 'items',
+    compares: ['at_most', 'at_least'],
+    label: 'a run has too few or too many items',
     usual: { threshold: 0, forSeconds: 0, severity: 'warning' },
     mend: 'Open the job and compare its items with those of an earlier run. If the number is right, use Edit rule to change the threshold.'
   },
   spider_errors: {
-    ...{ of: 'spider', unit: 'errors', compares: ['at_least'], label: 'a run logs errors' },
+    of: 'spider',
+    unit: 'errors',
+    compares: ['at_least'],
+    label: 'a run logs errors',
     usual: { threshold: 100, forSeconds: 0, severity: 'warning' },
     mend: 'Open the job: its Stats tab lists the errors that it logged. If so many are normal, use Edit rule to raise the threshold.'
   },
   spider_unusual: {
-    ...{ of: 'spider', ...YES, label: 'a run succeeds, but unlike the earlier ones of its spider' },
+    of: 'spider',
+    ...YES,
+    label: 'a run succeeds, but unlike the earlier ones of its spider',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the job: its Stats tab compares it with earlier runs. If this is how it should be, use Dismiss on the overview.'
   },
   spider_overdue: {
-    ...{ of: 'spider', unit: 'hours', compares: ['at_least'], label: 'a spider has not succeeded for too long' },
+    of: 'spider',
+    unit: 'hours',
+    compares: ['at_least'],
+    label: 'a spider has not succeeded for too long',
     usual: { threshold: 26, forSeconds: 0, severity: 'warning' },
     mend: 'Check whether the last jobs of the spider failed, and whether its schedule is paused. Use Run now on the schedule to run it at once.'
   },
   job_runs_long: {
-    ...{ of: 'job', ...YES, label: 'a job runs too long' },
+    of: 'job',
+    ...YES,
+    label: 'a job runs too long',
     usual: { threshold: 1, forSeconds: 6 * HOUR, severity: 'warning' },
     mend: 'Open the job: if nothing new appears in its log, use Cancel, then Retry. If such runs are normal, use Edit rule to allow more time.'
   },
   job_waits_long: {
-    ...{ of: 'job', ...YES, label: 'a job waits too long' },
+    of: 'job',
+    ...YES,
+    label: 'a job waits too long',
     usual: { threshold: 1, forSeconds: HOUR, severity: 'warning' },
     mend: 'Open the job: it says what it waits for. Add or activate a node that can run it, or use To front to run it before others.'
   },
   error_appears: {
-    ...{ of: 'error', unit: 'runs', compares: ['at_least'], label: 'a new error appears, or a resolved one again' },
+    of: 'error',
+    unit: 'runs',
+    compares: ['at_least'],
+    label: 'a new error appears, or a resolved one again',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the error: it has an example and the jobs that logged it. Use Resolve when it is fixed, or Ignore if it does not matter.'
   },
   schedule_misses: {
-    ...{ of: 'schedule', ...YES, label: 'a schedule misses its time, fails or pauses itself' },
+    of: 'schedule',
+    ...YES,
+    label: 'a schedule misses its time, fails or pauses itself',
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' },
     mend: 'Open the schedule: it says what went wrong. Use Resume if it is paused, and Catch up for the runs that it missed.'
   },
   node_down: {
-    ...{ of: 'node', ...YES, label: 'a node does not respond' },
+    of: 'node',
+    ...YES,
+    label: 'a node does not respond',
     usual: { threshold: 1, forSeconds: 120, severity: 'critical' },
     mend: 'Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.'
   },
   node_stuck: {
-    ...{ of: 'node', ...YES, label: 'a node accepts jobs but starts none' },
+    of: 'node',
+    ...YES,
+    label: 'a node accepts jobs but starts none',
     usual: { threshold: 1, forSeconds: 0, severity: 'critical' },
     mend: 'Restart Scrapyd on the node. Until it starts jobs again, it only gets a test job from time to time.'
   },
   queue_length: {
-    ...{ of: 'service', unit: 'jobs', compares: ['at_least'], label: 'too many jobs wait' },
+    of: 'service',
+    unit: 'jobs',
+    compares: ['at_least'],
+    label: 'too many jobs wait',
     usual: { threshold: 1_000, forSeconds: HOUR, severity: 'warning' },
     mend: 'Open the queue to see what the jobs wait for. Add nodes or slots, or pause schedules that queue more than the fleet can run.'
   },
   disk_free: {
-    ...{ of: 'service', unit: 'percent', compares: ['at_most'], label: 'the disk of the service fills' },
+    of: 'service',
+    unit: 'percent',
+    compares: ['at_most'],
+    label: 'the disk of the service fills',
     usual: { threshold: 10, forSeconds: 60, severity: 'critical' },
     mend: 'Shorten the retention under Settings, so that old logs and items are deleted, or free space on the disk.'
   },
   certificate_days: {
-    ...{ of: 'service', unit: 'days', compares: ['at_most'], label: 'the certificate of the service expires soon' },
+    of: 'service',
+    unit: 'days',
+    compares: ['at_most'],
+    label: 'the certificate of the service expires soon',
     usual: { threshold: 14, forSeconds: 0, severity: 'critical' },
     mend: 'Renew the certificate and replace its files. Scrapdeck uses the new one within ten seconds, without a restart.'
   },
   service_problem: {
-    ...{ of: 'service', ...YES, label: 'the service itself has a problem' },
+    of: 'service',
+    ...YES,
+    label: 'the service itself has a problem',
     usual: { threshold: 1, forSeconds: 60, severity: 'critical' },
     mend: null
   }

@@ -6,15 +6,16 @@ type Issue = Parameters<z.core.$ZodErrorMap>[0]
 export const NO_FORM_FITS = 'has none of the accepted forms'
 
 const TYPES: Record<string, string> = {
-  ...{
-    string: 'text',
-    number: 'a number',
-    int: 'a whole number',
-    boolean: 'true or false',
-    null: 'null',
-    file: 'a file'
-  },
-  ...{ array: 'a list', tuple: 'a list', object: 'an object', record: 'an object' }
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  null: 'null',
+  file: 'a file',
+  array: 'a list',
+  tuple: 'a list',
+  object: 'an object',
+  record: 'an object'
 }
 
 /** Text for people, to follow the name of a field that a schema refuses; zod's own texts are for developers. */

@@ -31,7 +31,9 @@ test('a name that is secret in the defaults stays secret, whichever value it has
   const merged = defaultsOf(settings, 'prices')
   expect(merged).toMatchObject({ args: { key: '3' }, secretNames: ['key', 'API_KEY'] })
   expect(withDefaults(order({ args: { key: '6' } }), merged)).toMatchObject({
-    ...{ args: { key: '6' }, env: { API_KEY: '4', PROXY: '5' }, secretNames: ['key', 'API_KEY'] }
+    args: { key: '6' },
+    env: { API_KEY: '4', PROXY: '5' },
+    secretNames: ['key', 'API_KEY']
   })
 })
 
@@ -50,7 +52,10 @@ test('priority and placement are inherited unless the order names them; the plac
 test('an order leaves out single defaults, or all of them', () => {
   const merged = defaults({ args: { a: '1', b: '2' }, env: { C: '3' }, secretNames: ['b', 'C'], priority: 5 })
   expect(withDefaults(order({ withoutDefaults: ['b'] }), merged)).toMatchObject({
-    ...{ args: { a: '1' }, env: { C: '3' }, secretNames: ['C'], priority: 5 }
+    args: { a: '1' },
+    env: { C: '3' },
+    secretNames: ['C'],
+    priority: 5
   })
   const alone = order({ withoutDefaults: ['*'] })
   expect(withDefaults(alone, merged)).toBe(alone)

@@ -60,7 +60,9 @@ export function withDefaults(item: RunItem, defaults: JobDefaults | null): RunIt
   const placement = item.nodeId === undefined && item.tags === undefined ? defaults : item
   return {
     ...item,
-    ...{ args, settings, env },
+    args,
+    settings,
+    env,
     ...(asked.length > 0 && { withoutDefaults: [...left] }),
     ...(secretNames.length > 0 && { secretNames }),
     priority: item.priority ?? defaults.priority ?? undefined,
@@ -110,7 +112,10 @@ export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly 
   const isOwn = (name: string) => [args, settings, env].some((values) => Object.hasOwn(values, name))
   const { nodeId, tags } = job.placement
   return {
-    ...{ args, settings, env, withoutDefaults },
+    args,
+    settings,
+    env,
+    withoutDefaults,
     secretNames: job.secretNames.filter(isOwn),
     priority: taken.has('priority') ? undefined : job.priority,
     ...(taken.has('placement') ? { nodeId: undefined, tags: undefined } : { nodeId, tags })

@@ -4,8 +4,14 @@ import type { AlertNotice } from './contract/index.ts'
 import { noticesToShow } from './notices-to-show.ts'
 
 const aNotice = (groupId: string, atMs: number, over: Partial<AlertNotice> = {}): AlertNotice => ({
-  ...{ id: `msg_${atMs}_1`, groupId, atMs, severity: 'warning', title: `${groupId} ${atMs}`, body: '' },
-  ...{ alertIds: [], retryJobIds: [] },
+  id: `msg_${atMs}_1`,
+  groupId,
+  atMs,
+  severity: 'warning',
+  title: `${groupId} ${atMs}`,
+  body: '',
+  alertIds: [],
+  retryJobIds: [],
   ...over
 })
 const titles = (notices: AlertNotice[]) => noticesToShow(notices).map(({ title }) => title)

@@ -15,8 +15,12 @@ export function noticesToShow(notices: readonly AlertNotice[]): Omit<AlertNotice
   const isCritical = newest.some((notice) => notice.severity === 'critical' && !shown.includes(notice))
   return [
     {
-      ...{ groupId: 'others', severity: isCritical ? 'critical' : 'warning', alertIds: [], retryJobIds: [] },
-      ...{ title: `${others} other messages about alerts`, body: 'Open the list of alerts to see them.' }
+      groupId: 'others',
+      severity: isCritical ? 'critical' : 'warning',
+      alertIds: [],
+      retryJobIds: [],
+      title: `${others} other messages about alerts`,
+      body: 'Open the list of alerts to see them.'
     },
     ...shown
   ]

@@ -19,95 +19,141 @@ interface PermissionTexts {
  */
 const TEXTS = {
   read: {
-    ...{ group: 'jobs', scope: 'project', label: 'read' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'read',
     text: 'See jobs, logs, items, errors, schedules, projects and nodes. Every role has it.'
   },
   'jobs.run': {
-    ...{ group: 'jobs', scope: 'project', label: 'run jobs' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'run jobs',
     text: 'Run and retry jobs, run a schedule now or for past days, adopt runs that were started on a node, and move jobs off nodes that do not respond.'
   },
   'jobs.cancel': {
-    ...{ group: 'jobs', scope: 'project', label: 'cancel jobs' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'cancel jobs',
     text: 'Cancel jobs, backfills and runs that were started on a node, and undo the cancellation of queued jobs.'
   },
   'queue.order': {
-    ...{ group: 'jobs', scope: 'project', label: 'order the queue' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'order the queue',
     text: 'Change the priority and the order of queued jobs, and the nodes on which they may run.'
   },
   'queue.pause': {
-    ...{ group: 'jobs', scope: 'project', label: 'pause the queue' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'pause the queue',
     text: 'Pause and resume projects; given for the whole service, the whole queue too.'
   },
   'schedules.change': {
-    ...{ group: 'jobs', scope: 'project', label: 'change schedules' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'change schedules',
     text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs are run without the permission to run jobs.'
   },
   'results.review': {
-    ...{ group: 'jobs', scope: 'project', label: 'review results' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'review results',
     text: 'Mark errors as resolved or ignored, dismiss findings, and keep jobs that retention would delete.'
   },
   'alerts.answer': {
-    ...{ group: 'jobs', scope: 'project', label: 'answer alerts' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'answer alerts',
     text: 'Acknowledge alerts, take that back, and silence them for a time.'
   },
   'alerts.change': {
-    ...{ group: 'jobs', scope: 'project', label: 'change alert rules' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'change alert rules',
     text: 'Create, change and remove rules of alerts, which send messages to the channels that there are.'
   },
   'code.choose': {
-    ...{ group: 'jobs', scope: 'project', label: 'choose code in runs' },
+    group: 'jobs',
+    scope: 'project',
+    label: 'choose code in runs',
     text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg, and let it read files of nodes.'
   },
   'eggs.deploy': {
-    ...{ group: 'projects', scope: 'project', label: 'deploy eggs' },
+    group: 'projects',
+    scope: 'project',
+    label: 'deploy eggs',
     text: 'Upload eggs, which run as code on nodes, deploy versions to nodes, and pin a version.'
   },
   'projects.change': {
-    ...{ group: 'projects', scope: 'project', label: 'change projects' },
+    group: 'projects',
+    scope: 'project',
+    label: 'change projects',
     text: 'Change all settings of projects: defaults of their jobs (any Scrapy setting among them), requirements, pause, pinned version, weight, limits and outcome rules.'
   },
   'projects.delete': {
-    ...{ group: 'projects', scope: 'project', label: 'delete projects and versions' },
+    group: 'projects',
+    scope: 'project',
+    label: 'delete projects and versions',
     text: 'Delete versions and whole projects, here and on all nodes.'
   },
   'environments.change': {
-    ...{ group: 'projects', scope: 'project', label: 'change Python environments' },
+    group: 'projects',
+    scope: 'project',
+    label: 'change Python environments',
     text: 'Create, rebuild and remove the Python environments of the local node.'
   },
   'nodes.operate': {
-    ...{ group: 'nodes', scope: 'service', label: 'cordon and drain nodes' },
+    group: 'nodes',
+    scope: 'service',
+    label: 'cordon and drain nodes',
     text: 'Cordon and drain nodes, and use them again.'
   },
   'nodes.change': {
-    ...{ group: 'nodes', scope: 'service', label: 'change nodes' },
+    group: 'nodes',
+    scope: 'service',
+    label: 'change nodes',
     text: 'Add, change and remove nodes and node sources, and create the tokens of nodes. A node receives eggs and the secrets of its jobs.'
   },
   'limits.change': {
-    ...{ group: 'service', scope: 'service', label: 'change limits of the queue' },
+    group: 'service',
+    scope: 'service',
+    label: 'change limits of the queue',
     text: 'Change how many jobs of a kind may run at once.'
   },
   'storage.change': {
-    ...{ group: 'service', scope: 'service', label: 'change storage' },
+    group: 'service',
+    scope: 'service',
+    label: 'change storage',
     text: 'Change how long jobs, logs and items are kept, delete what is due, and compact the database.'
   },
   'webhooks.change': {
-    ...{ group: 'service', scope: 'service', label: 'change webhooks' },
+    group: 'service',
+    scope: 'service',
+    label: 'change webhooks',
     text: 'See, change, test and replay webhooks, and the channels of alerts.'
   },
   'engines.operate': {
-    ...{ group: 'service', scope: 'service', label: 'operate engines' },
+    group: 'service',
+    scope: 'service',
+    label: 'operate engines',
     text: 'Drain engines that share a database, and hand over the lead.'
   },
   'fleet.apply': {
-    ...{ group: 'service', scope: 'service', label: 'use the fleet file' },
+    group: 'service',
+    scope: 'service',
+    label: 'use the fleet file',
     text: 'Export the fleet file, compare it, and apply those of its parts that the other permissions allow.'
   },
   'audit.read': {
-    ...{ group: 'service', scope: 'service', label: 'read the audit log' },
+    group: 'service',
+    scope: 'service',
+    label: 'read the audit log',
     text: 'Read, export and verify the audit log, which names who did what.'
   },
   'users.change': {
-    ...{ group: 'service', scope: 'service', label: 'manage users and roles' },
+    group: 'service',
+    scope: 'service',
+    label: 'manage users and roles',
     text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it: its holder can become one.'
   }
 } as const satisfies Record<string, PermissionTexts>

@@ -3,6 +3,7 @@
  * the names in it do not matter.
  */
 export const onlyTrusting = (certificate: string) => ({
-  ...{ ca: certificate, allowPartialTrustChain: true },
+  ca: certificate,
+  allowPartialTrustChain: true,
   checkServerIdentity: () => undefined
 })

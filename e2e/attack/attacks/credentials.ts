@@ -10,7 +10,11 @@ async function logIn(attacker: Attacker): Promise<Record<string, string>> {
   const body = new URLSearchParams({ ...TEST_CREDENTIALS }).toString()
   const origin = attacker.address
   const got = await attacker.send({
-    ...{ method: 'POST', path: '/ui/login', headers: { ...FORM, origin }, body, anonymous: true }
+    method: 'POST',
+    path: '/ui/login',
+    headers: { ...FORM, origin },
+    body,
+    anonymous: true
   })
   const cookies = [got.headers['set-cookie'] ?? []].flat().map((cookie) => cookie.split(';', 1)[0]!)
   return { cookie: cookies.join('; '), origin }
@@ -18,7 +22,10 @@ async function logIn(attacker: Attacker): Promise<Record<string, string>> {
 
 const asSession = (attacker: Attacker, headers: Record<string, string>, path: string, input: unknown): Promise<Got> =>
   attacker.send({
-    ...{ method: 'POST', path: `/api/rpc/${path}`, anonymous: true, body: JSON.stringify({ json: input }) },
+    method: 'POST',
+    path: `/api/rpc/${path}`,
+    anonymous: true,
+    body: JSON.stringify({ json: input }),
     headers: { ...headers, 'content-type': 'application/json' }
   })
 

@@ -34,11 +34,21 @@ export const engineAttacks: Attack[] = [
       let port = 0
       const proxy = createLeaderProxy({
         membership: {
-          ...{ secret: SECRET, name: 'south', isConnected: () => true, isLeading: () => false },
-          ...{ leaderAddress: () => attacker.address, leaderCertificate: () => null, change: async () => {} }
+          secret: SECRET,
+          name: 'south',
+          isConnected: () => true,
+          isLeading: () => false,
+          leaderAddress: () => attacker.address,
+          leaderCertificate: () => null,
+          change: async () => {}
         },
-        ...{ bindAddress: '127.0.0.1', allowedHosts: [], certificate: null, trustedProxies: [], vouchingProxies: [] },
-        ...{ logger: silentLogger, port: () => port }
+        bindAddress: '127.0.0.1',
+        allowedHosts: [],
+        certificate: null,
+        trustedProxies: [],
+        vouchingProxies: [],
+        logger: silentLogger,
+        port: () => port
       })
       try {
         await using front = await listen(proxy.handle)

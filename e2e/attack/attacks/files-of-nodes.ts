@@ -24,7 +24,9 @@ export const fileAttacks: Attack[] = [
       const { client } = watched.service
       const projects = { demo: 'operator' as const }
       const { user } = await client.users.create({
-        ...{ name: CREDENTIALS.username, role: null, projects },
+        name: CREDENTIALS.username,
+        role: null,
+        projects,
         password: CREDENTIALS.password
       })
       const authorization = basicAuthorization(CREDENTIALS)

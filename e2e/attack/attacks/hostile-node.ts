@@ -16,8 +16,12 @@ const many = <Item>(count: number, make: (index: number) => Item) =>
   Array.from({ length: count }, (_, index) => make(index))
 const id = (index: number) => index.toString(16).padStart(32, '0')
 const job = (index: number) => ({
-  ...{ id: id(index), project: `p${index % 1_000}`, spider: 's'.repeat(200), pid: index },
-  ...{ start_time: '2026-11-22 00:00:00.000000', end_time: '2026-11-22 00:00:01.000000' }
+  id: id(index),
+  project: `p${index % 1_000}`,
+  spider: 's'.repeat(200),
+  pid: index,
+  start_time: '2026-11-22 00:00:00.000000',
+  end_time: '2026-11-22 00:00:01.000000'
 })
 const ok = (fields: object) => JSON.stringify({ status: 'ok', node_name: 'evil', ...fields })
 

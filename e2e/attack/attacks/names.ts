@@ -61,7 +61,9 @@ export const nameAttacks: Attack[] = [
         complaints.push(...judge('POST /jobs', await attacker.sendJson('/api/v1/jobs', spoiled)))
       const short = LONG.slice(0, 30_000)
       const calls = Array.from({ length: 100 }, (_, id) => ({
-        ...{ jsonrpc: '2.0', id, method: 'jobs.run' },
+        jsonrpc: '2.0',
+        id,
+        method: 'jobs.run',
         params: { project: `${short}${id}`, spiders: [short] }
       }))
       const got = await attacker.sendJson('/api/v1/jsonrpc', calls)

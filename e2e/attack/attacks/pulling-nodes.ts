@@ -14,8 +14,15 @@ type Answer = { status: number; body: Record<string, unknown> }
 
 const EVIL_NAMES = ['../../../../etc', '..', 'a/../../b', 'a\0b', '-rf', '\u202eevil', '<img src=x>', '__proto__']
 const listed = (project: string, jobid: string, endTime: string | null = null) => ({
-  ...{ project, jobid, spider: project, pid: 1, startTime: '2026-11-29 10:00:00.000000', endTime },
-  ...{ exitCode: endTime === null ? null : 0, exitSignal: null, isAcked: false }
+  project,
+  jobid,
+  spider: project,
+  pid: 1,
+  startTime: '2026-11-29 10:00:00.000000',
+  endTime,
+  exitCode: endTime === null ? null : 0,
+  exitSignal: null,
+  isAcked: false
 })
 const LISTS = { claiming: [], pending: [], running: [], finished: [] }
 
@@ -37,7 +44,11 @@ async function join({ watched: { service } }: Target, name: string) {
   const stamp: Stamp = { session, epoch: Number(opened.body['epoch']) }
   let acked = 0
   return {
-    ...{ id: node.id, token, post, stamp, opening },
+    id: node.id,
+    token,
+    post,
+    stamp,
+    opening,
     /** Polls for a time, answers requests for lists, and passes on all other commands. Returns how many arrived. */
     async play(forMs: number, on: (command: Command) => Promise<unknown>, lists: object = {}, timeMs = Date.now()) {
       const until = performance.now() + forMs

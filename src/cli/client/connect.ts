@@ -161,7 +161,10 @@ async function findNamedAddress(
 export const LOGIN = '"scrapdeck login"'
 
 const addressOfLogin = ({ url, userName, token }: Login & { token: string }): Address => ({
-  ...{ url, username: userName, password: token, passwordFrom: LOGIN }
+  url,
+  username: userName,
+  password: token,
+  passwordFrom: LOGIN
 })
 
 const hasCredentials = (dataDirectory: string): boolean => existsSync(credentialsFile(dataDirectory))

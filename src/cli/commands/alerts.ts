@@ -158,7 +158,11 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, terminal, print }, _words, given: SilenceFlags) => {
     const { node, tag, rule, project, spider, comment } = given
     const answer = await client.alertSilences.create({
-      ...{ project, spider, comment, nodeTag: tag, ...timesOf(given, terminal.nowMs()) },
+      project,
+      spider,
+      comment,
+      nodeTag: tag,
+      ...timesOf(given, terminal.nowMs()),
       nodeId: node === undefined ? undefined : await findNodeId(client, node),
       ruleId: rule === undefined ? undefined : (await findRule(client, rule)).id
     })
@@ -256,7 +260,8 @@ function timesOf({ for: lastsMs, from, every, zone, ends }: SilenceFlags, nowMs:
   const endsMs = ends === undefined ? null : momentIn(zone, ends)
   const ownZone = zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
   return {
-    ...{ fromMs: from === undefined && every === undefined ? null : fromMs, untilMs: fromMs + lastsMs },
+    fromMs: from === undefined && every === undefined ? null : fromMs,
+    untilMs: fromMs + lastsMs,
     repeats: every === undefined ? null : { every, zone: ownZone, endsMs }
   }
 }

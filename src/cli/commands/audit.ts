@@ -58,7 +58,11 @@ export function addAuditCommands({ group }: ClientCommands): void {
     const { limit = LISTED, since: from, until, who, operation, project, result, text } = given
     const nowMs = terminal.nowMs()
     const filter = {
-      ...{ who, operation, project, result, text },
+      who,
+      operation,
+      project,
+      result,
+      text,
       ...(from && { fromMs: Math.max(0, from(nowMs)) }),
       ...(until && { untilMs: Math.max(0, until(nowMs)) })
     }
@@ -66,7 +70,8 @@ export function addAuditCommands({ group }: ClientCommands): void {
     for (let before: number | null | undefined; before !== null && entries.length < limit; ) {
       const wanted = Math.min(limit - entries.length, ENTRIES_AT_ONCE)
       const page: Awaited<ReturnType<Client['audit']['list']>> = await client.audit.list({
-        ...{ ...filter, limit: wanted },
+        ...filter,
+        limit: wanted,
         ...(before !== undefined && { before })
       })
       entries.push(...page.entries)
@@ -123,7 +128,8 @@ async function openNew(path: string) {
 async function* pagesAfter(client: Client, after: number): AsyncGenerator<AuditEntry[]> {
   for (let next: number | null = after; next !== null; ) {
     const page: Awaited<ReturnType<Client['audit']['export']>> = await client.audit.export({
-      ...{ after: next, limit: ENTRIES_AT_ONCE }
+      after: next,
+      limit: ENTRIES_AT_ONCE
     })
     yield page.entries
     next = page.nextAfter

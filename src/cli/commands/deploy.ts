@@ -269,12 +269,10 @@ async function sendToNodes(client: Client, { project, version }: Version, { term
 function asWritten({ name, url, username, project, version }: DeployTarget) {
   const textOf = (value: WrittenValue | null) => value?.text ?? null
   return {
-    ...{
-      name,
-      url: url && maskCredentials(url.text),
-      username: textOf(username),
-      project: textOf(project),
-      version: textOf(version)
-    }
+    name,
+    url: url && maskCredentials(url.text),
+    username: textOf(username),
+    project: textOf(project),
+    version: textOf(version)
   }
 }

@@ -44,7 +44,10 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
     const there = addressWith(url, token.userName, token.token)
     const me = await askWho(there, terminal)
     const login: Login & { token: string } = {
-      ...{ url, userName: me.name, token: token.token, madeAtMs: terminal.nowMs() },
+      url,
+      userName: me.name,
+      token: token.token,
+      madeAtMs: terminal.nowMs(),
       expiresAtMs: token.expiresAtMs ?? (await expiryOf(there, me, terminal))
     }
     const store = await saveLogin(login, terminal)
@@ -153,7 +156,8 @@ async function signIn(url: string, terminal: Terminal, isWithout: boolean): Prom
   const { openBrowser, interrupted: signal } = terminal
   if (openBrowser !== null && !isWithout) {
     return signInWithBrowser(service, {
-      ...{ client: 'cli', signal },
+      client: 'cli',
+      signal,
       async openBrowser(page) {
         terminal.error(`Continue in your browser. If it did not open, go to:\n${page}\n`)
         await openBrowser(page).catch(() => {})
@@ -161,7 +165,9 @@ async function signIn(url: string, terminal: Terminal, isWithout: boolean): Prom
     })
   }
   return signInWithCode(service, {
-    ...{ client: 'cli', signal, sleep: terminal.sleep },
+    client: 'cli',
+    signal,
+    sleep: terminal.sleep,
     show: (page, userCode) =>
       terminal.error(`Open this page in any browser:  ${page}\nand enter this code there:     ${userCode}\n`)
   })
@@ -184,7 +190,10 @@ function readToken(
 }
 
 const addressWith = (url: string, username: string, password: string): Address => ({
-  ...{ url, username, password, passwordFrom: LOGIN }
+  url,
+  username,
+  password,
+  passwordFrom: LOGIN
 })
 
 const clientOf = (there: Address, terminal: Terminal) => connect(async () => there, terminal)

@@ -27,8 +27,12 @@ async function openAccess() {
 
 const aPerson = (name: string, role: Role = 'operator') => ({ name, kind: 'person', role, password: PASSWORD }) as const
 const principalOf = (user: { id: Principal['userId']; name: string; role: string | null }): Principal => ({
-  ...{ userId: user.id, name: user.name, role: user.role!, rights: builtInRights(user.role as Role) },
-  ...{ tokenId: null, sinceMs: Number.MAX_SAFE_INTEGER }
+  userId: user.id,
+  name: user.name,
+  role: user.role!,
+  rights: builtInRights(user.role as Role),
+  tokenId: null,
+  sinceMs: Number.MAX_SAFE_INTEGER
 })
 
 describe('users and tokens', () => {

@@ -151,7 +151,9 @@ describe('a password that is changed while another change is being confirmed', (
   it('cannot be replaced by itself, which would end no stolen session', async () => {
     const { access, session } = await openWithAnna()
     await expect(access.changeOwnPassword(session, OLD, OLD)).rejects.toMatchObject({
-      ...{ code: 'BAD_INPUT', message: expect.stringContaining('same as the current one'), data: { field: 'password' } }
+      code: 'BAD_INPUT',
+      message: expect.stringContaining('same as the current one'),
+      data: { field: 'password' }
     })
     expect(access.isCurrent(session)).toBe(true)
   })

@@ -33,7 +33,12 @@ export interface Principal {
 
 /** Anyone who can read the data directory can do everything anyway. */
 export const OWNER: Principal = {
-  ...{ userId: null, name: 'owner', role: 'owner', rights: rightsOf(ALL_PERMISSIONS), tokenId: null, sinceMs: 0 }
+  userId: null,
+  name: 'owner',
+  role: 'owner',
+  rights: rightsOf(ALL_PERMISSIONS),
+  tokenId: null,
+  sinceMs: 0
 }
 
 /** `what`: `jobs.run`, or the requested path. Throws ROLE_REQUIRED unless it holds in some project. */

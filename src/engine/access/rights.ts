@@ -46,7 +46,9 @@ export function rightsOf(
     anywhere = unite(anywhere, all)
   }
   return {
-    ...{ everywhere: base === NONE ? null : base, inProjects, anywhere },
+    everywhere: base === NONE ? null : base,
+    inProjects,
+    anywhere,
     inNodeGroups: inNodeGroups.size === 0 ? NO_NODE_GROUPS : inNodeGroups
   }
 }

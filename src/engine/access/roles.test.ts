@@ -243,13 +243,11 @@ describe('a role of external groups', () => {
     const { access, roles } = await openAccess()
     await roles.create(KEEPER)
     const principal = access.admitBearer('t', {
-      ...{
-        subject: 'jwt i 1',
-        name: 'pipeline',
-        role: null,
-        projects: { shop: 'shop keeper' } as never,
-        nodeGroups: {}
-      },
+      subject: 'jwt i 1',
+      name: 'pipeline',
+      role: null,
+      projects: { shop: 'shop keeper' } as never,
+      nodeGroups: {},
       expiresAtMs: Number.MAX_SAFE_INTEGER
     })
     expect(inShop(principal)).toEqual(['read', 'jobs.run', 'jobs.cancel'])

@@ -160,7 +160,10 @@ const setOfCustom = ({ permissions }: StoredRole): Permissions =>
 const describeCustom = (role: StoredRole): AccessRole => describe(role.name, role.description, setOfCustom(role), false)
 
 const describe = (name: string, description: string, set: Permissions, isBuiltIn: boolean): AccessRole => ({
-  ...{ name, description, permissions: namesOf(set), isBuiltIn },
+  name,
+  description,
+  permissions: namesOf(set),
+  isBuiltIn,
   isForProjects: includes(PROJECT_PERMISSIONS, set)
 })
 

@@ -8,7 +8,11 @@ import { codeIn } from './run-rights.ts'
 
 const project = 'shop' as ProjectName
 const as = (role: Role) => ({
-  ...{ ...OWNER, userId: 'a'.repeat(32) as never, name: 'anna', role, rights: builtInRights(role) }
+  ...OWNER,
+  userId: 'a'.repeat(32) as never,
+  name: 'anna',
+  role,
+  rights: builtInRights(role)
 })
 const attempt = (role: Role, given: Parameters<typeof codeIn>[0]) =>
   actAs(as(role), () => {

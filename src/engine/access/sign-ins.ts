@@ -113,8 +113,14 @@ export class SignIns {
     while (taken.has(userCode))
     const nowMs = this.#clock.nowMs()
     this.#devices.set(hashOf(deviceCode), {
-      ...{ ...requester, address, userCode, beganAtMs: nowMs, endsAtMs: nowMs + DEVICE_MS },
-      ...{ untilMs: this.#clock.monotonicMs() + DEVICE_MS, polledAtMs: Number.NEGATIVE_INFINITY, answer: null }
+      ...requester,
+      address,
+      userCode,
+      beganAtMs: nowMs,
+      endsAtMs: nowMs + DEVICE_MS,
+      untilMs: this.#clock.monotonicMs() + DEVICE_MS,
+      polledAtMs: Number.NEGATIVE_INFINITY,
+      answer: null
     })
     return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
   }

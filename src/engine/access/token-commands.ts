@@ -59,9 +59,16 @@ export class TokenCommands {
       const nowMs = clock.nowMs()
       const secret = makeTokenText()
       const token: StoredAccessToken = {
-        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role },
-        ...{ projects: wanted.projects ?? null, nodeGroups: wanted.nodeGroups ?? null },
-        ...{ hash: hashTokenText(secret), ending: endingOf(secret), createdAtMs: nowMs, lastUsedAtMs: null },
+        id: random.hex(16) as AccessTokenId,
+        userId,
+        name: wanted.name,
+        role,
+        projects: wanted.projects ?? null,
+        nodeGroups: wanted.nodeGroups ?? null,
+        hash: hashTokenText(secret),
+        ending: endingOf(secret),
+        createdAtMs: nowMs,
+        lastUsedAtMs: null,
         expiresAtMs: wanted.expiresInDays === null ? null : nowMs + wanted.expiresInDays * DAY_MS
       }
       await this.#directory.addToken(token)

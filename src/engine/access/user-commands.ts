@@ -74,9 +74,19 @@ export class UserCommands {
       await this.#refuseGuessable(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
-        ...{ id: random.hex(16) as UserId, name, kind, role, projects, nodeGroups, enabled: true },
+        id: random.hex(16) as UserId,
+        name,
+        kind,
+        role,
+        projects,
+        nodeGroups,
+        enabled: true,
         passwordHash: password === undefined ? null : await passwords.hash(password),
-        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null, subject: null, vouchedAtMs: null }
+        createdAtMs: nowMs,
+        sessionsSinceMs: nowMs,
+        lastSeenAtMs: null,
+        subject: null,
+        vouchedAtMs: null
       }
       await directory.putUser(user)
       for (const group of joined) {
@@ -119,7 +129,8 @@ export class UserCommands {
       if (role !== undefined || projects !== undefined) roles.requireGiven(rights)
       const endsSessions = password !== undefined || enabled === false
       const user = {
-        ...{ ...before, ...rights },
+        ...before,
+        ...rights,
         enabled: enabled ?? before.enabled,
         passwordHash: password === undefined ? before.passwordHash : await passwords.hash(password),
         sessionsSinceMs: endsSessions ? directory.nextSessionsSince(id, clock.nowMs()) : before.sessionsSinceMs
@@ -134,7 +145,8 @@ export class UserCommands {
     const text =
       'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
     const { id, passwordHash } = await this.confirmPassword(by, current, {
-      ...{ what: 'change the password', ofService: text }
+      what: 'change the password',
+      ofService: text
     })
     if (password === current) {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.password_unchanged'), {
@@ -214,9 +226,19 @@ export class UserCommands {
     const nowMs = clock.nowMs()
     const name = freeName(nameFrom(wanted) || 'user', (one) => this.#isTaken(one))
     return {
-      ...{ id: random.hex(16) as UserId, name, kind: 'person', role: 'viewer', projects: {}, nodeGroups: {} },
-      ...{ enabled: true, passwordHash: null, createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null },
-      ...{ subject, vouchedAtMs: null }
+      id: random.hex(16) as UserId,
+      name,
+      kind: 'person',
+      role: 'viewer',
+      projects: {},
+      nodeGroups: {},
+      enabled: true,
+      passwordHash: null,
+      createdAtMs: nowMs,
+      sessionsSinceMs: nowMs,
+      lastSeenAtMs: null,
+      subject,
+      vouchedAtMs: null
     }
   }
 

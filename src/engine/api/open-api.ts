@@ -75,15 +75,26 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
   const { deliverer } = webhooks
   const tools = { clock, random, logger }
   const scheduleReads = new ScheduleReads({
-    ...{ store, scheduler: schedules.scheduler, clock },
+    store,
+    scheduler: schedules.scheduler,
+    clock,
     slots: () => monitoring.figures.current.slotsTotal
   })
   const scheduleCommands = new ScheduleCommands({
-    ...{ store, scheduler: schedules.scheduler, fleet, secretBox, clock, random, reads: scheduleReads },
+    store,
+    scheduler: schedules.scheduler,
+    fleet,
+    secretBox,
+    clock,
+    random,
+    reads: scheduleReads,
     onChange: () => schedules.scheduleEvents.emit('changed')
   })
   const chainCommands = new ChainCommands({
-    ...{ store, secretBox, clock, random },
+    store,
+    secretBox,
+    clock,
+    random,
     async checkTemplate(template, name) {
       const allowed = checkTemplate(template, 'chain', fleet)
       await checkTemplates({ name, jobs: [allowed] }, 'UTC', clock)
@@ -95,12 +106,22 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     }
   })
   const webhookCommands = new WebhookCommands({
-    ...{ ...webhooks, store, secretBox, clock, random },
+    ...webhooks,
+    store,
+    secretBox,
+    clock,
+    random,
     onChange: () => deliverer.events.emit('changed')
   })
   const alertCommands = new AlertCommands({
-    ...{ store, secretBox, clock, random, deliverer, channels: webhooks.channels },
-    ...{ alerts: monitoring.alerts, previews: monitoring.previews },
+    store,
+    secretBox,
+    clock,
+    random,
+    deliverer,
+    channels: webhooks.channels,
+    alerts: monitoring.alerts,
+    previews: monitoring.previews,
     onChange: () => {
       deliverer.events.emit('changed')
       monitoring.digests.refresh()
@@ -121,28 +142,57 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     }
   }
   const feed = new ChangeFeed({
-    ...{ store, clock, runId: random.hex(6) },
+    store,
+    clock,
+    runId: random.hex(6),
     describeStored: (things) => describeStored(things, reads),
     describeTouched: async (things) => describeTouched(things, now)
   })
   opened.adopt(feed, (one) => one.close())
   const routerParts: RouterOpening = {
-    ...{ ...tools, ...parts.access, ...reads, ...commands, secretBox, incoming, feed, describeNode },
-    ...{ scheduleCommands, chainCommands, webhookCommands, alertCommands, crawlCacheSeconds, hasLocalNode, projects },
-    ...{ discovery: parts.discovery, fleet, probe: nodes.probe },
+    ...tools,
+    ...parts.access,
+    ...reads,
+    ...commands,
+    secretBox,
+    incoming,
+    feed,
+    describeNode,
+    scheduleCommands,
+    chainCommands,
+    webhookCommands,
+    alertCommands,
+    crawlCacheSeconds,
+    hasLocalNode,
+    projects,
+    discovery: parts.discovery,
+    fleet,
+    probe: nodes.probe,
     hasEngines: nodes.engineNodes !== null,
     engines: parts.leadership ?? engineAlone({ scrapdeckVersion, startedAtMs, hasLocalNode }),
-    ...{ archive: archives.archive, logIndex: archives.logIndex, searchThreads: archives.searchThreads },
-    ...{ jobLogs: runs.jobLogs, jobFigures: runs.jobFigures, errorGroups: runs.errorGroups },
-    ...{ retention: maintenance.retention, alerts: monitoring.alerts, reports: monitoring.reports },
-    ...{ evidence: monitoring.evidence, expectations: monitoring.expectations, figures: monitoring.figures },
+    archive: archives.archive,
+    logIndex: archives.logIndex,
+    searchThreads: archives.searchThreads,
+    jobLogs: runs.jobLogs,
+    jobFigures: runs.jobFigures,
+    errorGroups: runs.errorGroups,
+    retention: maintenance.retention,
+    alerts: monitoring.alerts,
+    reports: monitoring.reports,
+    evidence: monitoring.evidence,
+    expectations: monitoring.expectations,
+    figures: monitoring.figures,
     problems: now.problems,
     environments: local.environments,
     usageOf: (jobId) => local.usageOf(jobId),
     listRunning: (seen) =>
       listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }, seen),
     status: () => ({
-      ...{ scrapdeckVersion, startedAtMs, host, trustedEngines, address: commands.systemCommands.address },
+      scrapdeckVersion,
+      startedAtMs,
+      host,
+      trustedEngines,
+      address: commands.systemCommands.address,
       secrets: { store: secretBox.store, text: secretBox.description },
       python: local.python()
     })
@@ -154,9 +204,16 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })
   }
   const scrapyd = new ScrapydCommands({
-    ...{ store, clock, fleet, projects, position: parts.position, spiderLookup: distribution.spiderLookup },
-    ...{ jobLogs: runs.jobLogs, itemsArchive: runs.itemsArchive },
-    ...{ jobCommands: commands.jobCommands, projectCommands: commands.projectCommands },
+    store,
+    clock,
+    fleet,
+    projects,
+    position: parts.position,
+    spiderLookup: distribution.spiderLookup,
+    jobLogs: runs.jobLogs,
+    itemsArchive: runs.itemsArchive,
+    jobCommands: commands.jobCommands,
+    projectCommands: commands.projectCommands,
     directories: { logs: layout.logs, items: layout.items }
   })
   return {

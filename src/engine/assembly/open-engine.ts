@@ -21,11 +21,20 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     const { systemCommands } = commands
     let stopped: Promise<void> | null = null
     return {
-      ...{ router: api.router, scrapyd: api.scrapyd, answers: api.answers, crawlCacheSeconds: api.crawlCacheSeconds },
-      ...{ cache: cache.cache, sharedAnswers: cache.sharedAnswers },
-      ...{ incoming: storage.incoming, credentials: storage.credentials, pulling: nodes.pulling },
+      router: api.router,
+      scrapyd: api.scrapyd,
+      answers: api.answers,
+      crawlCacheSeconds: api.crawlCacheSeconds,
+      cache: cache.cache,
+      sharedAnswers: cache.sharedAnswers,
+      incoming: storage.incoming,
+      credentials: storage.credentials,
+      pulling: nodes.pulling,
       authenticate: wings.plugins.authenticate,
-      ...{ access: access.access, secondFactors: access.secondFactors, signIns: access.signIns, audit: access.audit },
+      access: access.access,
+      secondFactors: access.secondFactors,
+      signIns: access.signIns,
+      audit: access.audit,
       setAddress(address, plainHttpOn = null) {
         systemCommands.address = address
         systemCommands.plainHttpOn = plainHttpOn
@@ -59,12 +68,16 @@ function readMetrics({ storage, archives, cache, monitoring, api }: Wings): Prom
     ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
   }
   return monitoring.metrics.read({
-    ...{ nodes: api.listNodes(), figures: monitoring.figures.current, caches, alerts: monitoring.alerts.counts() },
+    nodes: api.listNodes(),
+    figures: monitoring.figures.current,
+    caches,
+    alerts: monitoring.alerts.counts(),
     blobs:
       sharedBlobs === null
         ? undefined
         : { requests: sharedBlobs.figures(), isUsable: sharedBlobs.state().problem === null },
-    ...{ shared: cache.cache, encryption: archives.reEncryption?.state() ?? null }
+    shared: cache.cache,
+    encryption: archives.reEncryption?.state() ?? null
   })
 }
 

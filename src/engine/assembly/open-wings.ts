@@ -59,7 +59,11 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
 
   const plugins = opened.adopt(await Plugins.open(options.plugins ?? [], tools), stop)
   const storage = await openStorage(opened, options, {
-    ...{ ...tools, storeThread, auditTicket, ownStore: seams.store, ownBlobs: seams.blobs },
+    ...tools,
+    storeThread,
+    auditTicket,
+    ownStore: seams.store,
+    ownBlobs: seams.blobs,
     pluginBlobs: plugins.blobs,
     onUnknownCommit: () => leadership?.stepDown()
   })
@@ -79,7 +83,13 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const openedLocalNode = Promise.withResolvers<LocalNode>()
   const openedLookup = Promise.withResolvers<SpiderLookup>()
   const projects = await openProjects({
-    ...{ clock, logger, store, blobs, incoming, tree: seams.eggTree, treeDirectory: layout.eggs },
+    clock,
+    logger,
+    store,
+    blobs,
+    incoming,
+    tree: seams.eggTree,
+    treeDirectory: layout.eggs,
     eggDirectory: join(layout.own, 'egg-files'),
     settingsProjects: hasLocalNode ? options.settingsProjects : undefined,
     listSpidersOfEgg: hasLocalNode
@@ -94,7 +104,15 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   const live = new LiveAttempts({ store, clock })
   const isLive = (jobid: string) => live.hasJobid(jobid)
   const nodes = await openNodes(opened, options, {
-    ...{ ...tools, store, secretBox, projects, layout, isLive, cancelWaitsMs, leadership, localNode },
+    ...tools,
+    store,
+    secretBox,
+    projects,
+    layout,
+    isLive,
+    cancelWaitsMs,
+    leadership,
+    localNode,
     liveOn: (id) => live.ofNode(id),
     connect: seams.connect,
     createOwn: seams.createNodeClient,
@@ -109,13 +127,32 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   openedLookup.resolve(distribution.spiderLookup)
   const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), stop)
   const runs = openRuns(opened, options, {
-    ...{ ...tools, store, archive, itemBlobs, logScans, fleet, localItemsOf, layout, projects, loopDelay },
+    ...tools,
+    store,
+    archive,
+    itemBlobs,
+    logScans,
+    fleet,
+    localItemsOf,
+    layout,
+    projects,
+    loopDelay,
     hasLocalNode: local.node !== null,
     recordLogKept: (attempt, entry) => live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
   })
   const { collector, itemsArchive, jobLogs } = runs
   const jobs = openJobs(opened, {
-    ...{ clock, logger, store, archive, itemsArchive, collector, fleet, local, live, projects, cancelWaitsMs },
+    clock,
+    logger,
+    store,
+    archive,
+    itemsArchive,
+    collector,
+    fleet,
+    local,
+    live,
+    projects,
+    cancelWaitsMs,
     distribution: distribution.distribution,
     catalog: projects.catalog,
     secrets: secretBox,
@@ -125,23 +162,53 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   })
   const { dispatch, waiting, wakeDispatcher } = jobs
   const webhooks = openWebhooks(opened, options, {
-    ...{ ...tools, store, secretBox, networks, plugins, post: seams.post },
+    ...tools,
+    store,
+    secretBox,
+    networks,
+    plugins,
+    post: seams.post,
     readEvidence: (news) => monitoring.evidence.forNews(news)
   })
   const commands = openCommands(opened, {
-    ...{ ...tools, store, secretBox, projects, live, dispatch, waiting, wakeDispatcher, fleet, local, engineNodes },
-    ...{ credentialFiles: nodes.credentialFiles, pulling: nodes.pulling },
-    ...{ distribution: distribution.distribution, atOnce: distribution.atOnce },
+    ...tools,
+    store,
+    secretBox,
+    projects,
+    live,
+    dispatch,
+    waiting,
+    wakeDispatcher,
+    fleet,
+    local,
+    engineNodes,
+    credentialFiles: nodes.credentialFiles,
+    pulling: nodes.pulling,
+    distribution: distribution.distribution,
+    atOnce: distribution.atOnce,
     resourcesDirectory: options.resourcesDirectory
   })
   const { systemCommands, nodeCommands, projectCommands } = commands
   const discovery = openDiscovery(opened, options, {
-    ...{ ...tools, store, secretBox, fleet, projects, discovered: commands.discovered, resolver: seams.resolver },
+    ...tools,
+    store,
+    secretBox,
+    fleet,
+    projects,
+    discovered: commands.discovered,
+    resolver: seams.resolver,
     recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
   })
   const schedules = openSchedules(opened, { ...tools, store, jobs: commands.scheduledJobs, onJobs: wakeDispatcher })
   const maintenance = openMaintenance(opened, options, {
-    ...{ ...tools, store, archive, itemBlobs, reEncryption: archives.reEncryption, projects, sharedBlobs, fleet },
+    ...tools,
+    store,
+    archive,
+    itemBlobs,
+    reEncryption: archives.reEncryption,
+    projects,
+    sharedBlobs,
+    fleet,
     logIndex: indexesLogs ? logIndex : null,
     // In a cluster, each engine prunes the files of its own local node.
     layout: leadership === null ? layout : null,
@@ -154,23 +221,81 @@ export async function openWings(opened: AsyncDisposableStack, given: EngineOptio
   })
   const stopping = new AbortController()
   const monitoring = openMonitoring(opened, options, {
-    ...{ ...tools, store, isStoreDead: storage.isStoreDead, sharedBlobs, cache: cache.cache, leadership, plugins },
-    ...{ access: access.access, auditStream: access.auditStream, fleet, local, engineNodes, jobLogs, collector },
-    ...{ dispatch, waiting, watchdog: schedules.watchdog, post: webhooks.post, projects, live, loopDelay },
-    ...{ discovery: discovery.discovery, retention: maintenance.retention, system: systemCommands },
+    ...tools,
+    store,
+    isStoreDead: storage.isStoreDead,
+    sharedBlobs,
+    cache: cache.cache,
+    leadership,
+    plugins,
+    access: access.access,
+    auditStream: access.auditStream,
+    fleet,
+    local,
+    engineNodes,
+    jobLogs,
+    collector,
+    dispatch,
+    waiting,
+    watchdog: schedules.watchdog,
+    post: webhooks.post,
+    projects,
+    live,
+    loopDelay,
+    discovery: discovery.discovery,
+    retention: maintenance.retention,
+    system: systemCommands,
     countFilled: seams.itemCounts === null ? null : runs.countFilled,
     isStopping: () => stopping.signal.aborted
   })
   const api = openApi(opened, options, {
-    ...{ ...tools, store, secretBox, incoming, position: cache.position, access, projects, distribution, nodes },
-    ...{ archives, runs, jobs, webhooks, schedules, commands, maintenance, monitoring, leadership, hasLocalNode },
-    ...{ layout, startedAtMs, discovery: discovery.discovery }
+    ...tools,
+    store,
+    secretBox,
+    incoming,
+    position: cache.position,
+    access,
+    projects,
+    distribution,
+    nodes,
+    archives,
+    runs,
+    jobs,
+    webhooks,
+    schedules,
+    commands,
+    maintenance,
+    monitoring,
+    leadership,
+    hasLocalNode,
+    layout,
+    startedAtMs,
+    discovery: discovery.discovery
   })
   // Aborted first on stop: from here on, failures are expected because parts are closing.
   opened.adopt(stopping, (one) => one.abort())
   return {
-    ...{ logger, stopping, plugins, storage, archives, indexesLogs, cache, access, projects, live, nodes },
-    ...{ distribution, runs, jobs, webhooks, commands, discovery, schedules, maintenance, monitoring, api }
+    logger,
+    stopping,
+    plugins,
+    storage,
+    archives,
+    indexesLogs,
+    cache,
+    access,
+    projects,
+    live,
+    nodes,
+    distribution,
+    runs,
+    jobs,
+    webhooks,
+    commands,
+    discovery,
+    schedules,
+    maintenance,
+    monitoring,
+    api
   }
 }
 

@@ -45,7 +45,9 @@ export function openMaintenance(
 ) {
   const { store, archive, itemBlobs, projects, layout, isNeeded, sharedBlobs, clock, logger } = parts
   const localItems = new LocalFiles({
-    ...{ store, directory: layout?.items ?? null, isNeeded },
+    store,
+    directory: layout?.items ?? null,
+    isNeeded,
     async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
       // The archived copy has its own retention.
       if ((await store.findItems(jobId, number)) !== null) return
@@ -58,7 +60,10 @@ export function openMaintenance(
   const disk = new DiskWatch({ clock, measure, onSample: () => retention.events.emit('changed') })
   opened.adopt(disk, stop)
   const retention: Retention = new Retention({
-    ...{ store, archive, clock, logger },
+    store,
+    archive,
+    clock,
+    logger,
     searchIndex: parts.logIndex ?? { sizeBytes: async () => 0, reclaim: async () => 0 },
     logs: new LocalFiles({ store, directory: layout?.written.logsDirectory ?? null, isNeeded }),
     items: bothOf(localItems, new ArchivedItems({ store, clock, archive: itemBlobs })),
@@ -76,7 +81,12 @@ export function openMaintenance(
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)
   const housekeeping = new Housekeeping({
-    ...{ store, clock, logger, fleet: parts.fleet, inventories: parts.inventories, checkProblems: parts.checkProblems },
+    store,
+    clock,
+    logger,
+    fleet: parts.fleet,
+    inventories: parts.inventories,
+    checkProblems: parts.checkProblems,
     sweeps,
     auditDays: audit?.days ?? DEFAULT_AUDIT_DAYS
   })

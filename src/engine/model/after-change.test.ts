@@ -34,14 +34,18 @@ const anyCase: fc.Arbitrary<Case> = fc
     attemptCount: fc.integer({ min: 1, max: 2 }),
     isOld: fc.boolean(),
     job: fc.record({
-      ...{ outcome: fc.constant(null), hold: fc.constant(null), endedAtMs: fc.constant(null) },
-      ...{ notBeforeMs: nullable(time), startedAtMs: nullable(time), cancelAskedAtMs: nullable(time) },
-      ...{
-        reason: nullable(fc.constant('why')),
-        nodeId: fc.constant(aNodeId('node-1')),
-        killingLine: nullable(fc.string())
-      },
-      ...{ pages: nullable(fc.nat()), items: nullable(fc.nat()), errors: nullable(fc.nat()) },
+      outcome: fc.constant(null),
+      hold: fc.constant(null),
+      endedAtMs: fc.constant(null),
+      notBeforeMs: nullable(time),
+      startedAtMs: nullable(time),
+      cancelAskedAtMs: nullable(time),
+      reason: nullable(fc.constant('why')),
+      nodeId: fc.constant(aNodeId('node-1')),
+      killingLine: nullable(fc.string()),
+      pages: nullable(fc.nat()),
+      items: nullable(fc.nat()),
+      errors: nullable(fc.nat()),
       mayHaveRunTwice: fc.boolean()
     }),
     change: fc.record(
@@ -73,7 +77,8 @@ const anyCase: fc.Arbitrary<Case> = fc
     return {
       job: {
         ...job,
-        ...{ state, attemptCount },
+        state,
+        attemptCount,
         ...(isRevived ? { cancelAskedAtMs: null } : {}),
         ...(state === 'ended' ? { outcome: 'failed' as const, endedAtMs: NOW_MS - 5 } : {})
       },
@@ -83,15 +88,13 @@ const anyCase: fc.Arbitrary<Case> = fc
         ...(from === 'ended' ? { result: 'lost', endedAtMs: NOW_MS - 5 } : {})
       }),
       change: {
-        ...{
-          jobId: aJobId('job'),
-          attemptNumber: anAttemptNumber(number),
-          from: [from],
-          kind,
-          ...to,
-          ...result,
-          ...change
-        },
+        jobId: aJobId('job'),
+        attemptNumber: anAttemptNumber(number),
+        from: [from],
+        kind,
+        ...to,
+        ...result,
+        ...change,
         entry: { atMs: NOW_MS, message: plain('It changed'), evidence: {} }
       }
     }
@@ -203,18 +206,29 @@ test.each([
 
 function anAttempt(over: Partial<Attempt>): Attempt {
   return {
-    ...{
-      jobId: aJobId('job'),
-      number: anAttemptNumber(1),
-      jobid: 'job',
-      nodeId: aNodeId('node-1'),
-      project: aProjectName('shop'),
-      version: aVersionName('1'),
-      spider: 'list'
-    },
-    ...{ state: 'sending', result: null, reason: null, sentAtMs: NOW_MS - 10, acceptedAtMs: NOW_MS - 9 },
-    ...{ startedAtMs: null, endedAtMs: null, pid: 7, exitCode: null, signal: null, stats: null, limitHit: null },
-    ...{ peakMemoryBytes: null, cpuSeconds: null, logArchived: false, logDeletedAtMs: null },
+    jobId: aJobId('job'),
+    number: anAttemptNumber(1),
+    jobid: 'job',
+    nodeId: aNodeId('node-1'),
+    project: aProjectName('shop'),
+    version: aVersionName('1'),
+    spider: 'list',
+    state: 'sending',
+    result: null,
+    reason: null,
+    sentAtMs: NOW_MS - 10,
+    acceptedAtMs: NOW_MS - 9,
+    startedAtMs: null,
+    endedAtMs: null,
+    pid: 7,
+    exitCode: null,
+    signal: null,
+    stats: null,
+    limitHit: null,
+    peakMemoryBytes: null,
+    cpuSeconds: null,
+    logArchived: false,
+    logDeletedAtMs: null,
     ...over
   }
 }

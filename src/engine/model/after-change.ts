@@ -156,8 +156,13 @@ function requeued<Facts extends JobFacts>(
 ): Facts {
   return {
     ...job,
-    ...{ state: 'queued', reason: null, startedAtMs: null },
-    ...{ killingLine: null, pages: null, items: null, errors: null },
+    state: 'queued',
+    reason: null,
+    startedAtMs: null,
+    killingLine: null,
+    pages: null,
+    items: null,
+    errors: null,
     hold: retryAtMs !== undefined && retryAtMs > entry.atMs ? 'retry' : null,
     notBeforeMs: retryAtMs ?? job.notBeforeMs
   }

@@ -82,7 +82,10 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
   const nodeOf = (id: NodeId) => fleet.get(id)?.stored
   const waitingOf = (lane: string) => waiting.of(lane)
   const figures = new FiguresSampler({
-    ...{ ...tools, store, fleet, live },
+    ...tools,
+    store,
+    fleet,
+    live,
     sampleLoopP99Ms: () => parts.loopDelay.sampleP99Ms(),
     isPaused: () => system.isPaused,
     isStuck: (id) => stuckSinceMs(id) !== null
@@ -97,7 +100,9 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
   opened.adopt(expectations, stop)
   const blobWatch = opened.adopt(new BlobWatch({ ...tools, blobs: sharedBlobs, engines: leadership }), stop)
   const problems = new ProblemWatch({
-    ...{ ...tools, store, waitingOf },
+    ...tools,
+    store,
+    waitingOf,
     alertRules: () => alerts.rules(),
     alertPlugins: () => parts.plugins.alertNames(),
     gather: () => ({
@@ -136,7 +141,13 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
   const reports = new Reports({ ...known, store, clock })
   const digests = opened.adopt(new Digests({ ...tools, store, reports }), stop)
   const signalWatch = new SignalWatch({
-    ...{ ...tools, ...known, store, alerts, nodeOf, stuckSinceMs, waitingOf },
+    ...tools,
+    ...known,
+    store,
+    alerts,
+    nodeOf,
+    stuckSinceMs,
+    waitingOf,
     live: () => live.all(),
     certificateEndsMs: () => system.certificate?.endsAtMs ?? null,
     otherCertificates: async () => (leadership === null ? [] : otherCertificates(leadership)),
@@ -152,7 +163,8 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
     alerts,
     previews: new RulePreviews({ store, clock, nodeOf }),
     evidence: new Evidence({
-      ...{ store, clock },
+      store,
+      clock,
       readLog: (jobId: JobId, wanted, signal) => parts.jobLogs.readChunk(jobId, undefined, wanted, signal),
       figureOf(watch) {
         if (watch === 'queue_length') return queueSignal(figures.current).value
@@ -164,13 +176,22 @@ export function openMonitoring(opened: AsyncDisposableStack, options: Monitoring
     digests,
     signalWatch,
     metrics: new Metrics({
-      ...{ store, clock, collector, scrapdeckVersion, host, dataDirectory },
+      store,
+      clock,
+      collector,
+      scrapdeckVersion,
+      host,
+      dataDirectory,
       prefix: options.metricsPrefix,
       nodeName: (id) => nodeOf(id)?.name
     }),
     healthWatch: new HealthWatch({
-      ...{ clock, logger, store, dataDirectory },
-      ...{ isStoreDead: parts.isStoreDead, isStopping: parts.isStopping },
+      clock,
+      logger,
+      store,
+      dataDirectory,
+      isStoreDead: parts.isStoreDead,
+      isStopping: parts.isStopping,
       checkBlobs: async () => (await sharedBlobs?.check()) ?? null
     })
   }

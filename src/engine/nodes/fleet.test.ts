@@ -109,7 +109,9 @@ test('nodes behind an SSH host are polled as soon as it is connected, and its st
   const tunnel = { host: 'bastion', state: 'up' as 'up' | 'down', sinceMs: 0, problem: null, retryAtMs: null }
   let asked = 0
   const fleet = new Fleet({
-    ...{ clock, random: createSeededRandom(1), logger: silentLogger },
+    clock,
+    random: createSeededRandom(1),
+    logger: silentLogger,
     async createClient() {
       const node = new FakeNode(clock, { slots: 2 })
       node.daemonStatus = async () => {

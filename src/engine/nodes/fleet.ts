@@ -260,8 +260,14 @@ export class Fleet {
       return
     }
     this.#update(node, {
-      ...{ health: 'up', problem: null, unreachableSinceMs: null, notUpSinceMs: null },
-      ...{ nodeName, running, pending, finished },
+      health: 'up',
+      problem: null,
+      unreachableSinceMs: null,
+      notUpSinceMs: null,
+      nodeName,
+      running,
+      pending,
+      finished,
       clockOffsetMs: status.clockEstimate.shownMs
     })
   }

@@ -19,7 +19,9 @@ async function openCluster(caFile: (root: string) => string) {
   await writeFile(join(root.path, 'elsewhere.pem'), 'a CA')
   const path = caFile(root.path)
   const { createClient } = createNodeClients({
-    ...{ clock: systemClock, logger: silentLogger, random: createSeededRandom(1) },
+    clock: systemClock,
+    logger: silentLogger,
+    random: createSeededRandom(1),
     secretBox: { open: async () => 'the token' },
     dataDirectory: root.path,
     eggLinks: { load: async () => ({ sign: () => 'signed' }) },
@@ -28,7 +30,11 @@ async function openCluster(caFile: (root: string) => string) {
   } as unknown as Parameters<typeof createNodeClients>[0])
   const client = await createClient(
     aStoredNode({
-      ...{ kind: 'kubernetes', name: 'crawls', url: cluster.url, sealedPassword: 'sealed', sealedProxyUrl: 'direct' },
+      kind: 'kubernetes',
+      name: 'crawls',
+      url: cluster.url,
+      sealedPassword: 'sealed',
+      sealedProxyUrl: 'direct',
       kubernetes: KubernetesSettings.parse({ engineUrl: null, pod: {}, caFile: path })
     } as never)
   )

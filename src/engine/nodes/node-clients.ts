@@ -70,7 +70,16 @@ export function createNodeClients(parts: NodeClientParts) {
     // Loaded for the first remote node, with its HTTP client.
     const { createScrapydClient } = await import('./scrapyd/scrapyd-client.ts')
     return createScrapydClient({
-      ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
+      name,
+      url,
+      username,
+      password,
+      caCertificate,
+      clientCertificate,
+      clientKey,
+      proxyUrl,
+      clock,
+      logger,
       tunnels: parts.tunnels,
       connect
     })
@@ -87,9 +96,15 @@ export function createNodeClients(parts: NodeClientParts) {
     ])
     const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
     return new EngineNode({
-      ...{ name, takesJobs, pythonOf, clock, connect: connect ?? createConnection },
+      name,
+      takesJobs,
+      pythonOf,
+      clock,
+      connect: connect ?? createConnection,
       place: () => engines!.nodes.placeOf(engine),
-      ...{ engine, secret: engines!.secret, certificate: engines!.certificate },
+      engine,
+      secret: engines!.secret,
+      certificate: engines!.certificate,
       isListed: (jobid) => takesJobs !== liveOn(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
       slots: () => parts.slotsOf(id),
       projects: () => projects.catalog.names()
@@ -119,7 +134,14 @@ export function createNodeClients(parts: NodeClientParts) {
     const { openCluster } = await import('./kubernetes/open-cluster.ts')
     const links = await parts.eggLinks.load()
     return openCluster({
-      ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
+      nodeId: id,
+      name,
+      url,
+      caCertificate,
+      clientCertificate,
+      token,
+      clock,
+      logger,
       settings: node.kubernetes!,
       files: parts.credentialFiles,
       clientKey: await openSecret(node, node.sealedClientKey, 'client key'),

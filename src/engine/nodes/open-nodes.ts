@@ -55,7 +55,14 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
   const { liveOn, connect, createOwn } = parts
   const formerLocalEngine = leadership === null ? null : await findFormerLocalEngine(leadership, store)
   const local = await OptionalLocalNode.open(options, {
-    ...{ store, projects, layout, clock, random, logger, node: parts.localNode, isNeeded: isLive },
+    store,
+    projects,
+    layout,
+    clock,
+    random,
+    logger,
+    node: parts.localNode,
+    isNeeded: isLive,
     limitWaitsMs: limitWaitsOf(parts.cancelWaitsMs)
   })
   opened.adopt(local, stop)
@@ -71,8 +78,19 @@ export async function openNodes(opened: AsyncDisposableStack, options: NodesOpti
     never: parts.secretFiles
   })
   const clients = createNodeClients({
-    ...{ secretBox, projects, tunnels, credentialFiles, pulling, eggLinks, formerLocalEngine, clock, random, logger },
-    ...{ liveOn, connect, createOwn },
+    secretBox,
+    projects,
+    tunnels,
+    credentialFiles,
+    pulling,
+    eggLinks,
+    formerLocalEngine,
+    clock,
+    random,
+    logger,
+    liveOn,
+    connect,
+    createOwn,
     localNode: local.node,
     engines: leadership && { ...leadership, nodes: engineNodes! },
     slotsOf: (id) => rowOf(id)?.slots ?? null,

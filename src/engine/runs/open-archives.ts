@@ -38,7 +38,12 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
     parts.ownArchive ?? new LogArchive({ ...shared, directory: join(dataDirectory, 'log-copies') })
   const logIndex = new LogIndex({
     directory: join(dataDirectory, 'log-index'),
-    ...{ store, archive, indexing, searching: searchThreads, clock, logger }
+    store,
+    archive,
+    indexing,
+    searching: searchThreads,
+    clock,
+    logger
   })
   opened.adopt(logIndex, stop)
   return {

@@ -35,7 +35,9 @@ export type Runs = ReturnType<typeof openRuns>
 export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSettings, parts: RunsParts) {
   const { store, archive, itemBlobs, fleet, layout, projects, clock, random, logger } = parts
   const itemsArchive = new ItemsArchive({
-    ...{ store, clock, archive: itemBlobs },
+    store,
+    clock,
+    archive: itemBlobs,
     // Unless others read the originals there.
     async deleteLocal(run) {
       const file = run.nodeId === LOCAL_NODE_ID ? parts.localItemsOf(run) : null
@@ -43,7 +45,11 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     }
   })
   const collector = new LogCollector({
-    ...{ store, archive, fleet, clock, logger },
+    store,
+    archive,
+    fleet,
+    clock,
+    logger,
     limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits),
     loopShare: () => parts.loopDelay.sampleShare()
   })
@@ -66,7 +72,11 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     ...(parts.hasLocalNode && layout.logs !== null
       ? [
           sweepLocalLogs({
-            ...{ store, archive, directory: layout.logs, clock, logger },
+            store,
+            archive,
+            directory: layout.logs,
+            clock,
+            logger,
             deletesFiles: options.directories?.logs === undefined
           })
         ]

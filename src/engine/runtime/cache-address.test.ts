@@ -14,8 +14,14 @@ describe('the address of a cache', () => {
       name: 'cache.example:6379'
     })
     expect(parseCacheAddress('rediss://me:p%40ss@[::1]:6380/3?namespace=staging')).toMatchObject({
-      ...{ host: '::1', port: 6380, username: 'me', password: 'p@ss', database: 3, isTls: true },
-      ...{ namespace: 'staging', name: '[::1]:6380/3 (staging)' }
+      host: '::1',
+      port: 6380,
+      username: 'me',
+      password: 'p@ss',
+      database: 3,
+      isTls: true,
+      namespace: 'staging',
+      name: '[::1]:6380/3 (staging)'
     })
     expect(parseCacheAddress('redis://:old@h', 'new').password).toBe('new')
   })

@@ -116,8 +116,17 @@ export class Backfills {
     const former = this.#held.get(scheduleId)
     const kept: StoredBackfill = {
       revision: former?.kept.revision ?? 0,
-      ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency, mayGoFirst },
-      ...{ state: 'running', total: moments.length, fired: 0, failed: 0 }
+      id: this.#parts.random.hex(16),
+      scheduleId,
+      fromMs,
+      untilMs,
+      order: order.order,
+      concurrency,
+      mayGoFirst,
+      state: 'running',
+      total: moments.length,
+      fired: 0,
+      failed: 0
     }
     const left = inOrder(moments, order.order)
     const held = { kept, left, countedAtMs: 0, isOver: false }

@@ -21,8 +21,12 @@ function commandsOf(world: ScheduleWorld, over: Partial<SchedulerControl> = {}):
   }
   const { store, clock, scheduler } = world
   return new ScheduleCommands({
-    ...{ store, clock, scheduler: door, random: createSeededRandom(2) },
-    ...{ fleet: { get: () => undefined }, secretBox: { seal: async (text) => asSealedText(text) } },
+    store,
+    clock,
+    scheduler: door,
+    random: createSeededRandom(2),
+    fleet: { get: () => undefined },
+    secretBox: { seal: async (text) => asSealedText(text) },
     reads: new ScheduleReads({ store, clock, scheduler, slots: () => 8 }),
     onChange: () => undefined
   })

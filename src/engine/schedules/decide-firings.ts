@@ -59,7 +59,11 @@ export async function decideFirings(
     const { after, cancel } = decision
     const isBuffered = after.length > 0 && cancel.length === 0
     const asked = {
-      ...{ nominalMs, origin: 'tick' as const, backfillId: null, after, doneUntilMs: nominalMs },
+      nominalMs,
+      origin: 'tick' as const,
+      backfillId: null,
+      after,
+      doneUntilMs: nominalMs,
       reason: isBuffered ? ('buffered' as const) : fate.reason,
       message:
         after.length === 0

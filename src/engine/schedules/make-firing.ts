@@ -47,7 +47,11 @@ export async function makeFiring(
   const { items, bytes } = await expandTemplates({ name: settings.name, jobs }, placeholders, maker.clock)
   const made = await maker.prepare(items, { source: 'schedule', scheduled: { scheduleId: id, nominalMs } })
   const firing: NewFiring = {
-    ...{ ...rest, scheduleId: id, atMs: nowMs, state: 'fired', count: 1 },
+    ...rest,
+    scheduleId: id,
+    atMs: nowMs,
+    state: 'fired',
+    count: 1,
     jobs: after.length === 0 ? made : made.map((job, index) => ({ ...job, after: waitsOf(index, made.length) }))
   }
   return { firing, weight: weightOf({ jobs: made.length, bytes }) }

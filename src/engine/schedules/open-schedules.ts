@@ -26,7 +26,10 @@ export function openSchedules(
   /** `changed`: a chain was changed, or it reacted to the end of a job. */
   const chainEvents = new EventEmitter<{ changed: [] }>()
   const chains = new ChainRunner({
-    ...{ store, onJobs, clock, logger },
+    store,
+    onJobs,
+    clock,
+    logger,
     openTemplate: jobs.openTemplate,
     requireSpiders: jobs.requireSpiders,
     expand: (template, facts) => expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts), clock),
@@ -37,7 +40,11 @@ export function openSchedules(
   /** `fired`: firings were recorded. `changed`: a schedule was changed, or it paused itself. */
   const scheduleEvents = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
   const scheduler = new Scheduler({
-    ...{ store, onJobs, clock, random, logger },
+    store,
+    onJobs,
+    clock,
+    random,
+    logger,
     ...jobs,
     onFired: (firings) => scheduleEvents.emit('fired', firings),
     onPaused: () => scheduleEvents.emit('changed')

@@ -25,8 +25,12 @@ export async function pauseItself(
     const [stored] = await store.getSchedules([scheduleId])
     if (stored === undefined || stored.paused) return stored ?? null
     const paused = {
-      ...{ ...stored, pausedBy, ...writtenAs('pauseNote', note), paused: true },
-      ...{ revision: stored.revision + 1, changedAtMs: clock.nowMs() }
+      ...stored,
+      pausedBy,
+      ...writtenAs('pauseNote', note),
+      paused: true,
+      revision: stored.revision + 1,
+      changedAtMs: clock.nowMs()
     }
     try {
       await store.putSchedule(paused)

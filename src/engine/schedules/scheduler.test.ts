@@ -26,7 +26,11 @@ describe('a schedule whose time comes', () => {
       statuses: ['queued']
     })
     expect(await world.store.getJob(row!.jobIds[0]!)).toMatchObject({
-      ...{ project: 'shop', spider: 'prices', source: 'schedule', scheduleId: id, nominalMs: START_MS + 5 * MINUTE_MS }
+      project: 'shop',
+      spider: 'prices',
+      source: 'schedule',
+      scheduleId: id,
+      nominalMs: START_MS + 5 * MINUTE_MS
     })
     await world.clock.advanceBy(HOUR_MS)
     expect(await world.lines(id)).toEqual(['12:05 fired on_time', '13:05 fired on_time'])
@@ -50,17 +54,15 @@ describe('a schedule whose time comes', () => {
       rules: every(3_600),
       jobs: [
         {
-          ...{
-            project: aProjectName('shop'),
-            version: null,
-            secretNames: ['token'],
-            limits: null,
-            priority: 0,
-            nodeId: null,
-            tags: [],
-            retry: null,
-            userId: null
-          },
+          project: aProjectName('shop'),
+          version: null,
+          secretNames: ['token'],
+          limits: null,
+          priority: 0,
+          nodeId: null,
+          tags: [],
+          retry: null,
+          userId: null,
           spiders: ['prices', 'stock'],
           settings: { NAME: '{schedule}' },
           args: { day: '{nominal:yyyy-MM-dd}', from: '{previous:HH}', token: '{nominal}', page: '1' },
@@ -88,7 +90,10 @@ describe('a schedule whose time comes', () => {
     const rules = [{ kind: 'interval' as const, everySeconds: 60, anchorMs: 30_000 }]
     // Only the 21st of a month has run times.
     const id = await world.add({
-      ...{ rules, excludedCrons: ['1-59 * * 1-20,22-31 * *'], overlap: 'allow', startMs: START_MS + 11.9 * HOUR_MS }
+      rules,
+      excludedCrons: ['1-59 * * 1-20,22-31 * *'],
+      overlap: 'allow',
+      startMs: START_MS + 11.9 * HOUR_MS
     })
     await world.clock.advanceBy(13 * HOUR_MS)
     expect(await world.lines(id)).toHaveLength(6)
@@ -101,7 +106,8 @@ describe('a schedule whose time comes', () => {
   it('finds the previous time at once, however often it fired', async ({ world }) => {
     const id = await world.add(
       {
-        ...{ rules: [{ kind: 'interval', everySeconds: 1, anchorMs: 0 }], endMs: START_MS - 10 * 24 * HOUR_MS },
+        rules: [{ kind: 'interval', everySeconds: 1, anchorMs: 0 }],
+        endMs: START_MS - 10 * 24 * HOUR_MS,
         jobs: [RunTemplate.parse({ project: 'shop', spiders: ['prices'], args: { since: '{previous:unix}' } })]
       },
       { paused: true }
@@ -332,7 +338,10 @@ describe('a time that comes while an earlier run is live', () => {
   it('ignores runs of a backfill', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'skip' })
     await world.scheduler.backfill(aScheduleId(id), {
-      ...{ fromMs: START_MS, untilMs: START_MS, order: 'oldest_first', concurrency: 1 }
+      fromMs: START_MS,
+      untilMs: START_MS,
+      order: 'oldest_first',
+      concurrency: 1
     })
     expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(1)
     await world.restartAfter(0)
@@ -380,7 +389,9 @@ describe('a schedule that ends', () => {
     await runs('failed')
     expect(await stored()).toMatchObject({ paused: true, pausedBy: 'failures', failuresInARow: 2 })
     expect(await stored()).toMatchObject({
-      ...{ pauseNote: 'Its last 2 runs failed', pauseNoteCode: 'pause.failures', pauseNoteParams: { runs: 2 } }
+      pauseNote: 'Its last 2 runs failed',
+      pauseNoteCode: 'pause.failures',
+      pauseNoteParams: { runs: 2 }
     })
     await world.change(id, (before) => ({ ...before, paused: false, pausedBy: null, failuresInARow: 0 }))
     await runs('failed')

@@ -185,8 +185,13 @@ export class Scheduler {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
       const asked: FiringRequest = {
-        ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', message: say('firing.run_now') },
-        ...{ backfillId: null, after: [], doneUntilMs: null }
+        nominalMs: nowMs,
+        origin: 'manual',
+        reason: 'run_now',
+        message: say('firing.run_now'),
+        backfillId: null,
+        after: [],
+        doneUntilMs: null
       }
       const schedule = mayGoFirst ? state.stored : inTurn(state.stored)
       const { firing } = await makeFiring(schedule, state.moments, asked, { maker: this.#parts, nowMs })

@@ -22,8 +22,13 @@ export const anAlert = (over: Partial<AlertView> = {}): AlertView => ({
   text: 'north is down: connection refused',
   value: 1,
   labels: {
-    ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null },
-    ...{ nodeId: 'b'.repeat(32) as NodeId, nodeTags: ['eu'] }
+    project: null,
+    spider: null,
+    jobId: null,
+    scheduleId: null,
+    errorGroupId: null,
+    nodeId: 'b'.repeat(32) as NodeId,
+    nodeTags: ['eu']
   },
   firedAtMs: NOW_MS - 720_000,
   resolvedAtMs: null,
@@ -32,19 +37,37 @@ export const anAlert = (over: Partial<AlertView> = {}): AlertView => ({
 
 export const aRunAlert = (over: Partial<AlertView> = {}): AlertView =>
   anAlert({
-    ...{ id: 'c'.repeat(32) as AlertId, severity: 'warning', watch: 'spider_items', subject: 'shop/prices', value: 3 },
+    id: 'c'.repeat(32) as AlertId,
+    severity: 'warning',
+    watch: 'spider_items',
+    subject: 'shop/prices',
+    value: 3,
     text: 'shop/prices: 3 items, at least 1,000 were expected',
     labels: {
-      ...{ project: 'shop' as ProjectName, spider: 'prices', jobId: 'd'.repeat(32) as JobId, scheduleId: null },
-      ...{ errorGroupId: null, nodeId: null, nodeTags: [] }
+      project: 'shop' as ProjectName,
+      spider: 'prices',
+      jobId: 'd'.repeat(32) as JobId,
+      scheduleId: null,
+      errorGroupId: null,
+      nodeId: null,
+      nodeTags: []
     },
     ...over
   })
 
 export const someNews = (over: Partial<AlertNews> = {}): AlertNews => ({
-  ...{ kind: 'news', ruleId: 'e'.repeat(32) as AlertRuleId, groupId: 'channel rule ', ruleName: 'Nodes are up' },
-  ...{ owner: 'crawl team', severity: 'critical', title: 'north is down: connection refused' },
-  ...{ firing: [anAlert()], resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
+  kind: 'news',
+  ruleId: 'e'.repeat(32) as AlertRuleId,
+  groupId: 'channel rule ',
+  ruleName: 'Nodes are up',
+  owner: 'crawl team',
+  severity: 'critical',
+  title: 'north is down: connection refused',
+  firing: [anAlert()],
+  resolved: [],
+  moreFiring: 0,
+  moreResolved: 0,
+  stillFiring: 0,
   ...over
 })
 
@@ -57,7 +80,8 @@ export const someEvidence = (lines: readonly string[], subject = 'shop/prices'):
       { value: 1_204, tone: 'past' },
       { value: 3, tone: 'now' }
     ],
-    ...{ fromMs: NOW_MS - 86_400_000, untilMs: NOW_MS },
+    fromMs: NOW_MS - 86_400_000,
+    untilMs: NOW_MS,
     caption: 'This run: 3 items. 1 other run: 1,204 items.'
   }
 })
@@ -65,7 +89,11 @@ export const someEvidence = (lines: readonly string[], subject = 'shop/prices'):
 /** As the outbox has it. */
 export const deliveryOf = (news: AlertNews, over: Partial<StoredDelivery> = {}): StoredDelivery =>
   ({
-    ...{ id: 'msg_m8x2v9_1', event: 'alert', state: 'waiting', tries: 0, madeAtMs: NOW_MS },
+    id: 'msg_m8x2v9_1',
+    event: 'alert',
+    state: 'waiting',
+    tries: 0,
+    madeAtMs: NOW_MS,
     body: JSON.stringify({ type: 'alert', timestamp: new Date(NOW_MS).toISOString(), data: news }),
     ...over
   }) as StoredDelivery
@@ -99,12 +127,16 @@ const hostileAlert = (isFiring: boolean) =>
 export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
   fc
     .record({
-      ...{ title: hostileText(300), ruleName: hostileText(300), owner: hostileText(300) },
+      title: hostileText(300),
+      ruleName: hostileText(300),
+      owner: hostileText(300),
       kind: fc.constantFrom('news' as const, 'repeat' as const, 'test' as const),
       severity: fc.constantFrom('info' as const, 'warning' as const, 'critical' as const),
       firing: fc.array(hostileAlert(true), { minLength: 1, maxLength: most }),
       resolved: fc.array(hostileAlert(false), { maxLength: most }),
-      ...{ moreFiring: fc.nat(3), moreResolved: fc.nat(3), stillFiring: fc.nat(3) },
+      moreFiring: fc.nat(3),
+      moreResolved: fc.nat(3),
+      stillFiring: fc.nat(3),
       limit: fc.constantFrom(undefined, null, { heldUntilMs: NOW_MS, all: true })
     })
     .map((fields) => someNews(fields))
@@ -114,7 +146,11 @@ export function harmless(news: AlertNews): AlertNews {
   const word = (text: string) => (oneLine(text, 100) === '' ? '' : 'x')
   const calm = (alert: AlertView): AlertView => ({ ...alert, subject: word(alert.subject), text: word(alert.text) })
   return {
-    ...{ ...news, title: 't', ruleName: word(news.ruleName), owner: word(news.owner) },
-    ...{ firing: news.firing.map(calm), resolved: news.resolved.map(calm) }
+    ...news,
+    title: 't',
+    ruleName: word(news.ruleName),
+    owner: word(news.owner),
+    firing: news.firing.map(calm),
+    resolved: news.resolved.map(calm)
   }
 }

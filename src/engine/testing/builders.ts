@@ -136,8 +136,18 @@ export function aStoredSchedule(
 /** A running backfill. */
 export function aStoredBackfill(over: Plain<Partial<StoredBackfill>> = {}): StoredBackfill {
   return branded({
-    ...{ id: 'b'.repeat(32), scheduleId: '5'.repeat(32), revision: 1, state: 'running', total: 5, fired: 0, failed: 0 },
-    ...{ fromMs: START_MS - 36_000_000, untilMs: START_MS, order: 'oldest_first', concurrency: 2, mayGoFirst: true },
+    id: 'b'.repeat(32),
+    scheduleId: '5'.repeat(32),
+    revision: 1,
+    state: 'running',
+    total: 5,
+    fired: 0,
+    failed: 0,
+    fromMs: START_MS - 36_000_000,
+    untilMs: START_MS,
+    order: 'oldest_first',
+    concurrency: 2,
+    mayGoFirst: true,
     ...over
   })
 }

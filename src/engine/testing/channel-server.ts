@@ -67,8 +67,21 @@ export function openChannels(over: Partial<ChannelsParts> = {}) {
 export const LINKS = { base: 'https://deck.example.org' }
 
 export const aChannel = (target: AlertTarget, secret: string | null = null): StoredWebhook => ({
-  ...{ id: 'f'.repeat(32) as AlertChannelId, kind: 'channel', name: 'On call', url: '', events: [], project: null },
-  ...{ enabled: true, createdAtMs: 0, sealedSecret: secret as SealedText | null, sealedOldSecret: null },
-  ...{ oldSecretUntilMs: null, channel: { target, quiet: null }, lastDeliveredAtMs: null, problem: null },
-  ...{ waiting: 0, dead: 0, dropped: 0 }
+  id: 'f'.repeat(32) as AlertChannelId,
+  kind: 'channel',
+  name: 'On call',
+  url: '',
+  events: [],
+  project: null,
+  enabled: true,
+  createdAtMs: 0,
+  sealedSecret: secret as SealedText | null,
+  sealedOldSecret: null,
+  oldSecretUntilMs: null,
+  channel: { target, quiet: null },
+  lastDeliveredAtMs: null,
+  problem: null,
+  waiting: 0,
+  dead: 0,
+  dropped: 0
 })

@@ -78,7 +78,9 @@ export async function startDispatch(parts: {
     store,
     archive,
     itemsArchive: new ItemsArchive({
-      ...{ store, clock, archive: createMemoryArchive(blobs, 'items') },
+      store,
+      clock,
+      archive: createMemoryArchive(blobs, 'items'),
       deleteLocal: async () => {}
     }),
     collector,

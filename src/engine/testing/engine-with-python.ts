@@ -14,8 +14,12 @@ export type EngineWithPython = Awaited<ReturnType<typeof startEngineWithPython>>
 export async function startEngineWithPython(dataDirectory: string, options: Partial<EngineOptions> = {}) {
   lendLearnedModules(join(dataDirectory, 'local'))
   const engine = await createEngine({
-    ...{ dataDirectory, host: 'service', scrapdeckVersion: 'test', localSlots: 2 },
-    ...{ resourcesDirectory: resolve('resources'), pythonPath: findTestPython() },
+    dataDirectory,
+    host: 'service',
+    scrapdeckVersion: 'test',
+    localSlots: 2,
+    resourcesDirectory: resolve('resources'),
+    pythonPath: findTestPython(),
     ...options
   })
   const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })

@@ -18,7 +18,7 @@ class MemoryArchive extends LogArchive {
 
   constructor(blobs: BlobStore, tree: 'logs' | 'items') {
     const copies = new LogCopies(inMemory())
-    super({ ...{ blobs, tree, copies, directory: '' }, ...({} as NotSimulated) })
+    super({ blobs, tree, copies, directory: '', ...({} as NotSimulated) })
     this.#blobs = blobs
     this.#tree = tree
   }

@@ -58,7 +58,10 @@ export function createSoftAuthenticator({ origin, host }: { origin: string; host
         ]) as never
       )
       return {
-        ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
+        id,
+        rawId: id,
+        type: 'public-key',
+        clientExtensionResults: {},
         response: {
           clientDataJSON: clientData('webauthn.create', signing).toString('base64url'),
           attestationObject: Buffer.from(attestation).toString('base64url')
@@ -71,7 +74,10 @@ export function createSoftAuthenticator({ origin, host }: { origin: string; host
       const data = authenticatorData(0, signing)
       const signed = Buffer.concat([data, createHash('sha256').update(client).digest()])
       return {
-        ...{ id, rawId: id, type: 'public-key', clientExtensionResults: {} },
+        id,
+        rawId: id,
+        type: 'public-key',
+        clientExtensionResults: {},
         response: {
           clientDataJSON: client.toString('base64url'),
           authenticatorData: data.toString('base64url'),

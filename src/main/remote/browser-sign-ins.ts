@@ -53,7 +53,9 @@ export class BrowserSignIns {
     const signal = AbortSignal.any([given, leaving.signal])
     const shown = Promise.withResolvers<{ page: string; userCode: string }>()
     const signingIn = signInWithCode(serviceAt(splitAddress(url).inner, connection), {
-      ...{ client: 'desktop', signal, sleep: (ms) => sleep(this.#clock, ms, signal) },
+      client: 'desktop',
+      signal,
+      sleep: (ms) => sleep(this.#clock, ms, signal),
       show: (page, userCode) => shown.resolve({ page, userCode })
     })
     signingIn.catch(shown.reject)

@@ -86,7 +86,8 @@ export function connectRemote(
   const openSocket = () => connectThrough(tunnel!, new URL(url), { clock, timeoutMs: CONNECT_MS })
   const options = { timeout: CONNECT_MS, ...(certificate !== null && onlyTrusting(certificate.pem)) }
   const agent = new Agent({
-    ...{ headersTimeout: ANSWER_MS, bodyTimeout: SILENT_MS },
+    headersTimeout: ANSWER_MS,
+    bodyTimeout: SILENT_MS,
     connect: tunnel === null ? options : connectorThrough(openSocket, options)
   })
   const label = `${name} (${address})`
@@ -100,7 +101,11 @@ export function connectRemote(
   async function request(address: string, { method = 'GET', headers = [], body = null, signal }: Sent) {
     const { origin, pathname, search } = new URL(address)
     const answer = await agent.request({
-      ...{ origin, path: `${pathname}${search}`, method: method as 'GET', body, signal },
+      origin,
+      path: `${pathname}${search}`,
+      method: method as 'GET',
+      body,
+      signal,
       headers: { ...Object.fromEntries(headers), ...PLAIN_BODIES }
     })
     const problem = encodingProblem(answer.headers['content-encoding'])

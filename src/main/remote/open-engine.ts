@@ -71,7 +71,10 @@ export class OpenEngine {
     this.#kept = new LastAnswers(join(parts.statesDirectory, stored.id), parts)
     this.#contact = {
       ...({ state: 'connecting', sinceMs: parts.clock.nowMs() } as const),
-      ...{ problem: null, version: null, age: null, lacks: [] }
+      problem: null,
+      version: null,
+      age: null,
+      lacks: []
     }
     const name = () => this.stored.name
     const call = async (): Promise<RemoteConnection> => this.#connect()
@@ -94,7 +97,9 @@ export class OpenEngine {
   describe(): RemoteEngine {
     const { sealed: _, certificate, ...shown } = this.stored
     return {
-      ...{ ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact },
+      ...shown,
+      pinned: certificate?.fingerprint ?? null,
+      ...this.#contact,
       asOfMs: this.#kept.asOfMs
     }
   }

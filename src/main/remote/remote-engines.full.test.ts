@@ -167,7 +167,8 @@ it('calls an older engine for what it supports, and refuses the rest with the re
     const { authorization = '' } = request.headers
     const type = request.headers['content-type'] ?? 'application/json'
     const answer = await fetch(origin + request.url!, {
-      ...{ method: request.method!, headers: { authorization, 'content-type': type } },
+      method: request.method!,
+      headers: { authorization, 'content-type': type },
       ...(body?.byteLength && { body })
     })
     let text = await answer.text()

@@ -175,8 +175,14 @@ it('says what to do if an identity provider would send the browser past it', asy
   const provider = await openIdentityProvider({ people: [], redirectUris: [`${deck}/ui/login/oidc/callback`] })
   onTestFinished(provider.stop)
   const oidc: OidcOptions = {
-    ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
-    ...{ scopes: 'openid', nameClaim: 'preferred_username', groupsClaim: 'groups', roles: new Map() },
+    issuer: provider.issuer,
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+    label: 'Example ID',
+    scopes: 'openid',
+    nameClaim: 'preferred_username',
+    groupsClaim: 'groups',
+    roles: new Map(),
     sessionMs: 3_600_000
   }
   const signIn = { ...NO_SIGN_IN, oidc }

@@ -55,7 +55,11 @@ describe('followLog', () => {
     const { calls, logs } = clientPlaying([full], [chunk(LIMIT_BYTES, 'b\n', true)])
     const kinds: string[] = []
     await followLog({
-      ...{ logs, jobId: aJobId(jobId), tailBytes: 64, onChunk: () => {}, onState: ({ kind }) => void kinds.push(kind) },
+      logs,
+      jobId: aJobId(jobId),
+      tailBytes: 64,
+      onChunk: () => {},
+      onState: ({ kind }) => void kinds.push(kind),
       waitMs: () => expect.fail('nothing failed'),
       signal: new AbortController().signal
     })

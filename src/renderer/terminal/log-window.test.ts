@@ -17,7 +17,9 @@ function piecesOf(text: string, cuts: readonly number[]) {
 }
 
 const piece = (offset: number, text: string) => ({
-  ...{ offset, text, nextOffset: offset + bytes(text) },
+  offset,
+  text,
+  nextOffset: offset + bytes(text),
   sizeBytes: offset + bytes(text)
 })
 const shown = (window: LogWindow) => window.lines.map(plainLine)

@@ -73,7 +73,10 @@ export function createFakeAccess(
   return {
     users: {
       me: os.users.me.handler(() => ({
-        ...{ ...me, role, nodeGroups: {}, tokenId: null },
+        ...me,
+        role,
+        nodeGroups: {},
+        tokenId: null,
         ...(projectRoles === undefined
           ? { everywhere: role, projects: {} }
           : { everywhere: null, projects: projectRoles as Me['projects'] }),
@@ -100,7 +103,11 @@ export function createFakeAccess(
           groups.set(id, { ...group, members: [...group.members, made.id] })
         }
         return save({
-          ...{ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined },
+          ...user,
+          ...made,
+          enabled: true,
+          origin: 'local',
+          hasPassword: password !== undefined,
           ...NO_FACTORS
         })
       }),
@@ -191,16 +198,14 @@ export function createFakeAccess(
         ({ input: { expiresInDays, userId = me.userId, role: wanted, projects, nodeGroups, name } }) => {
           const its = wanted ?? (userId === null ? role : (userOf(userId).role ?? 'viewer'))
           const token: AccessToken = {
-            ...{
-              id: branded(idOf(nextNumber())),
-              userId,
-              name,
-              role: its,
-              projects,
-              nodeGroups,
-              ending: '9f3a01c2',
-              lastUsedAtMs: null
-            },
+            id: branded(idOf(nextNumber())),
+            userId,
+            name,
+            role: its,
+            projects,
+            nodeGroups,
+            ending: '9f3a01c2',
+            lastUsedAtMs: null,
             createdAtMs: Date.now(),
             expiresAtMs: expiresInDays === null ? null : Date.now() + expiresInDays * DAY_MS
           }
@@ -232,8 +237,12 @@ const FAKE_ROLES: NewRole[] = [
 /** The one sign-in that waits in the fake engine. */
 export const FAKE_USER_CODE = 'WDJBMJHT'
 const fakeSignIn = (): WaitingSignIn => ({
-  ...{ client: 'cli', host: 'build-7', user: 'anna', address: '10.0.0.7' },
-  ...{ beganAtMs: Date.now() - 20_000, endsAtMs: Date.now() + 580_000 }
+  client: 'cli',
+  host: 'build-7',
+  user: 'anna',
+  address: '10.0.0.7',
+  beganAtMs: Date.now() - 20_000,
+  endsAtMs: Date.now() + 580_000
 })
 
 function requireBrowser(isInBrowser: boolean): void {
@@ -262,7 +271,10 @@ function fakeUsers(nowMs: number): User[] {
     { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }
   ]
   return rows.map((row, index) => ({
-    ...{ origin: 'local' as const, ...common, ...row, id: branded<User['id']>(idOf(0xa00 + index)) },
+    origin: 'local' as const,
+    ...common,
+    ...row,
+    id: branded<User['id']>(idOf(0xa00 + index)),
     hasPassword: row.kind === 'person' && row.origin === undefined
   }))
 }
@@ -272,13 +284,22 @@ function fakeGroups(users: User[], nowMs: number): Group[] {
   const common = { projects: {}, nodeGroups: {}, createdAtMs: nowMs - 30 * DAY_MS }
   return [
     {
-      ...{ ...common, id: branded<Group['id']>(idOf(0xc00)), name: 'Crawl team', role: 'operator' },
-      ...{ description: 'Runs the crawls of all shops', projects: branded({ shop: 'deployer' }) },
+      ...common,
+      id: branded<Group['id']>(idOf(0xc00)),
+      name: 'Crawl team',
+      role: 'operator',
+      description: 'Runs the crawls of all shops',
+      projects: branded({ shop: 'deployer' }),
       members: [ben!, carla!]
     },
     {
-      ...{ ...common, id: branded<Group['id']>(idOf(0xc01)), name: 'On call', role: null, description: '' },
-      ...{ nodeGroups: { eu: 'operator', us: 'operator' }, members: [ben!] }
+      ...common,
+      id: branded<Group['id']>(idOf(0xc01)),
+      name: 'On call',
+      role: null,
+      description: '',
+      nodeGroups: { eu: 'operator', us: 'operator' },
+      members: [ben!]
     }
   ]
 }
@@ -287,13 +308,11 @@ function fakeTokens(users: User[], nowMs: number): AccessToken[] {
   return users
     .filter(({ origin }) => origin === 'local')
     .map((user, index) => ({
-      ...{
-        id: branded<AccessToken['id']>(idOf(0xb00 + index)),
-        userId: user.id,
-        role: user.role ?? 'viewer',
-        projects: null,
-        nodeGroups: null
-      },
+      id: branded<AccessToken['id']>(idOf(0xb00 + index)),
+      userId: user.id,
+      role: user.role ?? 'viewer',
+      projects: null,
+      nodeGroups: null,
       name: ['laptop', 'dashboard', 'GitLab'][index]!,
       ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
       createdAtMs: nowMs - 20 * DAY_MS,
@@ -310,13 +329,15 @@ function fakeSessions(users: User[], nowMs: number): Session[] {
   ]
   const ways: Session['signedInWith'][] = ['link', 'passkey', 'oidc']
   return [null, users[0]!, users[2]!].map((user, index) => ({
-    ...{ id: index.toString(16).repeat(64), userId: user?.id ?? null, userName: user?.name ?? 'scrapdeck' },
-    ...{
-      signedInWith: ways[index]!,
-      userAgent: agents[index]!,
-      address: ['127.0.0.1', '10.3.0.21', '10.3.0.40'][index]!
-    },
-    ...{ createdAtMs: nowMs - (index + 1) * 3 * 3_600_000, lastSeenAtMs: nowMs - index * 1_260_000 },
-    ...{ endsAtMs: nowMs + (index === 2 ? 3 * 3_600_000 : 26 * DAY_MS), isCurrent: index === 0 }
+    id: index.toString(16).repeat(64),
+    userId: user?.id ?? null,
+    userName: user?.name ?? 'scrapdeck',
+    signedInWith: ways[index]!,
+    userAgent: agents[index]!,
+    address: ['127.0.0.1', '10.3.0.21', '10.3.0.40'][index]!,
+    createdAtMs: nowMs - (index + 1) * 3 * 3_600_000,
+    lastSeenAtMs: nowMs - index * 1_260_000,
+    endsAtMs: nowMs + (index === 2 ? 3 * 3_600_000 : 26 * DAY_MS),
+    isCurrent: index === 0
   }))
 }

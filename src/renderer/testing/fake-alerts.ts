@@ -23,7 +23,13 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const NO_LABELS: AlertLabels = {
-  ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null, nodeTags: [] }
+  project: null,
+  spider: null,
+  jobId: null,
+  scheduleId: null,
+  errorGroupId: null,
+  nodeId: null,
+  nodeTags: []
 }
 
 /** Alerts, rules, silences and channels in memory; nothing fires and nothing is sent. */
@@ -124,10 +130,14 @@ export function createFakeAlerts(world: FakeWorld) {
         // What the service itself sees is recorded only while it runs.
         const isRecorded = ['queue_length', 'disk_free', 'node_stuck'].includes(input.watch)
         return {
-          ...{ fired: past.length, fromMs: Date.now() - input.days * DAY_MS, isComplete: !isRecorded },
+          fired: past.length,
+          fromMs: Date.now() - input.days * DAY_MS,
+          isComplete: !isRecorded,
           note: isRecorded ? 'Nothing was recorded yet' : '',
           alerts: past.map(({ subject, text, firedAtMs, resolvedAtMs }) => ({
-            ...{ subject, text, resolvedAtMs },
+            subject,
+            text,
+            resolvedAtMs,
             firedAtMs: firedAtMs ?? Date.now()
           }))
         }
@@ -190,7 +200,10 @@ export function createFakeAlerts(world: FakeWorld) {
     alertChannels: {
       names: os.alertChannels.names.handler(() => ({
         channels: [...channels.values()].map(({ id, name, target: { kind }, projects }) => ({
-          ...{ id, name, kind, projects }
+          id,
+          name,
+          kind,
+          projects
         }))
       })),
       list: os.alertChannels.list.handler(() => ({ channels: [...channels.values()] })),
@@ -199,8 +212,14 @@ export function createFakeAlerts(world: FakeWorld) {
         const isWebhook = settings.target.kind === 'webhook'
         const { channel } = saveChannel({
           ...settings,
-          ...{ id: aWebhookId(idOf(nextNumber())), createdAtMs: Date.now(), lastDeliveredAtMs: null },
-          ...{ hasSecret: isWebhook || secret !== undefined, waiting: 0, dead: 0, held: null, problem: null }
+          id: aWebhookId(idOf(nextNumber())),
+          createdAtMs: Date.now(),
+          lastDeliveredAtMs: null,
+          hasSecret: isWebhook || secret !== undefined,
+          waiting: 0,
+          dead: 0,
+          held: null,
+          problem: null
         })
         return { channel, ...(isWebhook && { secret: `whsec_${btoa(`not a real secret ${nextNumber()}`)}` }) }
       }),
@@ -291,40 +310,78 @@ function fakeRules(nowMs: number): AlertRuleState[] {
     over: Partial<AlertRuleState> & Pick<AlertRuleState, 'name'>
   ): AlertRuleState => ({
     ...AlertRuleSettings.parse({
-      ...{ name: over.name, watch, channels: [SLACK], comparison: ALERT_WATCHES[watch].compares[0] },
+      name: over.name,
+      watch,
+      channels: [SLACK],
+      comparison: ALERT_WATCHES[watch].compares[0],
       ...ALERT_WATCHES[watch].usual
     }),
-    ...{ id: branded(idOf(number)), revision: 1, createdAtMs: nowMs - 60 * DAY_MS },
-    ...{ firing: 0, fired: 0, actedOn: 0, lastFiredAtMs: null },
+    id: branded(idOf(number)),
+    revision: 1,
+    createdAtMs: nowMs - 60 * DAY_MS,
+    firing: 0,
+    fired: 0,
+    actedOn: 0,
+    lastFiredAtMs: null,
     ...over
   })
   return [
     rule(1, 'node_down', {
-      ...{ name: 'A node does not respond', channels: [PAGER, SLACK], owner: 'platform', groupBy: 'rule' },
+      name: 'A node does not respond',
+      channels: [PAGER, SLACK],
+      owner: 'platform',
+      groupBy: 'rule',
       escalation: { afterSeconds: 900, channels: [MAIL] },
-      ...{ firing: 2, fired: 14, actedOn: 11, lastFiredAtMs: nowMs - 6 * MINUTE_MS }
+      firing: 2,
+      fired: 14,
+      actedOn: 11,
+      lastFiredAtMs: nowMs - 6 * MINUTE_MS
     }),
     rule(2, 'spider_fails', {
-      ...{ name: 'prices: three failures in a row', project: aProjectName('prices'), threshold: 3, owner: 'pricing' },
-      ...{ severity: 'critical', channels: [SLACK, MAIL], firing: 1, fired: 9, actedOn: 8 },
+      name: 'prices: three failures in a row',
+      project: aProjectName('prices'),
+      threshold: 3,
+      owner: 'pricing',
+      severity: 'critical',
+      channels: [SLACK, MAIL],
+      firing: 1,
+      fired: 9,
+      actedOn: 8,
       lastFiredAtMs: nowMs - 48 * MINUTE_MS
     }),
     rule(3, 'spider_items', {
-      ...{ name: 'news: fewer than 20 items', project: aProjectName('news'), threshold: 20, firing: 1 },
-      ...{ fired: 41, actedOn: 2, lastFiredAtMs: nowMs - 3 * HOUR_MS }
+      name: 'news: fewer than 20 items',
+      project: aProjectName('news'),
+      threshold: 20,
+      firing: 1,
+      fired: 41,
+      actedOn: 2,
+      lastFiredAtMs: nowMs - 3 * HOUR_MS
     }),
     rule(4, 'job_waits_long', {
-      ...{ name: 'A job waits longer than an hour', firing: 1, fired: 6, actedOn: 3 },
+      name: 'A job waits longer than an hour',
+      firing: 1,
+      fired: 6,
+      actedOn: 3,
       lastFiredAtMs: nowMs - 75 * MINUTE_MS
     }),
     rule(5, 'error_appears', {
-      ...{ name: 'New errors', severity: 'info', channels: [SLACK], groupBy: 'project', repeatSeconds: null },
-      ...{ fired: 23, actedOn: 9, lastFiredAtMs: nowMs - 5 * HOUR_MS }
+      name: 'New errors',
+      severity: 'info',
+      channels: [SLACK],
+      groupBy: 'project',
+      repeatSeconds: null,
+      fired: 23,
+      actedOn: 9,
+      lastFiredAtMs: nowMs - 5 * HOUR_MS
     }),
     rule(6, 'disk_free', { name: 'The disk of the service fills', channels: [PAGER], owner: 'platform' }),
     rule(7, 'spider_overdue', {
-      ...{ name: 'maps/osm_poi has not succeeded for a day', project: aProjectName('maps'), spider: 'osm_poi' },
-      ...{ enabled: false, channels: [OLD] }
+      name: 'maps/osm_poi has not succeeded for a day',
+      project: aProjectName('maps'),
+      spider: 'osm_poi',
+      enabled: false,
+      channels: [OLD]
     })
   ]
 }
@@ -342,9 +399,19 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     over: Partial<Alert> & Pick<Alert, 'subject' | 'text' | 'sinceMs'>,
     labels: Partial<AlertLabels>
   ): Alert => ({
-    ...{ id: branded(idOf(++number)), ruleId: rule.id, ruleName: rule.name, watch: rule.watch, owner: rule.owner },
-    ...{ severity: rule.severity, state: 'firing', value: 1, resolvedAtMs: null, acknowledged: null },
-    ...{ muted: null, isFlapping: false, firedAtMs: over.sinceMs + rule.forSeconds * 1000 },
+    id: branded(idOf(++number)),
+    ruleId: rule.id,
+    ruleName: rule.name,
+    watch: rule.watch,
+    owner: rule.owner,
+    severity: rule.severity,
+    state: 'firing',
+    value: 1,
+    resolvedAtMs: null,
+    acknowledged: null,
+    muted: null,
+    isFlapping: false,
+    firedAtMs: over.sinceMs + rule.forSeconds * 1000,
     ...over,
     labels: { ...NO_LABELS, ...labels }
   })
@@ -367,8 +434,11 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     alert(
       rule,
       {
-        ...{ subject: 'eu-3', text: 'eu-3 is down: connect ETIMEDOUT 10.4.0.13:6800', state: 'resolved' },
-        ...{ sinceMs: nowMs - hoursAgo * HOUR_MS, resolvedAtMs: nowMs - hoursAgo * HOUR_MS + minutes * MINUTE_MS },
+        subject: 'eu-3',
+        text: 'eu-3 is down: connect ETIMEDOUT 10.4.0.13:6800',
+        state: 'resolved',
+        sinceMs: nowMs - hoursAgo * HOUR_MS,
+        resolvedAtMs: nowMs - hoursAgo * HOUR_MS + minutes * MINUTE_MS,
         ...over
       },
       over.labels ?? node('eu-3')
@@ -382,7 +452,9 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     alert(
       down,
       {
-        ...{ subject: 'lab-b', text: 'lab-b is down: no response within 10 s', sinceMs: nowMs - 26 * HOUR_MS },
+        subject: 'lab-b',
+        text: 'lab-b is down: no response within 10 s',
+        sinceMs: nowMs - 26 * HOUR_MS,
         muted: 'node_cordoned'
       },
       node('lab-b')
@@ -390,7 +462,9 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     alert(
       fails,
       {
-        ...{ subject: failing.subject, value: 4, sinceMs: nowMs - 48 * MINUTE_MS },
+        subject: failing.subject,
+        value: 4,
+        sinceMs: nowMs - 48 * MINUTE_MS,
         text: `the last 4 runs of ${failing.subject} failed: KeyError: 'offerPrice'`,
         acknowledged: { by: 'ben', atMs: nowMs - 31 * MINUTE_MS }
       },
@@ -399,7 +473,10 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     alert(
       items,
       {
-        ...{ subject: few.subject, value: 3, sinceMs: nowMs - 3 * HOUR_MS, isFlapping: true },
+        subject: few.subject,
+        value: 3,
+        sinceMs: nowMs - 3 * HOUR_MS,
+        isFlapping: true,
         text: `the run of ${few.subject} has 3 items`
       },
       few.labels
@@ -407,14 +484,19 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     alert(
       waits,
       {
-        ...{ subject: stuck.subject, sinceMs: nowMs - 135 * MINUTE_MS, muted: 'silenced' },
+        subject: stuck.subject,
+        sinceMs: nowMs - 135 * MINUTE_MS,
+        muted: 'silenced',
         text: `a job of ${stuck.subject} waits for 2 h: no node has the tag gpu`
       },
       stuck.labels
     ),
     past(errors, 5, 300, {
-      ...{ subject: 'prices', text: 'new error: ValueError: could not convert string to float: <text>' },
-      ...{ severity: 'info', labels: { ...NO_LABELS, project: aProjectName('prices') }, resolvedAtMs: nowMs - 20_000 }
+      subject: 'prices',
+      text: 'new error: ValueError: could not convert string to float: <text>',
+      severity: 'info',
+      labels: { ...NO_LABELS, project: aProjectName('prices') },
+      resolvedAtMs: nowMs - 20_000
     }),
     past(down, 9, 12, { acknowledged: { by: 'anna', atMs: nowMs - 9 * HOUR_MS + 4 * MINUTE_MS } }),
     past(items, 14, 61, {
@@ -445,7 +527,8 @@ function evidenceOf({ watch, subject, value, labels: { jobId }, sinceMs }: Alert
   return {
     log: jobId === null ? null : { subject, jobId, lines: isOfItems ? FEW_ITEMS : TRACEBACK },
     history: {
-      ...{ fromMs: sinceMs - last * 6 * HOUR_MS, untilMs: sinceMs },
+      fromMs: sinceMs - last * 6 * HOUR_MS,
+      untilMs: sinceMs,
       title: `${isOfItems ? 'Items' : 'Outcomes'} of the last ${runs.length} runs of ${subject}`,
       bars: isOfItems
         ? items.map((count, at) => ({ value: count, tone: at === last ? 'now' : 'past' }))
@@ -482,13 +565,23 @@ function fakeSilences(nowMs: number): AlertSilence[] {
   const anything = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null, ruleId: null }
   return [
     {
-      ...{ ...anything, id: branded<AlertSilence['id']>(idOf(301)), ruleId: branded<AlertRule['id']>(idOf(4)) },
-      ...{ fromMs: nowMs - 2 * HOUR_MS, untilMs: nowMs + 3 * HOUR_MS, repeats: null, by: 'ben' },
+      ...anything,
+      id: branded<AlertSilence['id']>(idOf(301)),
+      ruleId: branded<AlertRule['id']>(idOf(4)),
+      fromMs: nowMs - 2 * HOUR_MS,
+      untilMs: nowMs + 3 * HOUR_MS,
+      repeats: null,
+      by: 'ben',
       comment: 'GPU nodes come back this afternoon'
     },
     {
-      ...{ ...anything, id: branded<AlertSilence['id']>(idOf(302)), nodeTag: 'ap' },
-      ...{ fromMs: nowMs + 8 * HOUR_MS, untilMs: nowMs + 12 * HOUR_MS, repeats: null, by: 'anna' },
+      ...anything,
+      id: branded<AlertSilence['id']>(idOf(302)),
+      nodeTag: 'ap',
+      fromMs: nowMs + 8 * HOUR_MS,
+      untilMs: nowMs + 12 * HOUR_MS,
+      repeats: null,
+      by: 'anna',
       comment: 'Maintenance of the data centre'
     }
   ]
@@ -497,7 +590,10 @@ function fakeSilences(nowMs: number): AlertSilence[] {
 function aReport(nowMs: number, days: number): AlertReport {
   const counts = { succeeded: 412 * days, failed: 9 * days, lost: 1, cancelled: 3, unclear: 0 }
   return {
-    ...{ fromMs: nowMs - days * DAY_MS, untilMs: nowMs, runs: counts, runsBefore: { ...counts, failed: 5 * days } },
+    fromMs: nowMs - days * DAY_MS,
+    untilMs: nowMs,
+    runs: counts,
+    runsBefore: { ...counts, failed: 5 * days },
     failing: [{ project: branded('prices'), spider: 'otto', failed: 6, runs: 24, reason: 'KeyError: price' }],
     newErrors: {
       count: 1,
@@ -506,8 +602,13 @@ function aReport(nowMs: number, days: number): AlertReport {
     unusual: [{ project: branded('news'), spider: 'wires', text: 'Items fell by 80 %: 120, usually 610 to 640' }],
     slowest: [{ project: branded('maps'), spider: 'osm_poi', runs: 2, medianMs: 7_200_000, longestMs: 9_000_000 }],
     service: {
-      ...{ alertsFired: 4, nodes: 6, nodesDown: ['us-2'], queued: 12, databaseBytes: 210_000_000 },
-      ...{ logBytes: 3_400_000_000, diskFreePercent: 41.5 }
+      alertsFired: 4,
+      nodes: 6,
+      nodesDown: ['us-2'],
+      queued: 12,
+      databaseBytes: 210_000_000,
+      logBytes: 3_400_000_000,
+      diskFreePercent: 41.5
     },
     isComplete: true
   }
@@ -515,32 +616,59 @@ function aReport(nowMs: number, days: number): AlertReport {
 
 function fakeChannels(nowMs: number): AlertChannel[] {
   const common = {
-    ...{ enabled: true, quiet: null, digest: null, createdAtMs: nowMs - 90 * DAY_MS, hasSecret: true },
-    ...{ messagesPerHour: null, waiting: 0, dead: 0, held: null, problem: null, projects: [] }
+    enabled: true,
+    quiet: null,
+    digest: null,
+    createdAtMs: nowMs - 90 * DAY_MS,
+    hasSecret: true,
+    messagesPerHour: null,
+    waiting: 0,
+    dead: 0,
+    held: null,
+    problem: null,
+    projects: []
   }
   return [
     {
-      ...{ ...common, id: PAGER, name: 'on-call', lastDeliveredAtMs: nowMs - 6 * MINUTE_MS },
+      ...common,
+      id: PAGER,
+      name: 'on-call',
+      lastDeliveredAtMs: nowMs - 6 * MINUTE_MS,
       target: { kind: 'pagerduty', url: 'https://events.pagerduty.com/v2/enqueue' }
     },
     {
-      ...{ ...common, id: SLACK, name: '#crawl-alerts', lastDeliveredAtMs: nowMs - 5 * MINUTE_MS },
-      ...{ messagesPerHour: 60, held: { messages: 12, nextAtMs: nowMs + 14 * MINUTE_MS } },
-      ...{
-        target: { kind: 'slack' },
-        quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }
-      }
+      ...common,
+      id: SLACK,
+      name: '#crawl-alerts',
+      lastDeliveredAtMs: nowMs - 5 * MINUTE_MS,
+      messagesPerHour: 60,
+      held: { messages: 12, nextAtMs: nowMs + 14 * MINUTE_MS },
+      target: { kind: 'slack' },
+      quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }
     },
     {
-      ...{ ...common, id: MAIL, name: 'pricing team', lastDeliveredAtMs: nowMs - 2 * DAY_MS, waiting: 2 },
+      ...common,
+      id: MAIL,
+      name: 'pricing team',
+      lastDeliveredAtMs: nowMs - 2 * DAY_MS,
+      waiting: 2,
       target: {
-        ...{ kind: 'email', to: ['pricing@example.net', 'oncall@example.net'], from: 'scrapdeck@example.net' },
-        ...{ host: 'mail.example.net', port: 587, security: 'starttls', username: 'scrapdeck' }
+        kind: 'email',
+        to: ['pricing@example.net', 'oncall@example.net'],
+        from: 'scrapdeck@example.net',
+        host: 'mail.example.net',
+        port: 587,
+        security: 'starttls',
+        username: 'scrapdeck'
       },
       problem: '535 5.7.8 Authentication credentials invalid'
     },
     {
-      ...{ ...common, id: OLD, name: 'old dashboard', lastDeliveredAtMs: null, enabled: false },
+      ...common,
+      id: OLD,
+      name: 'old dashboard',
+      lastDeliveredAtMs: null,
+      enabled: false,
       target: { kind: 'webhook', url: 'https://dash.example.net/alerts' }
     }
   ]

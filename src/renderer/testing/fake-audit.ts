@@ -13,10 +13,24 @@ export function createFakeAudit({ firstRun }: FakeWorld) {
   const add = (over: Partial<AuditEntry>) => {
     const seq = entries.length + 1
     entries.push({
-      ...{ seq, atMs: nowMs, address: null, door: 'ui', requestId: `5f0c2a9d1e7b${1000 + seq}`, project: null },
+      seq,
+      atMs: nowMs,
+      address: null,
+      door: 'ui',
+      requestId: `5f0c2a9d1e7b${1000 + seq}`,
+      project: null,
       who: { userId: null, name: 'owner', role: 'owner', tokenId: null, tokenName: null, session: null },
-      ...{ operation: 'login', targets: [], moreTargets: 0, input: 'null', changes: [], result: 'done', code: null },
-      ...{ count: 1, isCut: false, previousHash: hashOf(seq - 1), hash: hashOf(seq) },
+      operation: 'login',
+      targets: [],
+      moreTargets: 0,
+      input: 'null',
+      changes: [],
+      result: 'done',
+      code: null,
+      count: 1,
+      isCut: false,
+      previousHash: hashOf(seq - 1),
+      hash: hashOf(seq),
       ...over
     })
   }
@@ -37,7 +51,8 @@ export function createFakeAudit({ firstRun }: FakeWorld) {
       }),
       verify: os.audit.verify.handler(({ input: { expect } }) => ({
         head: { seq: entries.length, hash: hashOf(entries.length), deletedSeq: 0 },
-        ...{ checked: entries.length, broken: null },
+        checked: entries.length,
+        broken: null,
         hasExpected: expect === undefined ? null : entries.some(({ hash }) => hash === expect)
       }))
     }
@@ -67,17 +82,23 @@ function fakeEntries(nowMs: number): Partial<AuditEntry>[] {
   return [
     { ...ofAnna, atMs: nowMs - 190 * MINUTE_MS, operation: 'login', door: 'login' },
     {
-      ...{ ...ofAnna, atMs: nowMs - 185 * MINUTE_MS, operation: 'jobs.run', project: 'prices', door: 'ui' },
-      ...{
-        targets: [
-          { noun: 'project', name: 'prices' },
-          { noun: 'spider', name: 'shoes' }
-        ]
-      },
+      ...ofAnna,
+      atMs: nowMs - 185 * MINUTE_MS,
+      operation: 'jobs.run',
+      project: 'prices',
+      door: 'ui',
+      targets: [
+        { noun: 'project', name: 'prices' },
+        { noun: 'spider', name: 'shoes' }
+      ],
       input: '{"project":"prices","spiders":["shoes"],"args":{"token":"••••••"},"secretNames":["token"]}'
     },
     {
-      ...{ ...ofCi, atMs: nowMs - 120 * MINUTE_MS, operation: 'addversion.json', project: 'prices', door: 'scrapyd' },
+      ...ofCi,
+      atMs: nowMs - 120 * MINUTE_MS,
+      operation: 'addversion.json',
+      project: 'prices',
+      door: 'scrapyd',
       targets: [
         { noun: 'project', name: 'prices' },
         { noun: 'version', name: 'r41' }
@@ -85,12 +106,15 @@ function fakeEntries(nowMs: number): Partial<AuditEntry>[] {
       input: '{"project":"prices","version":"r41"}'
     },
     {
-      ...{ atMs: nowMs - 64 * MINUTE_MS, operation: 'nodes.update', door: 'ui' },
+      atMs: nowMs - 64 * MINUTE_MS,
+      operation: 'nodes.update',
+      door: 'ui',
       targets: [{ noun: 'node', name: 'eu-1' }],
       input: '{"id":"eu-1","slots":8,"password":"••••••"}',
       changes: [
         {
-          ...{ noun: 'node', name: 'eu-1' },
+          noun: 'node',
+          name: 'eu-1',
           fields: [
             { field: 'slots', before: '4', after: '8' },
             { field: 'sealedPassword', before: '"••••••"', after: '"••••••"' }
@@ -99,20 +123,35 @@ function fakeEntries(nowMs: number): Partial<AuditEntry>[] {
       ]
     },
     {
-      ...{ ...ofAnna, atMs: nowMs - 41 * MINUTE_MS, operation: 'nodes.remove', result: 'refused' },
-      ...{ code: 'ROLE_REQUIRED', targets: [{ noun: 'node', name: 'eu-1' }], input: '{"id":"eu-1"}' }
+      ...ofAnna,
+      atMs: nowMs - 41 * MINUTE_MS,
+      operation: 'nodes.remove',
+      result: 'refused',
+      code: 'ROLE_REQUIRED',
+      targets: [{ noun: 'node', name: 'eu-1' }],
+      input: '{"id":"eu-1"}'
     },
     {
-      ...{ atMs: nowMs - 12 * MINUTE_MS, operation: 'login', door: 'login', address: '203.0.113.9', count: 8 },
-      ...{ result: 'refused', code: 'UNAUTHORIZED', who: { ...nobody, name: 'admin' } }
+      atMs: nowMs - 12 * MINUTE_MS,
+      operation: 'login',
+      door: 'login',
+      address: '203.0.113.9',
+      count: 8,
+      result: 'refused',
+      code: 'UNAUTHORIZED',
+      who: { ...nobody, name: 'admin' }
     },
     {
-      ...{ atMs: nowMs - 3 * MINUTE_MS, operation: 'schedules.setPaused', door: 'socket', address: null },
+      atMs: nowMs - 3 * MINUTE_MS,
+      operation: 'schedules.setPaused',
+      door: 'socket',
+      address: null,
       targets: [{ noun: 'schedule', name: 'e'.repeat(32) }],
       input: `{"ids":["${'e'.repeat(32)}"],"paused":true,"note":"the shop is down"}`,
       changes: [
         {
-          ...{ noun: 'schedule', name: 'Shoes, nightly' },
+          noun: 'schedule',
+          name: 'Shoes, nightly',
           fields: [
             { field: 'paused', before: 'false', after: 'true' },
             { field: 'pauseNote', before: null, after: '"the shop is down"' }

@@ -10,8 +10,15 @@ export function createFakeEngines({ hasSeveralEngines = false }: { hasSeveralEng
     if (!hasSeveralEngines) throw new ScrapdeckError('BAD_INPUT', 'This engine is alone on its database.')
   }
   const engine = (id: string, name: string, state: EngineInfo['state'], silentMs: number): EngineInfo => ({
-    ...{ id, name, address: `http://${name}`, version: '0.9.0', startedAtMs: nowMs - 86_400_000 * 3 },
-    ...{ state, silentMs, drained: false, hasLocalNode: id !== 'e3' }
+    id,
+    name,
+    address: `http://${name}`,
+    version: '0.9.0',
+    startedAtMs: nowMs - 86_400_000 * 3,
+    state,
+    silentMs,
+    drained: false,
+    hasLocalNode: id !== 'e3'
   })
   let engines = [
     engine('e1', 'north:6800', 'leading', 400),

@@ -50,9 +50,15 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     const atMs = job.endedAtMs ?? Math.max(job.startedAtMs! + 1_000, Date.now() - (job.rank % 50) * 40_000)
     const before = Array.from({ length: FIRST_ERROR }, (_, index) => fakeLogLine(job, index)).join('')
     return {
-      ...{ jobId: job.id, attemptNumber: AttemptNumber.parse(1), spider: job.spider, nodeId: job.nodeId! },
-      ...{ version: job.sentVersion ?? job.version ?? aVersionName('1'), count: job.errors ?? 1 },
-      ...{ firstSeenMs: Math.min(atMs, job.startedAtMs! + 1_000), lastSeenMs: atMs, line: FIRST_ERROR + 1 },
+      jobId: job.id,
+      attemptNumber: AttemptNumber.parse(1),
+      spider: job.spider,
+      nodeId: job.nodeId!,
+      version: job.sentVersion ?? job.version ?? aVersionName('1'),
+      count: job.errors ?? 1,
+      firstSeenMs: Math.min(atMs, job.startedAtMs! + 1_000),
+      lastSeenMs: atMs,
+      line: FIRST_ERROR + 1,
       offset: before.length,
       message: `Spider error processing <GET https://shop.example.com/p/${job.id.slice(-4)}> (referer: None)`
     }
@@ -70,16 +76,21 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
     }
     const different = (values: readonly string[]) => new Set(values).size
     return {
-      ...{ id: ErrorGroupId.parse(id), project: all[0]!.project, title, culprit, exceptionType, because },
+      id: ErrorGroupId.parse(id),
+      project: all[0]!.project,
+      title,
+      culprit,
+      exceptionType,
+      because,
       ...(states.get(id) ?? { state: 'open', stateAtMs: null, reopenedAtMs: null }),
-      ...{
-        firstSeenMs: seen[0]!.firstSeenMs - (id % 3) * 250_000_000,
-        lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs))
-      },
-      ...{ firstVersion: seen[0]!.version, count: seen.reduce((sum, { count }) => sum + count, 0) },
-      ...{ jobCount: all.length, spiderCount: different(seen.map(({ spider }) => spider)) },
-      ...{ versionCount: different(seen.map(({ version }) => version)) },
-      ...{ nodeCount: different(seen.map(({ nodeId }) => nodeId)) },
+      firstSeenMs: seen[0]!.firstSeenMs - (id % 3) * 250_000_000,
+      lastSeenMs: Math.max(...seen.map((each) => each.lastSeenMs)),
+      firstVersion: seen[0]!.version,
+      count: seen.reduce((sum, { count }) => sum + count, 0),
+      jobCount: all.length,
+      spiderCount: different(seen.map(({ spider }) => spider)),
+      versionCount: different(seen.map(({ version }) => version)),
+      nodeCount: different(seen.map(({ nodeId }) => nodeId)),
       spiders: [...new Set(seen.map(({ spider }) => spider))].slice(0, 3),
       series: { startMs, widthMs: WIDTH_MS, counts }
     }
@@ -88,7 +99,9 @@ export function createFakeErrors({ jobs, jobOf, emit }: FakeWorld) {
   function spreadBy(seen: readonly ErrorOccurrence[], valueOf: (one: ErrorOccurrence) => string) {
     return [...Map.groupBy(seen, valueOf)]
       .map(([value, those]) => ({
-        ...{ value, count: those.reduce((sum, { count }) => sum + count, 0), runCount: those.length },
+        value,
+        count: those.reduce((sum, { count }) => sum + count, 0),
+        runCount: those.length,
         firstSeenMs: Math.min(...those.map(({ firstSeenMs }) => firstSeenMs)),
         lastSeenMs: Math.max(...those.map(({ lastSeenMs }) => lastSeenMs))
       }))

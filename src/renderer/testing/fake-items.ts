@@ -126,7 +126,11 @@ export function createFakeItems({ jobOf, itemsEngine }: FakeWorld) {
       const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
       const lengths = texts.map(({ length }) => length)
       return {
-        ...{ field, items: items.length, unreadable: 0, filled: texts.length, distinct: counts.size },
+        field,
+        items: items.length,
+        unreadable: 0,
+        filled: texts.length,
+        distinct: counts.size,
         numbers:
           numbers.length === 0
             ? null

@@ -127,10 +127,24 @@ function asProcess(job: Job): RunningJob {
   const rateOf = (count: number | null) => (count === null || minutes === null ? null : count / minutes)
   const isLocal = nodeId === 'local' && startedAtMs !== null
   return {
-    ...{ id, project, spider, sentVersion: job.sentVersion ?? job.version, nodeId, state, status, attemptCount },
-    ...{ cancelAskedAtMs, unknownSinceMs, startedAtMs, pages, items, errors },
-    ...{ pagesPerMinute: rateOf(pages), itemsPerMinute: rateOf(items) },
-    ...{ sentAtMs: startedAtMs ?? job.queuedAtMs, pid: startedAtMs === null ? null : 4_000 + (job.rank % 900) },
+    id,
+    project,
+    spider,
+    sentVersion: job.sentVersion ?? job.version,
+    nodeId,
+    state,
+    status,
+    attemptCount,
+    cancelAskedAtMs,
+    unknownSinceMs,
+    startedAtMs,
+    pages,
+    items,
+    errors,
+    pagesPerMinute: rateOf(pages),
+    itemsPerMinute: rateOf(items),
+    sentAtMs: startedAtMs ?? job.queuedAtMs,
+    pid: startedAtMs === null ? null : 4_000 + (job.rank % 900),
     usage: isLocal ? (fakeUsage(id, startedAtMs, Date.now()).at(-1) ?? null) : null
   }
 }

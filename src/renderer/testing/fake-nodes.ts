@@ -63,8 +63,17 @@ export function createFakeNodes({ nodes, random, stepMs, emit, nextNumber, nodeO
       const id = `n-${String(nextNumber()).padStart(12, '0')}`
       const node = saveNode(
         aNode({
-          ...{ id, name: input.name, kind: 'pulling', url: `pull:${id}`, username: null, hasPassword: false },
-          ...{ hasToken: true, tags: input.tags ?? [], group: input.group ?? null, health: 'down', runs: [] },
+          id,
+          name: input.name,
+          kind: 'pulling',
+          url: `pull:${id}`,
+          username: null,
+          hasPassword: false,
+          hasToken: true,
+          tags: input.tags ?? [],
+          group: input.group ?? null,
+          health: 'down',
+          runs: [],
           problem: `${input.name} has not asked for jobs since Scrapdeck started.`,
           addedAtMs: Date.now(),
           finished: 0

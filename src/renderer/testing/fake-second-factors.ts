@@ -30,7 +30,10 @@ export function createFakeSecondFactors({
   }
   return {
     get: os.get.handler(() => ({
-      ...{ hasPassword: me() !== null, authenticator, passkeys: [...passkeys.values()], passkeyProblem: null }
+      hasPassword: me() !== null,
+      authenticator,
+      passkeys: [...passkeys.values()],
+      passkeyProblem: null
     })),
     beginAuthenticator: os.beginAuthenticator.handler(({ input }) => {
       check(input.current)

@@ -11,8 +11,15 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
   const os = implement(contract)
   let stored = { revision: 0, policy: RECOMMENDED_POLICY }
   let retention: StorageUsage['retention'] = {
-    ...{ state: 'not_set', startedAtMs: null, endedAtMs: null, problem: null },
-    ...{ jobs: 0, logs: 0, items: 0, eggs: 0, freedBytes: 0 }
+    state: 'not_set',
+    startedAtMs: null,
+    endedAtMs: null,
+    problem: null,
+    jobs: 0,
+    logs: 0,
+    items: 0,
+    eggs: 0,
+    freedBytes: 0
   }
   const names = () => [...projects.keys()] as ProjectName[]
   const usage = () =>
@@ -23,7 +30,10 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
         bytes: Math.round(bytes * share)
       })
       return {
-        ...{ project, jobs: sized(412_000, 0.71e9), logs: sized(380_000, 6.2e9), items: sized(9_100, 2.4e9) },
+        project,
+        jobs: sized(412_000, 0.71e9),
+        logs: sized(380_000, 6.2e9),
+        items: sized(9_100, 2.4e9),
         eggs: { count: projects.get(project)?.versions.length ?? 0, bytes: 240_000 }
       }
     })
@@ -32,15 +42,18 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
     usage: os.storage.usage.handler(() => ({
       projects: usage(),
       database: { bytes: 3_900_000_000, freeBytes: 420_000_000, canShrink: true },
-      ...{
-        cacheBytes: 310_000_000,
-        searchIndexBytes: 540_000_000,
-        totalBytes: 24_800_000_000,
-        measuredAtMs: Date.now() - 120_000
-      },
+      cacheBytes: 310_000_000,
+      searchIndexBytes: 540_000_000,
+      totalBytes: 24_800_000_000,
+      measuredAtMs: Date.now() - 120_000,
       encryption: {
-        ...{ keyId: '3f9a1c52d07b8e64', state: 'sealing', sealed: 41_200, total: 58_900, lost: 0 },
-        ...{ sealedAtMs: null, problem: null }
+        keyId: '3f9a1c52d07b8e64',
+        state: 'sealing',
+        sealed: 41_200,
+        total: 58_900,
+        lost: 0,
+        sealedAtMs: null,
+        problem: null
       },
       disk: { totalBytes: 120e9, freeBytes: 41e9, fullAtMs: Date.now() + 11 * DAY_MS },
       retention: { ...retention, state: stateNow() }
@@ -57,7 +70,8 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
     preview: os.storage.preview.handler(() => {
       const goes = usage().flatMap(({ project, logs, jobs }) => {
         const days = (oldest: number, newest: number) => ({
-          ...{ oldestMs: Date.now() - oldest * DAY_MS, newestMs: Date.now() - newest * DAY_MS }
+          oldestMs: Date.now() - oldest * DAY_MS,
+          newestMs: Date.now() - newest * DAY_MS
         })
         return [
           { project, kind: 'logs' as const, count: logs.count >> 1, bytes: logs.bytes / 2, ...days(410, 90) },

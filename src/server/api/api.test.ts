@@ -187,7 +187,9 @@ describe('JSON-RPC', () => {
       result: { cached: false }
     })
     expect(await call({ jsonrpc: '2.0', method: 'nodes.list', id: 0 })).toEqual({
-      ...{ jsonrpc: '2.0', id: 0, result: { nodes: [] } }
+      jsonrpc: '2.0',
+      id: 0,
+      result: { nodes: [] }
     })
   })
 

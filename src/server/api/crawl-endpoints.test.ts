@@ -247,7 +247,11 @@ describe('the status of a job outside the API', () => {
       expect([answer.statusCode, answer.json()]).toEqual([
         200,
         {
-          ...{ job_id: JOB, status, reason, started_at: iso(over.startedAtMs), finished_at: iso(over.endedAtMs) },
+          job_id: JOB,
+          status,
+          reason,
+          started_at: iso(over.startedAtMs),
+          finished_at: iso(over.endedAtMs),
           spider_job_id: over.state === 'queued' ? null : 'run-2'
         }
       ])

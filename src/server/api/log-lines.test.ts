@@ -83,7 +83,11 @@ Traceback
   it('restart with the log, can lack a final newline, and have a limited length', () => {
     const read = createLineReader()
     const piece = (offset: number, text: string, complete = false) => ({
-      ...{ offset, text, complete, sizeBytes: 9e6, nextOffset: offset + text.length }
+      offset,
+      text,
+      complete,
+      sizeBytes: 9e6,
+      nextOffset: offset + text.length
     })
     expect(read(piece(0, 'half a li'))).toEqual([])
     expect(read(piece(0, 'anew\nrest')).map(({ message }) => message)).toEqual(['anew'])

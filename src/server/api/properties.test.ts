@@ -54,8 +54,13 @@ let fastify: FastifyInstance
 const known: Known = {
   cursors: {},
   parts: {
-    ...{ project: ['shop'], spider: ['prices'], spiders: [['prices'], ['stock', 'prices']], version: ['1', null] },
-    ...{ zone: ['UTC', 'Europe/Berlin'], expression: ['0 7 * * *'], ids: [] }
+    project: ['shop'],
+    spider: ['prices'],
+    spiders: [['prices'], ['stock', 'prices']],
+    version: ['1', null],
+    zone: ['UTC', 'Europe/Berlin'],
+    expression: ['0 7 * * *'],
+    ids: []
   },
   ids: [],
   names: ['shop', 'prices', '1', 'eu', 'UTC', 'Europe/Berlin', '0 7 * * *']

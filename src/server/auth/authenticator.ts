@@ -248,7 +248,8 @@ export class Authenticator {
       this.#verifiedOnSocket.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
-        ...{ caller, untilMs: this.#clock.monotonicMs() + VERIFIED_ON_SOCKET_MS }
+        caller,
+        untilMs: this.#clock.monotonicMs() + VERIFIED_ON_SOCKET_MS
       })
       return caller
     }

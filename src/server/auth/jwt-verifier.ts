@@ -42,8 +42,12 @@ export class JwtVerifier {
     }
     try {
       const { payload } = await jwtVerify(token, keys, {
-        ...{ issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', ...requires] },
-        ...{ clockTolerance: CLOCK_TOLERANCE_SECONDS, currentDate: new Date(nowMs) }
+        issuer,
+        audience,
+        algorithms: ALGORITHMS,
+        requiredClaims: ['exp', ...requires],
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        currentDate: new Date(nowMs)
       })
       return { is: 'valid', claims: payload }
     } catch (error) {
@@ -64,7 +68,8 @@ export class JwtVerifier {
   async #openKeys(): Promise<ReturnType<typeof createRemoteJWKSet>> {
     const url = this.#options.jwksUrl ?? (await this.#discover())
     return createRemoteJWKSet(new URL(url), {
-      ...{ cooldownDuration: KEYS_COOLDOWN_MS, cacheMaxAge: KEYS_MAX_AGE_MS },
+      cooldownDuration: KEYS_COOLDOWN_MS,
+      cacheMaxAge: KEYS_MAX_AGE_MS,
       [customFetch]: this.#fetch
     })
   }

@@ -59,9 +59,13 @@ export class OidcClient {
     const configuration = await this.#discover()
     const expected = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier(), redirectUri }
     const url = buildAuthorizationUrl(configuration, {
-      ...{ redirect_uri: redirectUri, scope: this.#options.scopes, response_type: 'code' },
-      ...{ state: expected.state, nonce: expected.nonce },
-      ...{ code_challenge: await calculatePKCECodeChallenge(expected.verifier), code_challenge_method: 'S256' }
+      redirect_uri: redirectUri,
+      scope: this.#options.scopes,
+      response_type: 'code',
+      state: expected.state,
+      nonce: expected.nonce,
+      code_challenge: await calculatePKCECodeChallenge(expected.verifier),
+      code_challenge_method: 'S256'
     })
     return { url, expected }
   }
@@ -70,7 +74,10 @@ export class OidcClient {
   async finish(query: string, { state, nonce, verifier, redirectUri }: Expected): Promise<SignedIn> {
     const configuration = await this.#discover()
     const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
-      ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true
     })
     const { sub, ...claims } = tokens.claims()!
     const needsMore = claimIn(claims, this.#options.groupsClaim) === undefined

@@ -104,8 +104,15 @@ export class Sessions {
     const oldest = this.#byId.keys().next().value
     if (this.#byId.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
     this.#byId.set(id, {
-      ...{ userId, signedInWith, beganAtMs, endsAtMs, lastSeenAtMs: nowMs, ...shorten(browser) },
-      ...{ renewal, renewedAtMs: nowMs, next: null }
+      userId,
+      signedInWith,
+      beganAtMs,
+      endsAtMs,
+      lastSeenAtMs: nowMs,
+      ...shorten(browser),
+      renewal,
+      renewedAtMs: nowMs,
+      next: null
     })
     this.#write()
   }

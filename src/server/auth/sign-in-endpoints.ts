@@ -31,7 +31,9 @@ export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOp
     answer(reply, async () => {
       const field = fieldsOf(request)
       const { data: requester } = SignInRequester.safeParse({
-        ...{ client: field('client'), host: field('host'), user: field('user') }
+        client: field('client'),
+        host: field('host'),
+        user: field('user')
       })
       if (requester === undefined) throw new ScrapdeckError('BAD_INPUT', sentence('server.sign_in_client_missing'))
       const { userCode, ...begun } = signIns.begin(requester, clientOf(addressOf(request)))

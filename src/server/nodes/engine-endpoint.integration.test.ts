@@ -38,8 +38,13 @@ async function startEngine(): Promise<{ stop(): Promise<void> }> {
   const own = join(directory.path, 'local')
   lendLearnedModules(own)
   const node = await HostedNode.open({
-    ...{ directory: own, resourcesDirectory: resolve('resources'), pythonPath: findTestPython() },
-    ...{ slots: 2, jobsToKeep: null, clock: systemClock, logger: silentLogger },
+    directory: own,
+    resourcesDirectory: resolve('resources'),
+    pythonPath: findTestPython(),
+    slots: 2,
+    jobsToKeep: null,
+    clock: systemClock,
+    logger: silentLogger,
     directories: { logsDirectory: join(own, 'logs'), itemsDirectory: join(own, 'items'), jobsDirectory: null },
     prunedDirectories: [join(own, 'logs'), join(own, 'items')]
   })
@@ -67,17 +72,29 @@ async function listening(server: Server): Promise<string> {
 
 function aClient({ secret = SECRET, engine = ENGINE } = {}): EngineNode {
   return new EngineNode({
-    ...{ name: 'north', takesJobs: true, clock: systemClock, connect: createConnection, slots: () => null },
+    name: 'north',
+    takesJobs: true,
+    clock: systemClock,
+    connect: createConnection,
+    slots: () => null,
     place: () => (address === null ? null : { address, certificate: null }),
     certificate: null,
-    ...{ secret, engine, isListed: () => true },
+    secret,
+    engine,
+    isListed: () => true,
     projects: () => [DEMO],
     pythonOf: () => python
   })
 }
 
 const aRequest = (over: Partial<ScheduleRequest> = {}): ScheduleRequest => ({
-  ...{ ...RUN, version: V1, settings: {}, args: { pages: '2' }, priority: 0, isVersionAsked: true, secretNames: [] },
+  ...RUN,
+  version: V1,
+  settings: {},
+  args: { pages: '2' },
+  priority: 0,
+  isVersionAsked: true,
+  secretNames: [],
   limits: null,
   ...over
 })
@@ -113,7 +130,9 @@ test('an egg is stored and its spiders are listed; a broken one is refused, and 
   expect(await client.listSpiders(DEMO, V1)).toContain('quotes')
   const broken = eggOf(Buffer.from('no egg'))
   expect(await failure(client.eggTarget!.addVersion(DEMO, V1, broken))).toMatchObject({
-    ...{ kind: 'refused', delivered: 'no', refusal: 'import_failed' }
+    kind: 'refused',
+    delivered: 'no',
+    refusal: 'import_failed'
   })
   expect(await client.listSpiders(DEMO, V1)).toContain('quotes')
   const other = { ...egg, sha256: broken.sha256 }

@@ -148,12 +148,20 @@ const STATUS_WORDS: Record<string, string> = { 202: 'It will run later' }
 /** The one operation with two kinds of response: a crawl for now and one for later. */
 const DETAILED: Record<string, unknown> = {
   200: {
-    ...{ job_id: JOB_ID, scheduled: false, cached: true, cached_at: new Date(NOON_MS).toISOString() },
+    job_id: JOB_ID,
+    scheduled: false,
+    cached: true,
+    cached_at: new Date(NOON_MS).toISOString(),
     logs_url: `/api/v1/jobs/${JOB_ID}/logs`
   },
   202: {
-    ...{ job_id: JOB_ID, schedule_id: null, scheduled: true, next_run: new Date(NOON_MS + 3_600_000).toISOString() },
-    ...{ cached: false, cached_at: null, logs_url: `/api/v1/jobs/${JOB_ID}/logs` }
+    job_id: JOB_ID,
+    schedule_id: null,
+    scheduled: true,
+    next_run: new Date(NOON_MS + 3_600_000).toISOString(),
+    cached: false,
+    cached_at: null,
+    logs_url: `/api/v1/jobs/${JOB_ID}/logs`
   }
 }
 
@@ -175,8 +183,11 @@ const ERROR_RESPONSE: OpenAPI.ResponseObject = {
     [JSON_TYPE]: {
       schema: { $ref: '#/components/schemas/Error' },
       example: {
-        ...{ defined: false, code: 'JOB_NOT_FOUND', status: 404 },
-        ...{ message: `There is no job ${JOB_ID}; it may have been deleted`, data: {} }
+        defined: false,
+        code: 'JOB_NOT_FOUND',
+        status: 404,
+        message: `There is no job ${JOB_ID}; it may have been deleted`,
+        data: {}
       }
     }
   }

@@ -55,8 +55,12 @@ export function schedulerPaths(
               required: ['job_id', 'status', 'reason', 'started_at', 'finished_at', 'spider_job_id']
             },
             example: {
-              ...{ job_id: JOB_ID, status: 'running', reason: null, started_at: new Date(NOON_MS).toISOString() },
-              ...{ finished_at: null, spider_job_id: JOB_ID }
+              job_id: JOB_ID,
+              status: 'running',
+              reason: null,
+              started_at: new Date(NOON_MS).toISOString(),
+              finished_at: null,
+              spider_job_id: JOB_ID
             }
           }
         }

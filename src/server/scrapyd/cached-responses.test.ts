@@ -17,7 +17,8 @@ test('the test detects a cache that ignores the positions of its responses', { t
     const wrong = await findWrongAnswer(seed, new MemoryCache(createFakeClock()), {
       steps: 40,
       spoil: (cache, store) => ({
-        ...{ isAway: false, writeAnswer: (key, answer) => cache.writeAnswer(key, answer) },
+        isAway: false,
+        writeAnswer: (key, answer) => cache.writeAnswer(key, answer),
         async readAnswer(key) {
           const found = await cache.readAnswer(key)
           return found ? { ...found, position: await store.changeCursor() } : found
@@ -36,7 +37,8 @@ test('the test detects a cache whose responses claim the position at which they 
     const wrong = await findWrongAnswer(seed, new MemoryCache(createFakeClock()), {
       steps: 40,
       spoil: (cache, store) => ({
-        ...{ isAway: false, readAnswer: (key) => cache.readAnswer(key) },
+        isAway: false,
+        readAnswer: (key) => cache.readAnswer(key),
         async writeAnswer(key, { body }) {
           return cache.writeAnswer(key, { position: await store.changeCursor(), body })
         }

@@ -66,7 +66,9 @@ describe('responses, byte for byte', () => {
       ['egg', EGG]
     ])
     expect((await ask({ method: 'POST', url: '/addversion.json', ...form })).json()).toMatchObject({
-      ...{ status: 'ok', version: '1.0.1', spiders: 2 },
+      status: 'ok',
+      version: '1.0.1',
+      spiders: 2,
       warning: 'new stays pinned to version 1.0.0: jobs without _version run that one'
     })
   })

@@ -14,7 +14,10 @@ export function through(transport: Transport, { options, call }: Request): Injec
   if (transport === 'rest' || call === null) return options
   const headers = { ...options.headers, ...JSON_TYPE }
   const post = (url: string, payload: unknown): InjectOptions => ({
-    ...{ method: 'POST', url, headers, payload: JSON.stringify(payload) }
+    method: 'POST',
+    url,
+    headers,
+    payload: JSON.stringify(payload)
   })
   if (transport === 'rpc') return post(`/api/rpc/${call.method.replace('.', '/')}`, { json: call.params })
   return post('/api/v1/jsonrpc', transport === 'json-rpc' ? call : [call, { ...call, id: 2 }])
@@ -52,7 +55,13 @@ export function scrapydRequests(names: ScrapydNames): Map<string, fc.Arbitrary<I
     fc.constantFrom(...some)
   ) as [fc.Arbitrary<string>, fc.Arbitrary<string>, fc.Arbitrary<string>, fc.Arbitrary<string>]
   const values: Record<string, fc.Arbitrary<string>> = {
-    ...{ project, spider, version, _version: version, job, priority: fc.constant('1'), egg: fc.constant('x') }
+    project,
+    spider,
+    version,
+    _version: version,
+    job,
+    priority: fc.constant('1'),
+    egg: fc.constant('x')
   }
   const endpoints = Object.entries(FIELDS).map(([endpoint, [required, optional]]) => {
     const name = `${endpoint}.json`

@@ -43,7 +43,9 @@ export async function openIdentityProvider({
     new Provider(issuer, {
       clients: [
         {
-          ...{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: redirectUris },
+          client_id: CLIENT_ID,
+          client_secret: CLIENT_SECRET,
+          redirect_uris: redirectUris,
           backchannel_logout_uri: new URL('/ui/login/oidc/logout', redirectUris[0]).href,
           backchannel_logout_session_required: true,
           post_logout_redirect_uris: redirectUris.map((uri) => new URL('/ui/login', uri).href)
@@ -119,7 +121,8 @@ export class Browser {
     }
     const location = response.headers.get('location')
     return {
-      ...{ status: response.status, body: await response.text() },
+      status: response.status,
+      body: await response.text(),
       location: location === null ? '' : new URL(location, url).href
     }
   }

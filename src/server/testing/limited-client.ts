@@ -22,12 +22,10 @@ export async function openWithLimitedUser(projects: Readonly<Record<string, Proj
   const rights = givenRights({ role: null, projects }, permissionsOfRole)
   const principal: Principal = {
     ...OWNER,
-    ...{
-      userId: branded('a'.repeat(32)),
-      name: 'anna',
-      role: shownRole([{ role: null, projects }], permissionsOfRole),
-      rights
-    }
+    userId: branded('a'.repeat(32)),
+    name: 'anna',
+    role: shownRole([{ role: null, projects }], permissionsOfRole),
+    rights
   }
   const context = { principal, source: 'api' as const }
   return { ...opened, principal, limited: createRouterClient(await opened.engine.router(), { context }) }

@@ -17,8 +17,19 @@ export function ruleOf(watch: AlertWatch, over: Partial<AlertRuleSettings>): Ale
   const { usual, compares } = ALERT_WATCHES[watch]
   const scope = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
   return {
-    ...{ ...scope, ...usual, watch, comparison: compares[0], name: `own ${watch}`, enabled: true, owner: '' },
-    ...{ channels: [], groupBy: 'rule', gatherSeconds: 0, repeatSeconds: null, escalation: null, forSeconds: 0 },
+    ...scope,
+    ...usual,
+    watch,
+    comparison: compares[0],
+    name: `own ${watch}`,
+    enabled: true,
+    owner: '',
+    channels: [],
+    groupBy: 'rule',
+    gatherSeconds: 0,
+    repeatSeconds: null,
+    escalation: null,
+    forSeconds: 0,
     ...over
   } as AlertRuleSettings
 }

@@ -43,7 +43,8 @@ async function fillBoth(opened: EngineWithFakeNode) {
   ])
   await client.projects.upload({
     file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'),
-    ...{ project: OTHER, version: `${SECRET}-1` }
+    project: OTHER,
+    version: `${SECRET}-1`
   })
   const own = await fill('shop', 'own')
   const other = await fill(OTHER, SECRET)
@@ -68,18 +69,30 @@ async function fillBoth(opened: EngineWithFakeNode) {
   async function fill(project: string, word: string): Promise<Ids> {
     const run = { project, spiders: [`${word}-spider`] }
     const defaults = {
-      ...{ args: { [`${word}-default`]: word, token: `${SEALED}-value` }, secretNames: ['token'] },
-      ...{ settings: { USER_AGENT: `${word}-agent` }, env: { [`${word}_VARIABLE`]: word } }
+      args: { [`${word}-default`]: word, token: `${SEALED}-value` },
+      secretNames: ['token'],
+      settings: { USER_AGENT: `${word}-agent` },
+      env: { [`${word}_VARIABLE`]: word }
     }
     const settings = { defaults, spiderDefaults: { [`${word}-spider`]: { tags: [`!${word}-tag`] } }, keepItems: true }
     await client.projects.changeSettings({ project, settings } as never)
     const { rule } = await client.alertRules.create({
-      ...{ name: `${word}-rule`, project: branded(project), spider: `${word}-spider` },
-      ...{ watch: 'spider_items', comparison: 'at_least', threshold: 1 },
-      ...{ forSeconds: 0, severity: 'warning', owner: word, channels: [] }
+      name: `${word}-rule`,
+      project: branded(project),
+      spider: `${word}-spider`,
+      watch: 'spider_items',
+      comparison: 'at_least',
+      threshold: 1,
+      forSeconds: 0,
+      severity: 'warning',
+      owner: word,
+      channels: []
     })
     const { jobs } = await client.jobs.run({
-      ...{ ...run, args: { [word]: word }, userId: word, settings: { LOG_LEVEL: word } },
+      ...run,
+      args: { [word]: word },
+      userId: word,
+      settings: { LOG_LEVEL: word },
       dedupe: { key: `${word}-key`, ttlSeconds: 1_000_000 }
     })
     const id = jobs[0]!.id
@@ -97,7 +110,11 @@ async function fillBoth(opened: EngineWithFakeNode) {
     const { schedule } = await client.schedules.create({ ...INTERVAL, name: `${word}-schedule`, jobs: [run] })
     await client.schedules.runNow({ id: schedule.id })
     const chain = await client.chains.create({
-      ...{ name: `${word}-chain`, project, spider: '*', on: 'failed', run: { project, spiders: [word] } }
+      name: `${word}-chain`,
+      project,
+      spider: '*',
+      on: 'failed',
+      run: { project, spiders: [word] }
     })
     const order = await client.crawl({
       user_id: word,
@@ -107,14 +124,22 @@ async function fillBoth(opened: EngineWithFakeNode) {
     } as never)
     const { groups } = await client.errors.list({ project })
     const { silence } = await client.alertSilences.create({
-      ...{ project: branded(project), untilMs: clock.nowMs() + 86_400_000, comment: word }
+      project: branded(project),
+      untilMs: clock.nowMs() + 86_400_000,
+      comment: word
     })
     const alertOf = async () => (await client.alerts.list({ ruleId: rule.id })).alerts[0]
     await opened.until(async () => (await alertOf()) !== undefined)
     return {
-      ...{ alertRule: rule.id, alertSilence: silence.id, alert: (await alertOf())!.id },
-      ...{ job: id, queued: waiting[0]!.id, schedule: schedule.id, chain: chain.chain.id },
-      ...{ order: String((order.body as { schedule_id: unknown }).schedule_id), errorGroup: String(groups[0]!.id) }
+      alertRule: rule.id,
+      alertSilence: silence.id,
+      alert: (await alertOf())!.id,
+      job: id,
+      queued: waiting[0]!.id,
+      schedule: schedule.id,
+      chain: chain.chain.id,
+      order: String((order.body as { schedule_id: unknown }).schedule_id),
+      errorGroup: String(groups[0]!.id)
     }
   }
 }
@@ -134,7 +159,11 @@ export async function stateOfOther(of: Client) {
   ])
   const here = chains.chains.filter((chain) => chain.project === OTHER || chain.run.project === OTHER)
   const listed = jobs.jobs.map(({ id, priority, kept, cancelAskedAtMs, after }) => ({
-    ...{ id, priority, kept, cancelAskedAtMs, after }
+    id,
+    priority,
+    kept,
+    cancelAskedAtMs,
+    after
   }))
   const planned = schedules.schedules.map(({ id, revision, paused, jobs: runs }) => ({ id, revision, paused, runs }))
   const groups = errors.groups.map(({ id, state }) => ({ id, state }))

@@ -8,7 +8,9 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const at = (text: string): number => Date.parse(text)
 const repeating = (from: string, until: string, every: 'day' | 'week', zone = 'Europe/Berlin'): Windows => ({
-  ...{ fromMs: at(from), untilMs: at(until), repeats: { every, zone, endsMs: null } }
+  fromMs: at(from),
+  untilMs: at(until),
+  repeats: { every, zone, endsMs: null }
 })
 const shown = (windows: Windows, now: string): string | null => {
   const window = windowFrom(windows, at(now))

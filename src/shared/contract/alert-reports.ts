@@ -24,14 +24,16 @@ export type AlertLogExcerpt = z.infer<typeof AlertLogExcerpt>
 export const AlertFigureHistory = z.object({
   /** `Items of the last 20 runs of shop/prices` */
   title: z.string(),
-  ...{ titleCode: z.string().optional(), titleParams: Params.optional() },
+  titleCode: z.string().optional(),
+  titleParams: Params.optional(),
   /** Oldest first. `now`: the alert's own value. */
   bars: z.array(z.object({ value: z.number(), tone: z.enum(['past', 'now', 'failed', 'succeeded']) })),
   fromMs: z.number(),
   untilMs: z.number(),
   /** Says the same in words, with units, because not every user sees the bars. */
   caption: z.string(),
-  ...{ captionCode: z.string().optional(), captionParams: Params.optional() }
+  captionCode: z.string().optional(),
+  captionParams: Params.optional()
 })
 export type AlertFigureHistory = z.infer<typeof AlertFigureHistory>
 
@@ -46,8 +48,11 @@ export const AlertRulePreview = z.object({
   /** The newest 50. */
   alerts: z.array(
     z.object({
-      ...{ subject: z.string(), text: z.string(), ...ALERT_CODES },
-      ...{ firedAtMs: z.number(), resolvedAtMs: z.number().nullable() }
+      subject: z.string(),
+      text: z.string(),
+      ...ALERT_CODES,
+      firedAtMs: z.number(),
+      resolvedAtMs: z.number().nullable()
     })
   ),
   fromMs: z.number(),
@@ -55,7 +60,8 @@ export const AlertRulePreview = z.object({
   isComplete: z.boolean(),
   /** What is unknown, for people; may be empty. */
   note: z.string(),
-  ...{ noteCode: z.string().optional(), noteParams: Params.optional() }
+  noteCode: z.string().optional(),
+  noteParams: Params.optional()
 })
 export type AlertRulePreview = z.infer<typeof AlertRulePreview>
 
@@ -79,8 +85,12 @@ export const AlertReport = z.object({
   /** The 20 spiders with most failed and lost runs. */
   failing: z.array(
     z.object({
-      ...{ ...ofSpider, failed: z.number().int(), runs: z.number().int(), reason: z.string() },
-      ...{ reasonCode: z.string().optional(), reasonParams: Params.optional() }
+      ...ofSpider,
+      failed: z.number().int(),
+      runs: z.number().int(),
+      reason: z.string(),
+      reasonCode: z.string().optional(),
+      reasonParams: Params.optional()
     })
   ),
   newErrors: z.object({

@@ -262,28 +262,46 @@ export const JobDetail = z.object({ job: Job, attempts: z.array(Attempt), timeli
 export type JobDetail = z.infer<typeof JobDetail>
 
 export const JobProgress = Job.pick({
-  ...{
-    id: true,
-    status: true,
-    state: true,
-    outcome: true,
-    reason: true,
-    reasonCode: true,
-    reasonParams: true,
-    killingLine: true,
-    waiting: true,
-    nodeId: true
-  },
-  ...{ attemptCount: true, cancelAskedAtMs: true, unknownSinceMs: true, pages: true, items: true, errors: true },
-  ...{ queuedAtMs: true, startedAtMs: true, endedAtMs: true }
+  id: true,
+  status: true,
+  state: true,
+  outcome: true,
+  reason: true,
+  reasonCode: true,
+  reasonParams: true,
+  killingLine: true,
+  waiting: true,
+  nodeId: true,
+  attemptCount: true,
+  cancelAskedAtMs: true,
+  unknownSinceMs: true,
+  pages: true,
+  items: true,
+  errors: true,
+  queuedAtMs: true,
+  startedAtMs: true,
+  endedAtMs: true
 })
 export type JobProgress = z.infer<typeof JobProgress>
 
 /** A live job as a process, as far as its node and its log show it. */
 export const RunningJob = Job.pick({
-  ...{ id: true, project: true, spider: true, sentVersion: true, nodeId: true, state: true, status: true },
-  ...{ attemptCount: true, cancelAskedAtMs: true, unknownSinceMs: true, startedAtMs: true },
-  ...{ pages: true, items: true, errors: true, pagesPerMinute: true, itemsPerMinute: true }
+  id: true,
+  project: true,
+  spider: true,
+  sentVersion: true,
+  nodeId: true,
+  state: true,
+  status: true,
+  attemptCount: true,
+  cancelAskedAtMs: true,
+  unknownSinceMs: true,
+  startedAtMs: true,
+  pages: true,
+  items: true,
+  errors: true,
+  pagesPerMinute: true,
+  itemsPerMinute: true
 }).extend({
   sentAtMs: z.number(),
   /** null: unknown. */

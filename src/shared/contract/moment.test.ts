@@ -4,7 +4,10 @@ import { RunInput } from './jobs.ts'
 import { ScheduleSettings } from './schedules.ts'
 
 const schedule = (more: object) => ({
-  ...{ name: 'x', zone: 'UTC', rules: [{ kind: 'once', atMs: 1 }], jobs: [{ project: 'shop', spiders: ['a'] }] },
+  name: 'x',
+  zone: 'UTC',
+  rules: [{ kind: 'once', atMs: 1 }],
+  jobs: [{ project: 'shop', spiders: ['a'] }],
   ...more
 })
 

@@ -101,7 +101,9 @@ const yaml = 'scrapdeck: 1\nschedules:\n  - name: Prices each morning\n    zone:
 const { firstSeenMs, lastSeenMs } = errorGroup
 const errorCounts = { count: 41, runCount: 3, firstSeenMs, lastSeenMs }
 const fleetChange = {
-  ...{ noun: 'schedule' as const, name: 'Prices each morning', act: 'change' as const },
+  noun: 'schedule' as const,
+  name: 'Prices each morning',
+  act: 'change' as const,
   fields: [{ name: 'zone', from: 'UTC', to: 'Europe/Berlin' }]
 }
 const chunk = { offset: 0, nextOffset: 75, sizeBytes: 75, complete: false }
@@ -114,15 +116,22 @@ const storagePolicy = {
   projects: { [SHOP]: { logs: { days: 30, perSpider: null, bytes: 1_000_000_000 } } }
 }
 const storageRow = {
-  ...{ project: SHOP, kind: 'logs' as const, count: 400, bytes: 5_000_000 },
-  ...{ oldestMs: NOON_MS - 100 * 86_400_000, newestMs: NOON_MS - 90 * 86_400_000 }
+  project: SHOP,
+  kind: 'logs' as const,
+  count: 400,
+  bytes: 5_000_000,
+  oldestMs: NOON_MS - 100 * 86_400_000,
+  newestMs: NOON_MS - 90 * 86_400_000
 }
 
 export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferContractRouterOutputs<Contract>> = {
   crawl: {
     summary: 'Crawl now, later or repeatedly; a repeated request returns the existing job',
     input: {
-      ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
+      user_id: 'ann',
+      spider: 'prices',
+      start_urls: ['https://shop.example/shoes'],
+      depth: 2,
       params: { currency: 'EUR', sizes: [38, 39], colour: null }
     },
     output: {
@@ -178,9 +187,23 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'The status of a job',
       input: { id: JOB_ID },
       output: {
-        ...{ id: JOB_ID, status: 'running', state: 'running', outcome: null, reason: null, killingLine: null },
-        ...{ waiting: null, nodeId: NODE_ID, attemptCount: 1, cancelAskedAtMs: null, unknownSinceMs: null },
-        ...{ pages: 120, items: 118, errors: 0, queuedAtMs: NOON_MS, startedAtMs: NOON_MS + 2_000, endedAtMs: null }
+        id: JOB_ID,
+        status: 'running',
+        state: 'running',
+        outcome: null,
+        reason: null,
+        killingLine: null,
+        waiting: null,
+        nodeId: NODE_ID,
+        attemptCount: 1,
+        cancelAskedAtMs: null,
+        unknownSinceMs: null,
+        pages: 120,
+        items: 118,
+        errors: 0,
+        queuedAtMs: NOON_MS,
+        startedAtMs: NOON_MS + 2_000,
+        endedAtMs: null
       }
     },
     figures: {
@@ -193,10 +216,25 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         jobs: [
           {
-            ...{ id: JOB_ID, project: SHOP, spider: 'prices', sentVersion: SHOP_VERSION, nodeId: NODE_ID },
-            ...{ state: 'running', status: 'running', attemptCount: 1, cancelAskedAtMs: null, unknownSinceMs: null },
-            ...{ startedAtMs: NOON_MS + 2_000, pages: 120, items: 118, errors: 0, pagesPerMinute: 60 },
-            ...{ itemsPerMinute: 59, sentAtMs: NOON_MS + 1_000, pid: 4711, usage }
+            id: JOB_ID,
+            project: SHOP,
+            spider: 'prices',
+            sentVersion: SHOP_VERSION,
+            nodeId: NODE_ID,
+            state: 'running',
+            status: 'running',
+            attemptCount: 1,
+            cancelAskedAtMs: null,
+            unknownSinceMs: null,
+            startedAtMs: NOON_MS + 2_000,
+            pages: 120,
+            items: 118,
+            errors: 0,
+            pagesPerMinute: 60,
+            itemsPerMinute: 59,
+            sentAtMs: NOON_MS + 1_000,
+            pid: 4711,
+            usage
           }
         ],
         total: 1
@@ -291,9 +329,20 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Probe an address without saving anything',
       input: { url: 'eu-1.example.org:6800', username: 'deck', password: 'correct horse' },
       output: {
-        ...{ url: node.url, reachable: true, health: 'up', problem: null, scrapydVersion: '1.6', nodeName: 'eu-1' },
-        ...{ running: 1, pending: 0, projects: ['shop'], latencyMs: 12, clockOffsetMs: 40, warnings: [] },
-        ...{ duplicateOf: NODE_ID, keepsPassword: null }
+        url: node.url,
+        reachable: true,
+        health: 'up',
+        problem: null,
+        scrapydVersion: '1.6',
+        nodeName: 'eu-1',
+        running: 1,
+        pending: 0,
+        projects: ['shop'],
+        latencyMs: 12,
+        clockOffsetMs: 40,
+        warnings: [],
+        duplicateOf: NODE_ID,
+        keepsPassword: null
       }
     },
     add: {
@@ -477,10 +526,14 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'How a job compares with earlier runs of its spider',
       input: { id: JOB_ID },
       output: {
-        ...{ state: 'judged', neededRuns: 0, comparedRuns: 30, weekday: null },
+        state: 'judged',
+        neededRuns: 0,
+        comparedRuns: 30,
+        weekday: null,
         metrics: [{ metric: 'items', value: 125, usual: { low: 610, high: 640 } }],
         fields: {
-          ...{ neededRuns: 0, comparedRuns: 12 },
+          neededRuns: 0,
+          comparedRuns: 12,
           shown: [{ field: 'price', value: 98.4, usual: { low: 98, high: 100 } }]
         },
         findings: spiderFindings.findings
@@ -523,8 +576,15 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         deliveries: [
           {
-            ...{ id: 'msg_2kQd4f8a', webhookId: WEBHOOK_ID, event: 'job.ended', state: 'dead', tries: 10 },
-            ...{ madeAtMs: NOON_MS - 90_000_000, nextTryAtMs: null, endedAtMs: NOON_MS, answer: '503' }
+            id: 'msg_2kQd4f8a',
+            webhookId: WEBHOOK_ID,
+            event: 'job.ended',
+            state: 'dead',
+            tries: 10,
+            madeAtMs: NOON_MS - 90_000_000,
+            nextTryAtMs: null,
+            endedAtMs: NOON_MS,
+            answer: '503'
           }
         ],
         nextBefore: null
@@ -558,8 +618,14 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         notices: [
           {
-            ...{ id: 'msg_mk2f8z00_1b', atMs: NOON_MS, groupId: 'a group', severity: alert.severity, body: alert.text },
-            ...{ title: `Critical: ${alert.subject}`, alertIds: [ALERT_ID], retryJobIds: [] }
+            id: 'msg_mk2f8z00_1b',
+            atMs: NOON_MS,
+            groupId: 'a group',
+            severity: alert.severity,
+            body: alert.text,
+            title: `Critical: ${alert.subject}`,
+            alertIds: [ALERT_ID],
+            retryJobIds: []
           }
         ],
         after: 'msg_mk2f8z00_1b'
@@ -585,11 +651,16 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Try an alert rule on the past: nothing is kept',
       input: { ...alertRuleSettings, days: 14 },
       output: {
-        ...{ fired: 1, fromMs: NOON_MS - 14 * 86_400_000, isComplete: true, note: '' },
+        fired: 1,
+        fromMs: NOON_MS - 14 * 86_400_000,
+        isComplete: true,
+        note: '',
         alerts: [
           {
-            ...{ subject: alert.subject, text: alert.text },
-            ...{ firedAtMs: NOON_MS - 86_400_000, resolvedAtMs: NOON_MS - 82_800_000 }
+            subject: alert.subject,
+            text: alert.text,
+            firedAtMs: NOON_MS - 86_400_000,
+            resolvedAtMs: NOON_MS - 82_800_000
           }
         ]
       }
@@ -648,10 +719,17 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     me: {
       summary: 'Who you are here, and your role',
       output: {
-        ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
-        ...{ everywhere: 'operator', projects: {}, nodeGroups: { eu: 'admin' }, groups: ['Crawl team'] },
+        userId: USER_ID,
+        name: 'anna',
+        role: 'operator',
+        tokenId: null,
+        everywhere: 'operator',
+        projects: {},
+        nodeGroups: { eu: 'admin' },
+        groups: ['Crawl team'],
         permissions: {
-          ...{ everywhere: namesOf(permissionsOfRole('operator')), projects: {} },
+          everywhere: namesOf(permissionsOfRole('operator')),
+          projects: {},
           nodeGroups: { eu: ['read', 'nodes.operate', 'nodes.change'] }
         }
       }
@@ -679,7 +757,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     create: {
       summary: 'Create a group of users',
       input: {
-        ...{ name: 'Crawl team', role: 'operator', projects: { shop: 'deployer' }, nodeGroups: { eu: 'admin' } },
+        name: 'Crawl team',
+        role: 'operator',
+        projects: { shop: 'deployer' },
+        nodeGroups: { eu: 'admin' },
         members: [USER_ID]
       },
       output: { group }
@@ -713,7 +794,9 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     get: {
       summary: 'With what you can log in',
       output: {
-        ...{ hasPassword: true, passkeys: [passkey], passkeyProblem: null },
+        hasPassword: true,
+        passkeys: [passkey],
+        passkeyProblem: null,
         authenticator: { createdAtMs: NOON_MS, recoveryCodesLeft: 10 }
       }
     },
@@ -751,7 +834,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: {
         name: 'laptop',
         credential: {
-          ...{ id: 'AbCd', rawId: 'AbCd', type: 'public-key', clientExtensionResults: {} },
+          id: 'AbCd',
+          rawId: 'AbCd',
+          type: 'public-key',
+          clientExtensionResults: {},
           response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0', attestationObject: 'o2NmbXRkbm9uZQ' }
         }
       },
@@ -806,7 +892,9 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { expect: auditEntry.hash },
       output: {
         head: { seq: auditEntry.seq, hash: auditEntry.hash, deletedSeq: 0 },
-        ...{ checked: auditEntry.seq, broken: null, hasExpected: true }
+        checked: auditEntry.seq,
+        broken: null,
+        hasExpected: true
       }
     }
   },
@@ -826,8 +914,14 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         shared: true,
         engines: [
           {
-            ...{ id: '6f1d2c', name: 'north:6800', address: 'http://10.0.0.2:6800', version: '1.0.0' },
-            ...{ startedAtMs: NOON_MS - 3_600_000, state: 'leading', silentMs: 300, drained: false },
+            id: '6f1d2c',
+            name: 'north:6800',
+            address: 'http://10.0.0.2:6800',
+            version: '1.0.0',
+            startedAtMs: NOON_MS - 3_600_000,
+            state: 'leading',
+            silentMs: 300,
+            drained: false,
             hasLocalNode: true
           }
         ],
@@ -847,21 +941,38 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         projects: [
           {
-            ...{ project: SHOP, jobs: { count: 31_000, bytes: 62_000_000 } },
-            ...{ logs: { count: 30_000, bytes: 410_000_000 }, items: { count: 0, bytes: 0 } },
+            project: SHOP,
+            jobs: { count: 31_000, bytes: 62_000_000 },
+            logs: { count: 30_000, bytes: 410_000_000 },
+            items: { count: 0, bytes: 0 },
             eggs: { count: 4, bytes: 96_000 }
           }
         ],
         database: { bytes: 96_000_000, freeBytes: 1_000_000, canShrink: true },
-        ...{ cacheBytes: 12_000_000, searchIndexBytes: 9_000_000, totalBytes: 484_000_000, measuredAtMs: NOON_MS },
+        cacheBytes: 12_000_000,
+        searchIndexBytes: 9_000_000,
+        totalBytes: 484_000_000,
+        measuredAtMs: NOON_MS,
         encryption: {
-          ...{ keyId: '3f9a1c52d07b8e64', state: 'sealed', sealed: 1_203, total: 1_203, lost: 0 },
-          ...{ sealedAtMs: NOON_MS, problem: null }
+          keyId: '3f9a1c52d07b8e64',
+          state: 'sealed',
+          sealed: 1_203,
+          total: 1_203,
+          lost: 0,
+          sealedAtMs: NOON_MS,
+          problem: null
         },
         disk: { totalBytes: 100_000_000_000, freeBytes: 52_000_000_000, fullAtMs: null },
         retention: {
-          ...{ state: 'idle', startedAtMs: NOON_MS - 60_000, endedAtMs: NOON_MS, problem: null },
-          ...{ jobs: 120, logs: 400, items: 0, eggs: 1, freedBytes: 5_200_000 }
+          state: 'idle',
+          startedAtMs: NOON_MS - 60_000,
+          endedAtMs: NOON_MS,
+          problem: null,
+          jobs: 120,
+          logs: 400,
+          items: 0,
+          eggs: 1,
+          freedBytes: 5_200_000
         }
       }
     },
@@ -914,7 +1025,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Search the whole log; lines arrive as they are found',
       input: { jobId: JOB_ID, text: 'timed? ?out', isRegex: true },
       output: {
-        ...{ state: 'searching', matches: 1, searchedBytes: 12_482_113, sizeBytes: 12_482_113 },
+        state: 'searching',
+        matches: 1,
+        searchedBytes: 12_482_113,
+        sizeBytes: 12_482_113,
         found: [{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 }]
       }
     },
@@ -929,14 +1043,25 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: {
         hits: [
           {
-            ...{ line: 1_204, offset: 181_204, text: 'TimeoutError: timed out', matchAt: 14, matchLength: 9 },
-            ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), project: job.project, spider: job.spider },
-            ...{ nodeId: NODE_ID, level: 'ERROR', time: '2026-11-02 14:05:10' }
+            line: 1_204,
+            offset: 181_204,
+            text: 'TimeoutError: timed out',
+            matchAt: 14,
+            matchLength: 9,
+            jobId: JOB_ID,
+            attemptNumber: AttemptNumber.parse(1),
+            project: job.project,
+            spider: job.spider,
+            nodeId: NODE_ID,
+            level: 'ERROR',
+            time: '2026-11-02 14:05:10'
           }
         ],
         ruledOut: { logs: 48_210, bytes: 19_204_118_332 },
         scanned: { logs: 3, bytes: 3_145_728 },
-        ...{ unreadable: 0, stoppedBy: 'hits', cursor: `${JOB_ID}.1.181205` }
+        unreadable: 0,
+        stoppedBy: 'hits',
+        cursor: `${JOB_ID}.1.181205`
       }
     }
   },
@@ -945,13 +1070,23 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: "What is known of a job's items: columns, size, how many",
       input: { jobId: JOB_ID, count: true },
       output: {
-        ...{ attemptNumber: 1, from: 'node', nodeId: NODE_ID, format: 'jsonl', sizeBytes: 21_840, copiedBytes: 21_840 },
-        ...{ mayGrow: false, hasMoreFields: false, items: 118, unreadable: 0, endsInside: false },
+        attemptNumber: 1,
+        from: 'node',
+        nodeId: NODE_ID,
+        format: 'jsonl',
+        sizeBytes: 21_840,
+        copiedBytes: 21_840,
+        mayGrow: false,
+        hasMoreFields: false,
+        items: 118,
+        unreadable: 0,
+        endsInside: false,
         columns: [
           { name: 'name', type: 'text' },
           { name: 'price', type: 'number' }
         ],
-        ...{ engine: 'duckdb', engineProblem: null }
+        engine: 'duckdb',
+        engineProblem: null
       }
     },
     page: {
@@ -986,7 +1121,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'How often a field is filled, and with what; needs DuckDB',
       input: { jobId: JOB_ID, field: 'price' },
       output: {
-        ...{ field: 'price', items: 118, unreadable: 0, filled: 116, distinct: 87 },
+        field: 'price',
+        items: 118,
+        unreadable: 0,
+        filled: 116,
+        distinct: 87,
         numbers: { count: 116, min: 2.5, max: 349, mean: 41.2 },
         length: { min: 3, max: 6, mean: 4.8 },
         top: [{ value: '9.99', count: 6 }]
@@ -999,7 +1138,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         before: { jobId: LATER_JOB_ID, items: 120, unreadable: 0 },
         after: { jobId: JOB_ID, items: 118, unreadable: 0 },
         fields: [{ name: 'price', before: 120, after: 116 }],
-        ...{ added: 3, removed: 5, changed: 12, same: 103, repeatedKeys: 0 },
+        added: 3,
+        removed: 5,
+        changed: 12,
+        same: 103,
+        repeatedKeys: 0,
         examples: { added: ['Desk lamp'], removed: ['Floor lamp'], changed: ['Candle'] }
       }
     },
@@ -1053,9 +1196,14 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     status: {
       summary: 'Version, address, figures and problems',
       output: {
-        ...{ scrapdeckVersion: '0.1.0', startedAtMs: NOON_MS - 86_400_000, address: 'http://127.0.0.1:6800' },
-        ...{ host: 'service', secrets: { store: 'file', text: 'secret.key in the data directory' } },
-        ...{ figures, problems: [], python }
+        scrapdeckVersion: '0.1.0',
+        startedAtMs: NOON_MS - 86_400_000,
+        address: 'http://127.0.0.1:6800',
+        host: 'service',
+        secrets: { store: 'file', text: 'secret.key in the data directory' },
+        figures,
+        problems: [],
+        python
       }
     },
     history: { summary: 'Samples of the figures of the last hour', output: { samples: [figures] } },

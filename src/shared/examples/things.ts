@@ -72,7 +72,12 @@ export const SHOP = ProjectName.parse('shop')
 export const SHOP_VERSION = VersionName.parse('1.4.0')
 
 export const job: Job = {
-  ...{ id: JOB_ID, jobid: JOB_ID, project: SHOP, spider: 'prices', source: 'api', queuedAtMs: NOON_MS },
+  id: JOB_ID,
+  jobid: JOB_ID,
+  project: SHOP,
+  spider: 'prices',
+  source: 'api',
+  queuedAtMs: NOON_MS,
   ...QUEUED_JOB,
   settings: { DOWNLOAD_DELAY: '0.5' },
   args: { category: 'shoes' },
@@ -163,7 +168,11 @@ export const node: Node = {
   nodeName: 'eu-1',
   runs: [
     {
-      ...{ jobId: JOB_ID, jobid: JOB_ID, project: SHOP, spider: 'prices', state: 'running' },
+      jobId: JOB_ID,
+      jobid: JOB_ID,
+      project: SHOP,
+      spider: 'prices',
+      state: 'running',
       sinceMs: NOON_MS + 2_000,
       pid: null,
       usage: null
@@ -189,14 +198,12 @@ export const node: Node = {
 
 export const pullingNode: Node = {
   ...node,
-  ...{
-    name: 'behind-nat',
-    kind: 'pulling',
-    url: `pull:${NODE_ID}`,
-    username: null,
-    hasPassword: false,
-    hasToken: true
-  },
+  name: 'behind-nat',
+  kind: 'pulling',
+  url: `pull:${NODE_ID}`,
+  username: null,
+  hasPassword: false,
+  hasToken: true,
   slotsText: 'reported by the node (max_proc)'
 }
 
@@ -261,8 +268,14 @@ export const firing: Firing = {
 }
 
 export const missedFiring: Firing = {
-  ...{ id: 40, scheduleId: SCHEDULE_ID, nominalMs: NOON_MS - 108_000_000, origin: 'tick' },
-  ...{ atMs: NOON_MS - 90_000_000, state: 'missed', reason: 'out_of_window', count: 1 },
+  id: 40,
+  scheduleId: SCHEDULE_ID,
+  nominalMs: NOON_MS - 108_000_000,
+  origin: 'tick',
+  atMs: NOON_MS - 90_000_000,
+  state: 'missed',
+  reason: 'out_of_window',
+  count: 1,
   text: 'Scrapdeck was not running, and the catch-up window of 1 h was over when it started',
   jobIds: [],
   outcome: null,
@@ -284,10 +297,19 @@ export const backfill: Backfill = {
 }
 
 export const crawlOrder: CrawlOrder = {
-  ...{ job_id: null, schedule_id: SCHEDULE_ID, reason: null },
-  ...{ user_id: 'ann', project: 'shop', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
+  job_id: null,
+  schedule_id: SCHEDULE_ID,
+  reason: null,
+  user_id: 'ann',
+  project: 'shop',
+  spider: 'prices',
+  start_urls: ['https://shop.example/shoes'],
+  depth: 2,
   params: { currency: 'EUR' },
-  ...{ interval: '0 9 * * *', zone: 'Europe/Berlin', http_cache: true, status: 'pending' },
+  interval: '0 9 * * *',
+  zone: 'Europe/Berlin',
+  http_cache: true,
+  status: 'pending',
   scheduled_at: new Date(NOON_MS - 30 * 86_400_000).toISOString(),
   next_run: new Date(NOON_MS + 64_800_000).toISOString(),
   created_at: new Date(NOON_MS - 30 * 86_400_000).toISOString(),
@@ -352,7 +374,9 @@ export const chain: Chain = {
   on: 'succeeded',
   run: {
     ...schedule.jobs[0]!,
-    ...{ spiders: ['stock'], args: { items: '{stats.item_scraped_count}' }, argSets: [] }
+    spiders: ['stock'],
+    args: { items: '{stats.item_scraped_count}' },
+    argSets: []
   },
   firedCount: 20,
   lastFiredAtMs: NOON_MS - 21_000_000,
@@ -380,46 +404,90 @@ export const SILENCE_ID = AlertSilenceId.parse('4d6f8091a2b3c4d5e6f7083a5e719b2c
 const ANY = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 
 export const alertRule: AlertRule = {
-  ...{
-    ...ANY,
-    id: ALERT_RULE_ID,
-    revision: 1,
-    createdAtMs: NOON_MS - 86_400_000,
-    name: 'Nodes in Europe',
-    enabled: true
-  },
-  ...{ nodeTag: 'eu', watch: 'node_down', comparison: 'at_least', threshold: 1, forSeconds: 120, severity: 'critical' },
-  ...{ owner: 'Crawl team', channels: [WEBHOOK_ID], groupBy: 'rule', gatherSeconds: 30, repeatSeconds: 14_400 },
+  ...ANY,
+  id: ALERT_RULE_ID,
+  revision: 1,
+  createdAtMs: NOON_MS - 86_400_000,
+  name: 'Nodes in Europe',
+  enabled: true,
+  nodeTag: 'eu',
+  watch: 'node_down',
+  comparison: 'at_least',
+  threshold: 1,
+  forSeconds: 120,
+  severity: 'critical',
+  owner: 'Crawl team',
+  channels: [WEBHOOK_ID],
+  groupBy: 'rule',
+  gatherSeconds: 30,
+  repeatSeconds: 14_400,
   escalation: null
 }
 
 export const alert: Alert = {
-  ...{ id: ALERT_ID, ruleId: ALERT_RULE_ID, ruleName: 'Nodes in Europe', watch: 'node_down', severity: 'critical' },
-  ...{ owner: 'Crawl team', state: 'firing', subject: 'north', value: 1, sinceMs: NOON_MS - 300_000 },
+  id: ALERT_ID,
+  ruleId: ALERT_RULE_ID,
+  ruleName: 'Nodes in Europe',
+  watch: 'node_down',
+  severity: 'critical',
+  owner: 'Crawl team',
+  state: 'firing',
+  subject: 'north',
+  value: 1,
+  sinceMs: NOON_MS - 300_000,
   text: 'north is down: nothing listens on 10.0.0.7:6800',
   labels: {
-    ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: NODE_ID },
+    project: null,
+    spider: null,
+    jobId: null,
+    scheduleId: null,
+    errorGroupId: null,
+    nodeId: NODE_ID,
     nodeTags: ['eu']
   },
-  ...{ firedAtMs: NOON_MS - 180_000, resolvedAtMs: null, acknowledged: null, muted: null, isFlapping: false }
+  firedAtMs: NOON_MS - 180_000,
+  resolvedAtMs: null,
+  acknowledged: null,
+  muted: null,
+  isFlapping: false
 }
 
 export const silence: AlertSilence = {
-  ...{ ...ANY, id: SILENCE_ID, ruleId: null, nodeTag: 'eu', fromMs: NOON_MS, untilMs: NOON_MS + 7_200_000 },
-  ...{ repeats: null, comment: 'The rack moves', by: 'anna' }
+  ...ANY,
+  id: SILENCE_ID,
+  ruleId: null,
+  nodeTag: 'eu',
+  fromMs: NOON_MS,
+  untilMs: NOON_MS + 7_200_000,
+  repeats: null,
+  comment: 'The rack moves',
+  by: 'anna'
 }
 
 export const alertChannel: AlertChannel = {
-  ...{ id: WEBHOOK_ID, name: 'Crawl team', enabled: true, createdAtMs: NOON_MS - 86_400_000, hasSecret: true },
+  id: WEBHOOK_ID,
+  name: 'Crawl team',
+  enabled: true,
+  createdAtMs: NOON_MS - 86_400_000,
+  hasSecret: true,
   target: {
-    ...{ kind: 'email', to: ['crawl@example.org'], from: 'scrapdeck@example.org', host: 'mail.example.org' },
-    ...{ port: 587, security: 'starttls', username: 'scrapdeck' }
+    kind: 'email',
+    to: ['crawl@example.org'],
+    from: 'scrapdeck@example.org',
+    host: 'mail.example.org',
+    port: 587,
+    security: 'starttls',
+    username: 'scrapdeck'
   },
   quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
   digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
   messagesPerHour: 60,
   projects: [],
-  ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, held: null, problem: null }
+  lastDeliveredAtMs: NOON_MS - 170_000,
+  waiting: 0,
+  dead: 0,
+  held: null,
+  problem: null
 }
 
 export const alertEvidence: AlertEvidence = {
@@ -434,13 +502,15 @@ export const alertEvidence: AlertEvidence = {
       { value: 1_204, tone: 'past' },
       { value: 3, tone: 'now' }
     ],
-    ...{ fromMs: NOON_MS - 86_400_000, untilMs: NOON_MS },
+    fromMs: NOON_MS - 86_400_000,
+    untilMs: NOON_MS,
     caption: 'This run: 3 items. 1 other run: 1,204 items.'
   }
 }
 
 export const alertReport: AlertReport = {
-  ...{ fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS },
+  fromMs: NOON_MS - 7 * 86_400_000,
+  untilMs: NOON_MS,
   runs: { succeeded: 412, failed: 6, lost: 1, cancelled: 2, unclear: 0 },
   runsBefore: { succeeded: 398, failed: 3, lost: 0, cancelled: 0, unclear: 0 },
   failing: [{ project: SHOP, spider: 'prices', failed: 6, runs: 28, reason: 'shutdown' }],
@@ -451,8 +521,13 @@ export const alertReport: AlertReport = {
   unusual: [{ project: SHOP, spider: 'stock', text: '40 % fewer items than usual' }],
   slowest: [{ project: SHOP, spider: 'prices', runs: 27, medianMs: 1_260_000, longestMs: 2_940_000 }],
   service: {
-    ...{ alertsFired: 4, nodes: 3, nodesDown: [], queued: 12 },
-    ...{ databaseBytes: 48_000_000, logBytes: 310_000_000, diskFreePercent: 61.4 }
+    alertsFired: 4,
+    nodes: 3,
+    nodesDown: [],
+    queued: 12,
+    databaseBytes: 48_000_000,
+    logBytes: 310_000_000,
+    diskFreePercent: 61.4
   },
   isComplete: true
 }
@@ -510,36 +585,75 @@ export const environment: Environment = {
 }
 
 export const runFigures: RunFigures = {
-  ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), isLive: true, isPartial: false },
-  ...{ bytes: 84_113, lines: 812, pages: 120, items: 118, pagesPerMinute: 60, itemsPerMinute: 59 },
-  ...{ lastPageAtMs: NOON_MS + 120_000, lastItemAtMs: NOON_MS + 120_000 },
-  ...{ firstAtMs: NOON_MS + 2_000, lastAtMs: NOON_MS + 120_000 },
+  jobId: JOB_ID,
+  attemptNumber: AttemptNumber.parse(1),
+  isLive: true,
+  isPartial: false,
+  bytes: 84_113,
+  lines: 812,
+  pages: 120,
+  items: 118,
+  pagesPerMinute: 60,
+  itemsPerMinute: 59,
+  lastPageAtMs: NOON_MS + 120_000,
+  lastItemAtMs: NOON_MS + 120_000,
+  firstAtMs: NOON_MS + 2_000,
+  lastAtMs: NOON_MS + 120_000,
   records: { DEBUG: 780, INFO: 20, WARNING: 1, ERROR: 0 },
   responses: { 200: 118, 404: 2 },
   notes: { retries: 3, duplicates: 12 },
   latest: { crawl: 'Crawled (200) <GET https://shop.example.com/p/118>' },
-  ...{ scrapyVersion: '2.13.4', pythonVersion: '3.12.4', bot: 'shop', telnetConsole: null, resumedWith: null },
-  ...{ shutdownReason: null, finishReason: null },
+  scrapyVersion: '2.13.4',
+  pythonVersion: '3.12.4',
+  bot: 'shop',
+  telnetConsole: null,
+  resumedWith: null,
+  shutdownReason: null,
+  finishReason: null,
   series: { startMs: NOON_MS, widthMs: 60_000, pages: [58, 120], items: [57, 118], errors: [0, 0] }
 }
 
 export const errorGroup: ErrorGroup = {
-  ...{ id: ErrorGroupId.parse(17), project: SHOP, state: 'open', stateAtMs: null, reopenedAtMs: null },
-  ...{ title: 'ValueError: could not convert string to float: <text>', culprit: 'shop/spiders/prices.py in parse' },
-  ...{ exceptionType: 'ValueError', because: 'frames', firstVersion: SHOP_VERSION, spiders: ['prices'] },
-  ...{ firstSeenMs: NOON_MS - 7_200_000, lastSeenMs: NOON_MS + 90_000, count: 41, jobCount: 3 },
-  ...{ spiderCount: 1, versionCount: 1, nodeCount: 2 },
+  id: ErrorGroupId.parse(17),
+  project: SHOP,
+  state: 'open',
+  stateAtMs: null,
+  reopenedAtMs: null,
+  title: 'ValueError: could not convert string to float: <text>',
+  culprit: 'shop/spiders/prices.py in parse',
+  exceptionType: 'ValueError',
+  because: 'frames',
+  firstVersion: SHOP_VERSION,
+  spiders: ['prices'],
+  firstSeenMs: NOON_MS - 7_200_000,
+  lastSeenMs: NOON_MS + 90_000,
+  count: 41,
+  jobCount: 3,
+  spiderCount: 1,
+  versionCount: 1,
+  nodeCount: 2,
   series: { startMs: NOON_MS - 43_200_000, widthMs: 21_600_000, counts: [0, 38, 3] }
 }
 
 export const errorOccurrence: ErrorOccurrence = {
-  ...{ jobId: JOB_ID, attemptNumber: AttemptNumber.parse(1), spider: 'prices', version: SHOP_VERSION, nodeId: NODE_ID },
-  ...{ count: 3, firstSeenMs: NOON_MS + 30_000, lastSeenMs: NOON_MS + 90_000, line: 412, offset: 52_311 },
+  jobId: JOB_ID,
+  attemptNumber: AttemptNumber.parse(1),
+  spider: 'prices',
+  version: SHOP_VERSION,
+  nodeId: NODE_ID,
+  count: 3,
+  firstSeenMs: NOON_MS + 30_000,
+  lastSeenMs: NOON_MS + 90_000,
+  line: 412,
+  offset: 52_311,
   message: 'Spider error processing <GET https://shop.example.com/p/118> (referer: None)'
 }
 
 export const spiderFindings: SpiderFindings = {
-  ...{ project: SHOP, spider: 'prices', jobId: JOB_ID, endedAtMs: NOON_MS + 600_000 },
+  project: SHOP,
+  spider: 'prices',
+  jobId: JOB_ID,
+  endedAtMs: NOON_MS + 600_000,
   findings: [
     {
       metric: 'items',
@@ -552,60 +666,107 @@ export const spiderFindings: SpiderFindings = {
 }
 
 export const user: User = {
-  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, nodeGroups: {}, enabled: true },
-  ...{ origin: 'local', hasPassword: true, hasAuthenticator: true, passkeyCount: 1 },
-  ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
+  id: USER_ID,
+  name: 'anna',
+  kind: 'person',
+  role: 'operator',
+  projects: {},
+  nodeGroups: {},
+  enabled: true,
+  origin: 'local',
+  hasPassword: true,
+  hasAuthenticator: true,
+  passkeyCount: 1,
+  createdAtMs: NOON_MS - 86_400_000,
+  lastSeenAtMs: NOON_MS
 }
 
 export const group: Group = {
-  ...{ id: GROUP_ID, name: 'Crawl team', description: 'Runs the crawls of all shops', role: 'operator' },
-  ...{ projects: { [ProjectName.parse('shop')]: 'deployer' }, nodeGroups: { eu: 'admin' }, members: [USER_ID] },
+  id: GROUP_ID,
+  name: 'Crawl team',
+  description: 'Runs the crawls of all shops',
+  role: 'operator',
+  projects: { [ProjectName.parse('shop')]: 'deployer' },
+  nodeGroups: { eu: 'admin' },
+  members: [USER_ID],
   createdAtMs: NOON_MS - 86_400_000
 }
 
 export const passkey: Passkey = {
-  ...{ id: PasskeyId.parse('4d1f09c2ab7e4b5f8c6d2e1a90b3f7c5'), name: 'laptop', host: 'deck.example.org' },
-  ...{ createdAtMs: NOON_MS - 86_400_000, lastUsedAtMs: NOON_MS }
+  id: PasskeyId.parse('4d1f09c2ab7e4b5f8c6d2e1a90b3f7c5'),
+  name: 'laptop',
+  host: 'deck.example.org',
+  createdAtMs: NOON_MS - 86_400_000,
+  lastUsedAtMs: NOON_MS
 }
 
 export const auditEntry: AuditEntry = {
-  ...{ seq: 1204, atMs: NOON_MS, address: '10.0.0.7', door: 'ui', requestId: '5f0c2a9d1e7b3c84', project: null },
+  seq: 1204,
+  atMs: NOON_MS,
+  address: '10.0.0.7',
+  door: 'ui',
+  requestId: '5f0c2a9d1e7b3c84',
+  project: null,
   who: {
-    ...{ userId: USER_ID, name: 'anna', role: 'admin', tokenId: null, tokenName: null, session: '8c1f20ab77de' }
+    userId: USER_ID,
+    name: 'anna',
+    role: 'admin',
+    tokenId: null,
+    tokenName: null,
+    session: '8c1f20ab77de'
   },
-  ...{ operation: 'nodes.update', targets: [{ noun: 'node', name: NODE_ID }], moreTargets: 0 },
+  operation: 'nodes.update',
+  targets: [{ noun: 'node', name: NODE_ID }],
+  moreTargets: 0,
   input: `{"id":"${NODE_ID}","slots":8}`,
   changes: [{ noun: 'node', name: 'eu-1', fields: [{ field: 'slots', before: '4', after: '8' }] }],
-  ...{ result: 'done', code: null, count: 1, isCut: false },
+  result: 'done',
+  code: null,
+  count: 1,
+  isCut: false,
   previousHash: '3f786850e387550fdab836ed7e6dc881de23001b4b8e2a0fdd6f1f5d1f6c3b52',
   hash: '89e6c98d92887913cadf06b2adb97f26cde4849b1d4f2a6c07a3f0d9c4e5b617'
 }
 
 export const accessRole: AccessRole = {
-  ...{ name: 'shop keeper', description: 'Runs and cancels jobs', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
-  ...{ isBuiltIn: false, isForProjects: true }
+  name: 'shop keeper',
+  description: 'Runs and cancels jobs',
+  permissions: ['read', 'jobs.run', 'jobs.cancel'],
+  isBuiltIn: false,
+  isForProjects: true
 }
 
 export const waitingSignIn: WaitingSignIn = {
-  ...{ client: 'cli', host: 'build-7', user: 'anna', address: '10.0.0.7' },
-  ...{ beganAtMs: NOON_MS, endsAtMs: NOON_MS + 600_000 }
+  client: 'cli',
+  host: 'build-7',
+  user: 'anna',
+  address: '10.0.0.7',
+  beganAtMs: NOON_MS,
+  endsAtMs: NOON_MS + 600_000
 }
 
 export const accessToken: AccessToken = {
-  ...{
-    id: TOKEN_ID,
-    userId: USER_ID,
-    name: 'GitLab',
-    role: 'deployer',
-    projects: null,
-    nodeGroups: null,
-    ending: '1a2b3c4d'
-  },
-  ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
+  id: TOKEN_ID,
+  userId: USER_ID,
+  name: 'GitLab',
+  role: 'deployer',
+  projects: null,
+  nodeGroups: null,
+  ending: '1a2b3c4d',
+  createdAtMs: NOON_MS,
+  expiresAtMs: NOON_MS + 90 * 86_400_000,
+  lastUsedAtMs: null
 }
 
 export const session: Session = {
-  ...{ id: 'a3'.repeat(32), userId: USER_ID, userName: 'anna', signedInWith: 'password', isCurrent: false },
-  ...{ createdAtMs: NOON_MS, lastSeenAtMs: NOON_MS, endsAtMs: NOON_MS + 30 * 86_400_000 },
-  ...{ address: '192.0.2.7', userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
+  id: 'a3'.repeat(32),
+  userId: USER_ID,
+  userName: 'anna',
+  signedInWith: 'password',
+  isCurrent: false,
+  createdAtMs: NOON_MS,
+  lastSeenAtMs: NOON_MS,
+  endsAtMs: NOON_MS + 30 * 86_400_000,
+  address: '192.0.2.7',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 }

@@ -9,7 +9,8 @@ export function errorQueryOf(format: HeadFormat | undefined): { text: string; is
   const isInitial = level.case === 'initial'
   return {
     text: isInitial ? String.raw`^.{0,300}?\b[ECF]\b` : '^.{0,300}(?:ERROR|CRITICAL|FATAL)',
-    ...{ isRegex: true, matchesCase: isInitial }
+    isRegex: true,
+    matchesCase: isInitial
   }
 }
 

@@ -52,7 +52,9 @@ describe('a format', () => {
           const start = head(second, level, logger)
           const read = parseRecordHead(`${start}Größe: 12:00 ERROR [x]`, format) as RecordHead
           expect({ level: read.level, logger: read.logger, messageAt: read.messageAt }).toEqual({
-            ...{ level, logger: hasLogger ? logger : '', messageAt: start.length }
+            level,
+            logger: hasLogger ? logger : '',
+            messageAt: start.length
           })
           if (second !== '') expect(read.time).toMatch(/^1[23]:00:03$/)
         }

@@ -21,8 +21,14 @@ export interface HeadSpans {
 
 export function emptySpans(): HeadSpans {
   return {
-    ...{ timeFrom: 0, timeTo: 0, loggerFrom: 0, loggerTo: 0, level: 0, messageAt: 0 },
-    ...{ atMs: Number.NaN, zoneMinutes: Number.NaN }
+    timeFrom: 0,
+    timeTo: 0,
+    loggerFrom: 0,
+    loggerTo: 0,
+    level: 0,
+    messageAt: 0,
+    atMs: Number.NaN,
+    zoneMinutes: Number.NaN
   }
 }
 

@@ -58,7 +58,12 @@ export function scanPatternHead(
 }
 
 const INITIALS: Record<string, string> = {
-  ...{ D: 'DEBUG', I: 'INFO', W: 'WARNING', E: 'ERROR', C: 'CRITICAL', F: 'FATAL' }
+  D: 'DEBUG',
+  I: 'INFO',
+  W: 'WARNING',
+  E: 'ERROR',
+  C: 'CRITICAL',
+  F: 'FATAL'
 }
 
 const LEVEL_WORDS = {

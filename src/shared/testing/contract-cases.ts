@@ -433,8 +433,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.alertChannels.update({ ...settings, id: UNKNOWN }))).toBe('ALERT_CHANNEL_NOT_FOUND')
 
       const wanted = {
-        ...{ name: 'shop fails', watch: 'spider_fails' as const, comparison: 'at_least' as const, project: 'shop' },
-        ...{ threshold: 3, forSeconds: 0, severity: 'warning' as const, channels: [channel.id] }
+        name: 'shop fails',
+        watch: 'spider_fails' as const,
+        comparison: 'at_least' as const,
+        project: 'shop',
+        threshold: 3,
+        forSeconds: 0,
+        severity: 'warning' as const,
+        channels: [channel.id]
       }
       const { rule } = await client.alertRules.create(wanted)
       const state = { ...wanted, enabled: true, revision: 1, spider: null, groupBy: 'rule', escalation: null }
@@ -504,7 +510,9 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const current = 'kestrel amber drawbridge'
       expect(await client.secondFactors.get()).toMatchObject({ hasPassword: false, authenticator: null, passkeys: [] })
       const credential = {
-        ...{ id: 'AbCd', rawId: 'AbCd', type: 'public-key' as const },
+        id: 'AbCd',
+        rawId: 'AbCd',
+        type: 'public-key' as const,
         response: { clientDataJSON: '', attestationObject: '' }
       }
       for (const refused of [

@@ -257,7 +257,8 @@ class Ticket implements AuditTicket {
 
 export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string): AuditEntry => ({
   ...(JSON.parse(record) as AuditRecord),
-  ...{ previousHash, hash }
+  previousHash,
+  hash
 })
 
 /** Repetitions of the same sender are counted together. */
@@ -337,6 +338,11 @@ class Repeats {
 /** The entry for many senders: what they have in common. */
 const ofMany = (record: NewAuditRecord): NewAuditRecord => ({
   ...record,
-  ...{ operation: 'many', input: 'null', targets: [], moreTargets: 0, project: null, address: null },
+  operation: 'many',
+  input: 'null',
+  targets: [],
+  moreTargets: 0,
+  project: null,
+  address: null,
   who: { userId: null, name: 'many senders', role: null, tokenId: null, tokenName: null, session: null }
 })

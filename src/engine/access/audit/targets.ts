@@ -2,22 +2,39 @@ import { maskTokens } from '../../../shared/secret-values.ts'
 
 /** Input fields that name targets, and their nouns. */
 const NOUNS = Object.entries({
-  ...{ project: 'project', version: 'version', spider: 'spider', spiders: 'spider', nodeId: 'node', nodeIds: 'node' },
-  ...{ jobId: 'job', jobIds: 'job', job: 'job', scheduleId: 'schedule', userId: 'user', webhookId: 'webhook' },
-  ...{ name: 'name', id: 'id', ids: 'id', to: 'engine', path: 'path' }
+  project: 'project',
+  version: 'version',
+  spider: 'spider',
+  spiders: 'spider',
+  nodeId: 'node',
+  nodeIds: 'node',
+  jobId: 'job',
+  jobIds: 'job',
+  job: 'job',
+  scheduleId: 'schedule',
+  userId: 'user',
+  webhookId: 'webhook',
+  name: 'name',
+  id: 'id',
+  ids: 'id',
+  to: 'engine',
+  path: 'path'
 })
 /** What `id` and `name` mean in these groups of operations. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
-  ...{ jobs: 'job', nodes: 'node', discovery: 'source', schedules: 'schedule', chains: 'chain', webhooks: 'webhook' },
-  ...{
-    engines: 'engine',
-    environments: 'environment',
-    errors: 'error',
-    users: 'user',
-    groups: 'group',
-    tokens: 'token',
-    roles: 'role'
-  },
+  jobs: 'job',
+  nodes: 'node',
+  discovery: 'source',
+  schedules: 'schedule',
+  chains: 'chain',
+  webhooks: 'webhook',
+  engines: 'engine',
+  environments: 'environment',
+  errors: 'error',
+  users: 'user',
+  groups: 'group',
+  tokens: 'token',
+  roles: 'role',
   crawlOrders: 'crawl'
 }
 const OWN = new Set(['id', 'ids', 'name'])

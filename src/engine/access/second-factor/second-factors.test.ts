@@ -20,7 +20,12 @@ const BAD_INPUT = { code: 'BAD_INPUT' }
 const codeAt = (secret: string, atMs: number) =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: atMs })
 const principalOf = ({ id, name }: { id: UserId; name: string }, over: Partial<Principal> = {}): Principal => ({
-  ...{ userId: id, name, role: 'viewer', rights: builtInRights('viewer'), tokenId: null, sinceMs: 0 },
+  userId: id,
+  name,
+  role: 'viewer',
+  rights: builtInRights('viewer'),
+  tokenId: null,
+  sinceMs: 0,
   ...over
 })
 

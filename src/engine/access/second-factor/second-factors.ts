@@ -271,8 +271,13 @@ export class SecondFactors {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_not_new'))
     }
     const passkey: StoredPasskey = {
-      ...{ ...made, id: random.hex(16) as PasskeyId, userId, name, host: begun.site.host },
-      ...{ createdAtMs: clock.nowMs(), lastUsedAtMs: null }
+      ...made,
+      id: random.hex(16) as PasskeyId,
+      userId,
+      name,
+      host: begun.site.host,
+      createdAtMs: clock.nowMs(),
+      lastUsedAtMs: null
     }
     return access.inTurn(async () => {
       this.#requireUser(userId)
@@ -395,5 +400,9 @@ const notAccepted = (text: string): ScrapdeckError =>
   new ScrapdeckError('UNAUTHORIZED', `${text}.`, { data: { credentials: 'wrong' } })
 
 const describePasskey = ({ id, name, host, createdAtMs, lastUsedAtMs }: StoredPasskey): Passkey => ({
-  ...{ id, name, host, createdAtMs, lastUsedAtMs }
+  id,
+  name,
+  host,
+  createdAtMs,
+  lastUsedAtMs
 })

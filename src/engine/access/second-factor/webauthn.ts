@@ -47,8 +47,14 @@ export async function registrationOptions(
   others: readonly StoredPasskey[]
 ) {
   return (await load()).generateRegistrationOptions({
-    ...{ rpName: 'Scrapdeck', rpID: host, userName: user.name, userDisplayName: user.name },
-    ...{ userID: handleOf(user.id), timeout: PASSKEY_MS, attestationType: 'none', authenticatorSelection: VERIFIED },
+    rpName: 'Scrapdeck',
+    rpID: host,
+    userName: user.name,
+    userDisplayName: user.name,
+    userID: handleOf(user.id),
+    timeout: PASSKEY_MS,
+    attestationType: 'none',
+    authenticatorSelection: VERIFIED,
     supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: others.filter((one) => one.host === host).map(({ credentialId }) => ({ id: credentialId }))
   })
@@ -62,8 +68,11 @@ export async function verifyRegistration(
   try {
     const { verified, registrationInfo } = await (await load()).verifyRegistrationResponse({
       response: credential as never,
-      ...{ expectedChallenge: challenge, expectedOrigin: site.origin, expectedRPID: site.host },
-      ...{ requireUserVerification: true, supportedAlgorithmIDs: ALGORITHMS }
+      expectedChallenge: challenge,
+      expectedOrigin: site.origin,
+      expectedRPID: site.host,
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS
     })
     if (!verified) return null
     const { id, publicKey, counter } = registrationInfo.credential
@@ -77,7 +86,10 @@ export async function verifyRegistration(
 /** Options for `navigator.credentials.get()`. Any passkey of this host identifies its own user. */
 export async function loginOptions({ host }: PasskeySite) {
   return (await load()).generateAuthenticationOptions({
-    ...{ rpID: host, timeout: PASSKEY_MS, userVerification: 'required', allowCredentials: [] }
+    rpID: host,
+    timeout: PASSKEY_MS,
+    userVerification: 'required',
+    allowCredentials: []
   })
 }
 
@@ -92,7 +104,9 @@ export async function verifyLogin(
   try {
     const { verified, authenticationInfo } = await (await load()).verifyAuthenticationResponse({
       response: answer as never,
-      ...{ expectedChallenge: challenge, expectedOrigin: site.origin, expectedRPID: site.host },
+      expectedChallenge: challenge,
+      expectedOrigin: site.origin,
+      expectedRPID: site.host,
       credential: {
         id: passkey.credentialId,
         publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),

@@ -46,12 +46,14 @@ export interface AlertCommandsParts {
 }
 
 const RULES: Quota = {
-  ...{ most: 5_000, what: 'alert rules' },
+  most: 5_000,
+  what: 'alert rules',
   remedy: 'remove some, several at once under Alerts › Rules (filter them first)'
 }
 const CHANNELS: Quota = { most: 200, what: 'alert channels', remedy: 'remove some' }
 const SILENCES: Quota = {
-  ...{ most: 1_000, what: 'silences' },
+  most: 1_000,
+  what: 'silences',
   remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
 }
 /** The period over which a rule's noise is measured. */
@@ -208,7 +210,8 @@ export class AlertCommands {
     const sealedSecret = made ?? secret ?? null
     const channel = await this.#put({
       ...rowOf(settings),
-      ...{ id: random.hex(16) as AlertChannelId, createdAtMs: clock.nowMs() },
+      id: random.hex(16) as AlertChannelId,
+      createdAtMs: clock.nowMs(),
       sealedSecret: sealedSecret === null ? null : await secretBox.seal(sealedSecret)
     })
     return { channel, ...(made !== null && { secret: made }) }
@@ -368,8 +371,15 @@ const noZone = (zone: string): ScrapdeckError => new ScrapdeckError('BAD_INPUT',
 const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []
 
 const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour, projects }: AlertChannelSettings) => ({
-  ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
-  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour, projects } }
+  kind: 'channel' as const,
+  name,
+  enabled,
+  url: '',
+  events: [],
+  project: null,
+  sealedOldSecret: null,
+  oldSecretUntilMs: null,
+  channel: { target, quiet, digest, messagesPerHour, projects }
 })
 
 /** Where a channel's secret is sent. */
@@ -384,21 +394,19 @@ function describeChannel(stored: StoredWebhook, held: AlertChannel['held'] = nul
   const lost = dropped === 0 ? null : `${dropped} messages were dropped because too many were already waiting`
   const problems = [stored.problem, lost].filter((problem) => problem !== null)
   return {
-    ...{
-      id,
-      name,
-      enabled,
-      target: channel!.target,
-      quiet: channel!.quiet,
-      digest: channel!.digest ?? null,
-      messagesPerHour: channel!.messagesPerHour ?? null,
-      projects: [...projectsOf(stored)],
-      createdAtMs,
-      lastDeliveredAtMs,
-      waiting,
-      dead,
-      held
-    },
+    id,
+    name,
+    enabled,
+    target: channel!.target,
+    quiet: channel!.quiet,
+    digest: channel!.digest ?? null,
+    messagesPerHour: channel!.messagesPerHour ?? null,
+    projects: [...projectsOf(stored)],
+    createdAtMs,
+    lastDeliveredAtMs,
+    waiting,
+    dead,
+    held,
     hasSecret: sealedSecret !== null,
     problem: problems.length === 0 ? null : problems.join('; ')
   }

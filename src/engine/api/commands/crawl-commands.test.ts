@@ -84,7 +84,10 @@ describe('a crawl order', () => {
   it('becomes a job: addresses as one argument, depth as a setting, parameters as arguments', async () => {
     const urls = ['https://shop.example/a?x=1,2', 'https://shop.example/{b}']
     const { status, body } = await crawl({
-      ...{ spider: 'prices', start_urls: urls, depth: 2, params: { currency: 'EUR', pages: 3, deep: true } }
+      spider: 'prices',
+      start_urls: urls,
+      depth: 2,
+      params: { currency: 'EUR', pages: 3, deep: true }
     })
     expect([status, body.cached, body.cached_at]).toEqual([200, false, null])
     expect(await temporary.store.getJob(body.job_id!)).toMatchObject({
@@ -294,8 +297,13 @@ describe('a crawl order', () => {
 
 describe('a repeated order', () => {
   const daily = {
-    ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://b.example/{x}', 'https://a.example/'], depth: 2 },
-    ...{ params: { pages: 3, tags: ['a'], text: '7' }, interval: '0 9 * * *', http_cache: true }
+    user_id: 'ann',
+    spider: 'prices',
+    start_urls: ['https://b.example/{x}', 'https://a.example/'],
+    depth: 2,
+    params: { pages: 3, tags: ['a'], text: '7' },
+    interval: '0 9 * * *',
+    http_cache: true
   }
   const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id as OrderId
 
@@ -306,17 +314,17 @@ describe('a repeated order', () => {
     const { interval: _interval, ...same } = daily
     expect(await orders({ user_id: 'ann' })).toEqual([
       {
-        ...{
-          ...same,
-          job_id: null,
-          reason: null,
-          schedule_id: id,
-          project: 'shop',
-          interval: '0 9 * * *',
-          zone: 'UTC',
-          status: 'pending'
-        },
-        ...{ scheduled_at: madeAt, created_at: madeAt, updated_at: madeAt },
+        ...same,
+        job_id: null,
+        reason: null,
+        schedule_id: id,
+        project: 'shop',
+        interval: '0 9 * * *',
+        zone: 'UTC',
+        status: 'pending',
+        scheduled_at: madeAt,
+        created_at: madeAt,
+        updated_at: madeAt,
         next_run: expect.stringMatching(/T09:00:00.000Z$/)
       }
     ])
@@ -392,7 +400,8 @@ describe('a repeated order', () => {
     await temporary.store.putSchedule({ ...stored!, revision: 2, settings: { ...stored!.settings, jobs } })
     await change({ id, params: { pages: 4 } })
     expect((await temporary.store.listSchedules())[0]!.settings.jobs[0]).toMatchObject({
-      ...{ priority: 7, settings: { LOG_LEVEL: 'INFO', DEPTH_LIMIT: '2' } },
+      priority: 7,
+      settings: { LOG_LEVEL: 'INFO', DEPTH_LIMIT: '2' },
       args: { pages: '4', start_urls: '["https://b.example/{{x}","https://a.example/"]' }
     })
   })
@@ -424,8 +433,13 @@ describe('a repeated order', () => {
 describe('a single order for later', () => {
   const AT = '2100-01-01T00:00:00.000Z'
   const order = {
-    ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://b.example/{x}', 'https://a.example/'], depth: 2 },
-    ...{ params: { text: '5', pages: 3, deep: { a: [null] }, on: true }, http_cache: true, schedule_at: AT }
+    user_id: 'ann',
+    spider: 'prices',
+    start_urls: ['https://b.example/{x}', 'https://a.example/'],
+    depth: 2,
+    params: { text: '5', pages: 3, deep: { a: [null] }, on: true },
+    http_cache: true,
+    schedule_at: AT
   }
   const make = async (part: object = {}) => (await crawl({ ...order, ...part })).body.job_id as OrderId
 
@@ -433,9 +447,23 @@ describe('a single order for later', () => {
     const id = await make()
     const at = new Date(clock.nowMs()).toISOString()
     expect(await commands.get(id)).toEqual({
-      ...{ job_id: id, schedule_id: null, user_id: 'ann', project: 'shop', spider: 'prices', depth: 2 },
-      ...{ start_urls: order.start_urls, params: order.params, interval: null, zone: 'UTC', http_cache: true },
-      ...{ status: 'pending', reason: null, scheduled_at: AT, next_run: AT, created_at: at, updated_at: at }
+      job_id: id,
+      schedule_id: null,
+      user_id: 'ann',
+      project: 'shop',
+      spider: 'prices',
+      depth: 2,
+      start_urls: order.start_urls,
+      params: order.params,
+      interval: null,
+      zone: 'UTC',
+      http_cache: true,
+      status: 'pending',
+      reason: null,
+      scheduled_at: AT,
+      next_run: AT,
+      created_at: at,
+      updated_at: at
     })
   })
 
@@ -450,7 +478,8 @@ describe('a single order for later', () => {
     expect(Date.parse(changed.updated_at) - Date.parse(changed.created_at)).toBe(60_000)
     expect(await temporary.store.getJob(id)).toMatchObject({
       args: { text: 'x', n: '[1]', start_urls: JSON.stringify(order.start_urls) },
-      ...{ notBeforeMs: Date.parse(next), hold: 'not_before' }
+      notBeforeMs: Date.parse(next),
+      hold: 'not_before'
     })
     const { depth: _depth, ...rest } = order
     const same = await crawl({ ...rest, params: { text: 'x', n: [1] }, schedule_at: next })
@@ -494,7 +523,8 @@ describe('a single order for later', () => {
     const paged: (string | null)[] = []
     for (let after: string | null = ''; after !== null; ) {
       const page: { orders: CrawlOrder[]; next_after: string | null } = await commands.list({
-        ...{ limit: 1, ...(after !== '' && { after }) }
+        limit: 1,
+        ...(after !== '' && { after })
       })
       paged.push(...ids(page))
       after = page.next_after

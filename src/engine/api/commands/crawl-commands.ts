@@ -224,14 +224,33 @@ export class CrawlCommands {
       {
         name: `Crawl ${order.spider} (${random.hex(8)})`,
         ...orders.timingOf(order, clock.nowMs() + FIRST_RUN_AFTER_MS),
-        ...{ excludedDates: [], excludedCrons: [], gap: 'run_at_shift', doubled: 'run_once' },
-        ...{ endMs: null, maxRuns: null, pauseAfterFailures: null },
-        ...{ overlap: 'skip', catchUp: 'last', catchUpWindowSeconds: 3_600, jitterSeconds: 0 },
+        excludedDates: [],
+        excludedCrons: [],
+        gap: 'run_at_shift',
+        doubled: 'run_once',
+        endMs: null,
+        maxRuns: null,
+        pauseAfterFailures: null,
+        overlap: 'skip',
+        catchUp: 'last',
+        catchUpWindowSeconds: 3_600,
+        jitterSeconds: 0,
         jobs: [
           {
-            ...{ project, spiders: [order.spider], args, settings, userId },
-            ...{ version: null, argSets: [], matrix: {}, secretNames: [], limits: null },
-            ...{ priority: 0, nodeId: null, tags: [], retry: null }
+            project,
+            spiders: [order.spider],
+            args,
+            settings,
+            userId,
+            version: null,
+            argSets: [],
+            matrix: {},
+            secretNames: [],
+            limits: null,
+            priority: 0,
+            nodeId: null,
+            tags: [],
+            retry: null
           }
         ]
       },

@@ -194,7 +194,11 @@ export function orderOf(
   ) as NonNullable<Order['params']>
   const { DEPTH_LIMIT, HTTPCACHE_ENABLED } = settings
   return {
-    ...{ project, spider: spiders[0]!, user_id: userId ?? null, zone: schedule.zone, atMs: origin.atMs },
+    project,
+    spider: spiders[0]!,
+    user_id: userId ?? null,
+    zone: schedule.zone,
+    atMs: origin.atMs,
     ...(urls !== null && { start_urls: urls }),
     ...(/^\d{1,4}$/.test(DEPTH_LIMIT ?? '') && { depth: Number(DEPTH_LIMIT) }),
     ...(HTTPCACHE_ENABLED !== undefined && { http_cache: /^(true|1)$/i.test(HTTPCACHE_ENABLED) }),
@@ -231,7 +235,9 @@ export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrd
   const { id, paused, nextAtMs, createdAtMs, changedAtMs, recent } = schedule
   const isRunning = recent[0]?.outcome === 'live'
   return {
-    ...{ job_id: null, schedule_id: id, reason: null },
+    job_id: null,
+    schedule_id: id,
+    reason: null,
     ...fieldsOf(orderOf(schedule, origin)),
     status: isRunning ? 'running' : paused ? 'paused' : nextAtMs === null ? 'finished' : 'pending',
     scheduled_at: iso(schedule.startMs ?? createdAtMs),
@@ -258,7 +264,8 @@ export function orderOfJob(job: StoredJob, timeline: readonly Transition[]): Ord
 export function describeJobOrder(job: StoredJob, timeline: readonly Transition[]): CrawlOrder {
   const { id, notBeforeMs, queuedAtMs, hold } = job
   return {
-    ...{ job_id: id, schedule_id: null },
+    job_id: id,
+    schedule_id: null,
     ...fieldsOf(orderOfJob(job, timeline)),
     ...statusOfJob(job),
     scheduled_at: iso(notBeforeMs ?? queuedAtMs),

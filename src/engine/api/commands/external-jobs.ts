@@ -74,7 +74,10 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   }
   const job: NewJob = {
     ...PLAIN_JOB,
-    ...{ id, jobid, project, spider },
+    id,
+    jobid,
+    project,
+    spider,
     placement: { nodeId: node.stored.id, tags: [] },
     source: 'adopted',
     entry: { atMs: nowMs, message: say('timeline.adopted', { node: name }), evidence }

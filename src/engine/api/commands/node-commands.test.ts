@@ -84,7 +84,9 @@ describe('concurrent commands about nodes', () => {
       kind: 'refused',
       result: 'refused',
       jobOutcome: null,
-      ...{ atMs: 0, message: plain('Not taken'), evidence: {} }
+      atMs: 0,
+      message: plain('Not taken'),
+      evidence: {}
     })
     await commands.update(stored.id, { url: 'http://eu-9:6800/' })
     expect(moved).toEqual([stored.id])
@@ -218,8 +220,12 @@ describe('the settings of a node', () => {
     const { stored } = await add('http://eu-1:6800/')
     fleet.update({
       ...stored,
-      ...{ username: 'ann', sealedPassword: asSealedText('p'), caCertificate },
-      ...{ clientCertificate: 'c', sealedClientKey: asSealedText('k'), sealedProxyUrl: asSealedText('http://a:b@p:1/') }
+      username: 'ann',
+      sealedPassword: asSealedText('p'),
+      caCertificate,
+      clientCertificate: 'c',
+      sealedClientKey: asSealedText('k'),
+      sealedProxyUrl: asSealedText('http://a:b@p:1/')
     })
     const of = (url: string, more = {}) => commands.addressLike(stored.id, { url, ...more })
     const kept = { caCertificate, proxyUrl: 'http://a:b@p:1/' }
@@ -371,8 +377,13 @@ describe('a job that another client started on a node', () => {
     const { id } = (await add('http://eu-1:6800/')).stored
     const node = fleet.get(id)!.client as FakeNode
     await node.schedule({
-      ...{ project: aProjectName('sh\u2066op'), version: aVersionName('1'), spider: 'pri\u202eces', jobid: 'a\u001bb' },
-      ...{ settings: {}, args: {}, priority: 0 }
+      project: aProjectName('sh\u2066op'),
+      version: aVersionName('1'),
+      spider: 'pri\u202eces',
+      jobid: 'a\u001bb',
+      settings: {},
+      args: {},
+      priority: 0
     })
     const { running, pending } = await node.listJobs()
     fleet.get(id)!.status.external = { running, pending }

@@ -203,11 +203,22 @@ export class NodeCommands {
     const stored: StoredNode = {
       ...named,
       name: names.take(named.name),
-      ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null, kubernetes: null },
-      ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null },
+      username: null,
+      sealedPassword: null,
+      caCertificate: null,
+      clientCertificate: null,
+      kubernetes: null,
+      sealedClientKey: null,
+      sealedProxyUrl: null,
+      scrapydVersion: null,
+      sourceId: null,
       logsKept: input.logsKept ?? null,
-      ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
-      ...{ queueAhead: input.queueAhead ?? 0, giveUpAfterSeconds: input.giveUpAfterSeconds ?? null },
+      mode: 'active',
+      addedAtMs: clock.nowMs(),
+      slots: input.slots ?? null,
+      tags: input.tags ?? [],
+      queueAhead: input.queueAhead ?? 0,
+      giveUpAfterSeconds: input.giveUpAfterSeconds ?? null,
       group: input.group ?? null
     }
     await store.putNode(stored)

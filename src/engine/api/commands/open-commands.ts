@@ -45,16 +45,35 @@ export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts)
   const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
   const nodeCommands = new NodeCommands({
     ...preparing,
-    ...{ store, live, dispatch, distribution, random, engineNodes, credentialFiles, pulling }
+    store,
+    live,
+    dispatch,
+    distribution,
+    random,
+    engineNodes,
+    credentialFiles,
+    pulling
   })
   const projectCommands = new ProjectCommands({
-    ...{ store, fleet, projects, distribution, environments: local.environments, secretBox, wakeDispatcher },
-    ...{ clock, logger },
+    store,
+    fleet,
+    projects,
+    distribution,
+    environments: local.environments,
+    secretBox,
+    wakeDispatcher,
+    clock,
+    logger,
     spreadAtOnce: () => atOnce.scanSoon(),
     onUploaded: (version) => eventRecorder.recordUpload(version)
   })
   const systemCommands = new SystemCommands({
-    ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node },
+    store,
+    dispatch,
+    projects,
+    jobCommands,
+    projectCommands,
+    localNode: local.node,
     buildDemoEgg: async () => {
       const { buildEggFromFolder } = await import('../../projects/egg-builder.ts')
       return buildEggFromFolder(join(parts.resourcesDirectory, 'demo'))

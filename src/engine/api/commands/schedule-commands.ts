@@ -133,7 +133,11 @@ export class ScheduleCommands {
         Math.max(this.#parts.clock.nowMs(), newest?.atMs ?? 0)
       )
       return {
-        ...{ ...before, movedAtMs, pauseNote, pauseNoteCode, pauseNoteParams },
+        ...before,
+        movedAtMs,
+        pauseNote,
+        pauseNoteCode,
+        pauseNoteParams,
         settings: await this.#seal(settings, before.settings),
         doneUntilMs: isOtherTiming ? this.#doneUntil(id, settings) : before.doneUntilMs,
         failuresInARow: 0,
@@ -168,7 +172,9 @@ export class ScheduleCommands {
       await this.#change(id, undefined, async (before) => ({
         ...before,
         paused,
-        ...{ pauseNote: paused ? note : null, pauseNoteCode: undefined, pauseNoteParams: undefined },
+        pauseNote: paused ? note : null,
+        pauseNoteCode: undefined,
+        pauseNoteParams: undefined,
         pausedBy: paused ? 'operator' : null,
         failuresInARow: paused ? before.failuresInARow : 0
       }))

@@ -153,7 +153,15 @@ function describe(stored: StoredWebhook): Webhook {
   const lost = dropped === 0 ? null : `${dropped} events were dropped because too many deliveries were already waiting`
   const problems = [stored.problem, lost].filter((problem) => problem !== null)
   return {
-    ...{ id, name, url, project, enabled, createdAtMs, lastDeliveredAtMs, waiting, dead },
+    id,
+    name,
+    url,
+    project,
+    enabled,
+    createdAtMs,
+    lastDeliveredAtMs,
+    waiting,
+    dead,
     events: stored.events as WebhookEvent[],
     problem: problems.length === 0 ? null : problems.join('; ')
   }

@@ -97,7 +97,8 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   const parts = { ...(nodes && { nodes }), ...(projects && { projects }) }
   const alerts = form.alerts?.map(withUsual)
   return {
-    ...{ ...form, ...parts },
+    ...form,
+    ...parts,
     ...(schedules && { schedules }),
     ...(chains && { chains }),
     ...(alerts && { alerts })
@@ -129,7 +130,8 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
       )
     )
   const known = {
-    ...{ nodes: namesOf('nodes'), schedules: namesOf('schedules') },
+    nodes: namesOf('nodes'),
+    schedules: namesOf('schedules'),
     channels: new Set((await checks.alerts.channelNames()).values())
   }
   const yieldTurn = yielder(checks.clock)

@@ -125,11 +125,17 @@ async function openPlace(
   const removeCache = () => rm(cacheDirectory, { recursive: true, force: true })
   try {
     const { store, stop } = await openS3Blobs({
-      ...{ ...options, address, cacheDirectory, cacheBytes: 0 },
-      ...{ clock: systemClock, random: systemRandom, logger: silentLogger }
+      ...options,
+      address,
+      cacheDirectory,
+      cacheBytes: 0,
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger
     })
     return {
-      ...{ name: address.name, store },
+      name: address.name,
+      store,
       sha256Of: (name) => store.sha256Of(name),
       async close() {
         await stop()
@@ -152,7 +158,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   const lock = lockDirectory(directory)
   try {
     const store = await openFilesystemBlobStore(blobs)
-    return { ...{ name: directory, store }, ...sha256InFiles(store), close: async () => lock.release() }
+    return { name: directory, store, ...sha256InFiles(store), close: async () => lock.release() }
   } catch (error) {
     lock.release()
     throw error
@@ -168,7 +174,7 @@ async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const store = isTarget
     ? (await openDirectoryBlobs({ ...base, path, knownMark: null })).store
     : blobsInDirectory(path, NO_RULES)
-  return { ...{ name: path, store }, ...sha256InFiles(store), async close() {} }
+  return { name: path, store, ...sha256InFiles(store), async close() {} }
 }
 
 const NO_RULES: DirectoryRules = {

@@ -59,33 +59,51 @@ export function readPickle(bytes: Buffer): Plain {
   }
 
   const values: Record<string, () => Plain> = {
-    ...{ N: () => null, '\x88': () => true, '\x89': () => false },
-    ...{ I: () => written(line()), L: () => written(line()), J: () => take(4).readInt32LE() },
-    ...{ K: () => unsigned(1), M: () => unsigned(2) },
-    ...{ '\x8a': () => long(take(unsigned(1))), '\x8b': () => long(take(unsigned(4))) },
-    ...{
-      F: () => Number(line().replace(/inf$/, 'Infinity')),
-      G: () => take(8).readDoubleBE(),
-      V: () => escaped(line())
-    },
-    ...{ C: () => text(take(unsigned(1))), '\x8c': () => text(take(unsigned(1))), B: () => text(take(unsigned(4))) },
-    ...{
-      X: () => text(take(unsigned(4))),
-      '\x8d': () => text(take(unsigned8())),
-      '\x8e': () => text(take(unsigned8()))
-    },
-    ...{ '}': emptyDict, d: () => filled(popToMark(), emptyDict()), ']': () => [], ')': () => [] },
-    ...{ l: popToMark, t: popToMark },
-    ...{ '\x85': () => popMany(1), '\x86': () => popMany(2), '\x87': () => popMany(3) },
-    ...{ g: () => again(Number(line())), h: () => again(unsigned(1)), j: () => again(unsigned(4)) }
+    N: () => null,
+    '\x88': () => true,
+    '\x89': () => false,
+    I: () => written(line()),
+    L: () => written(line()),
+    J: () => take(4).readInt32LE(),
+    K: () => unsigned(1),
+    M: () => unsigned(2),
+    '\x8a': () => long(take(unsigned(1))),
+    '\x8b': () => long(take(unsigned(4))),
+    F: () => Number(line().replace(/inf$/, 'Infinity')),
+    G: () => take(8).readDoubleBE(),
+    V: () => escaped(line()),
+    C: () => text(take(unsigned(1))),
+    '\x8c': () => text(take(unsigned(1))),
+    B: () => text(take(unsigned(4))),
+    X: () => text(take(unsigned(4))),
+    '\x8d': () => text(take(unsigned8())),
+    '\x8e': () => text(take(unsigned8())),
+    '}': emptyDict,
+    d: () => filled(popToMark(), emptyDict()),
+    ']': () => [],
+    ')': () => [],
+    l: popToMark,
+    t: popToMark,
+    '\x85': () => popMany(1),
+    '\x86': () => popMany(2),
+    '\x87': () => popMany(3),
+    g: () => again(Number(line())),
+    h: () => again(unsigned(1)),
+    j: () => again(unsigned(4))
   }
   // Arguments are evaluated left to right: they leave the stack before `top()` reads what is below them.
   const effects: Record<string, () => unknown> = {
-    ...{ '\x80': () => unsigned(1), '\x95': () => take(8), '(': () => stack.push(MARK) },
-    ...{ a: () => extended(popMany(1), top()), e: () => extended(popToMark(), top()) },
-    ...{ s: () => filled(popMany(2), top()), u: () => filled(popToMark(), top()) },
-    ...{ p: () => memo.set(Number(line()), top()), q: () => memo.set(unsigned(1), top()) },
-    ...{ r: () => memo.set(unsigned(4), top()), '\x94': () => memo.set(memo.size, top()) }
+    '\x80': () => unsigned(1),
+    '\x95': () => take(8),
+    '(': () => stack.push(MARK),
+    a: () => extended(popMany(1), top()),
+    e: () => extended(popToMark(), top()),
+    s: () => filled(popMany(2), top()),
+    u: () => filled(popToMark(), top()),
+    p: () => memo.set(Number(line()), top()),
+    q: () => memo.set(unsigned(1), top()),
+    r: () => memo.set(unsigned(4), top()),
+    '\x94': () => memo.set(memo.size, top())
   }
 
   if (bytes.length > SIZE_MAX) throw new Error('it is too large')

@@ -89,13 +89,21 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
       'skipped the pending job in row 3 of shop: its message cannot be read: it contains more than plain data (0x93)'
     ])
     expect(await find('p1')).toMatchObject({
-      ...{ project: 'shop', spider: 'prices', version: '1', settings: { A: 'b' }, args: { page: '3' } },
-      ...{ priority: 2, state: 'queued', source: 'scrapyd' }
+      project: 'shop',
+      spider: 'prices',
+      version: '1',
+      settings: { A: 'b' },
+      args: { page: '3' },
+      priority: 2,
+      state: 'queued',
+      source: 'scrapyd'
     })
     expect(await find('p2')).toMatchObject({ spider: 'news', priority: 7, args: {} })
     expect(await find('p3')).toBeUndefined()
     expect(await find('t1')).toMatchObject({
-      ...{ state: 'ended', outcome: 'succeeded', startedAtMs: new Date(2026, 10, 21, 1, 2, 3, 500).getTime() }
+      state: 'ended',
+      outcome: 'succeeded',
+      startedAtMs: new Date(2026, 10, 21, 1, 2, 3, 500).getTime()
     })
     expect(await find('t2')).toMatchObject({ outcome: 'lost' })
     expect(await find('o1')).toMatchObject({ outcome: 'lost', startedAtMs: new Date(2026, 10, 22, 1, 2, 3).getTime() })
@@ -126,7 +134,8 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
     add(`('blue', 0, '{}', 'shop', 'prices', 'p1', 'pending', NULL, NULL),
       ('green', 0, '{}', 'shop', 'prices', 'p2', 'pending', NULL, NULL)`)
     await expect(take(directory.path)).rejects.toMatchObject({
-      ...{ code: 'BAD_INPUT', message: expect.stringMatching(/with --execution-ref: blue, green$/) }
+      code: 'BAD_INPUT',
+      message: expect.stringMatching(/with --execution-ref: blue, green$/)
     })
     const { find, close } = await take(directory.path, 'green')
     expect([await find('p1'), (await find('p2'))?.spider]).toEqual([undefined, 'prices'])
@@ -139,7 +148,8 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
       await using directory = await makeTemporaryDirectory()
       if (what.includes('view')) ask(`CREATE VIEW ${schema}.spider_job AS SELECT 'pending' AS status`)
       await expect(take(directory.path)).rejects.toMatchObject({
-        ...{ code: 'BAD_INPUT', message: expect.stringContaining('has no table spider_job') }
+        code: 'BAD_INPUT',
+        message: expect.stringContaining('has no table spider_job')
       })
     }
   )

@@ -36,7 +36,11 @@ export const accessOperations = (
         principal: { userId, name, role, rights, tokenId }
       }
     }) => ({
-      ...{ userId, name, role, tokenId, ...describeRights(rights) },
+      userId,
+      name,
+      role,
+      tokenId,
+      ...describeRights(rights),
       groups: userId === null ? [] : access.groups.namesOf(userId)
     }),
     list: () => ({ users: access.listUsers().map((user) => secondFactors.describeUser(user)) }),

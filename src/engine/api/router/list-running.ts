@@ -29,8 +29,24 @@ export async function listRunning(
       const { attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs } = job
       const { pages, items, errors, pagesPerMinute, itemsPerMinute } = job
       return {
-        ...{ id, project, spider, sentVersion, nodeId, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs },
-        ...{ startedAtMs, pages, items, errors, pagesPerMinute, itemsPerMinute, sentAtMs, pid },
+        id,
+        project,
+        spider,
+        sentVersion,
+        nodeId,
+        state,
+        status,
+        attemptCount,
+        cancelAskedAtMs,
+        unknownSinceMs,
+        startedAtMs,
+        pages,
+        items,
+        errors,
+        pagesPerMinute,
+        itemsPerMinute,
+        sentAtMs,
+        pid,
         usage: nodeId === LOCAL_NODE_ID ? parts.newestUsage(jobid) : null
       }
     }),

@@ -32,7 +32,9 @@ export function openRouter(parts: RouterOpening & Pick<RouterParts, 'jobItems'>)
     ...parts,
     logZips: new LogZips(parts),
     fleetSearch: new FleetSearch({
-      ...{ ...parts, index: parts.logIndex, threads: parts.searchThreads },
+      ...parts,
+      index: parts.logIndex,
+      threads: parts.searchThreads,
       liveFileOf: (run) => jobLogs.fileHere(run)
     }),
     crawlCommands: new CrawlCommands({ ...parts, catalog: projects.catalog, cacheSeconds: parts.crawlCacheSeconds }),

@@ -83,7 +83,11 @@ export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): Syste
   seen === null ? secrets : { ...secrets, text: 'Encrypted' }
 
 export const HIDDEN_PYTHON: PythonState = {
-  ...{ state: 'checking', path: null, version: null, scrapyVersion: null, problem: null },
+  state: 'checking',
+  path: null,
+  version: null,
+  scrapyVersion: null,
+  problem: null,
   start: { mode: 'cold', text: '' }
 }
 
@@ -246,7 +250,9 @@ export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: Sc
     ...schedule,
     // Someone may have written the note before the schedule moved.
     ...(isFormer(schedule.id, schedule.changedAtMs) && {
-      ...{ pauseNote: null, pauseNoteCode: undefined, pauseNoteParams: undefined }
+      pauseNote: null,
+      pauseNoteCode: undefined,
+      pauseNoteParams: undefined
     }),
     recent: schedule.recent.filter(isShown)
   }))

@@ -135,8 +135,14 @@ describe('the items of runs on other nodes', () => {
       }
     })
     const stored = jobs.map(({ jobid, nodeId }) => ({
-      ...{ id: `id-${jobid}`, jobid, nodeId, project: 'shop', spider: 'quotes' },
-      ...{ attemptCount: 1, state: 'ended', endedAtMs: 5 }
+      id: `id-${jobid}`,
+      jobid,
+      nodeId,
+      project: 'shop',
+      spider: 'quotes',
+      attemptCount: 1,
+      state: 'ended',
+      endedAtMs: 5
     }))
     files = new ScrapydFiles({
       store: {

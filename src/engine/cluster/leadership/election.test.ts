@@ -34,7 +34,11 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
     leave: (name) => told(() => database.leave(name)),
     reset: () => void (resets += 1),
     close: async () => database.endSession(session),
-    ...{ clientAddress: nobodyAsks, common: nobodyAsks, setDrained: nobodyAsks, list: nobodyAsks, terms: nobodyAsks }
+    clientAddress: nobodyAsks,
+    common: nobodyAsks,
+    setDrained: nobodyAsks,
+    list: nobodyAsks,
+    terms: nobodyAsks
   }
   // `north#2` is a later process at the address of `north`.
   const self = {
@@ -47,7 +51,11 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
     certificate: ''
   }
   const election = new Election({
-    ...{ self, clock, logger: silentLogger, lead, follow: async () => {} },
+    self,
+    clock,
+    logger: silentLogger,
+    lead,
+    follow: async () => {},
     openTable: () => table
   })
   elections.push(election)

@@ -4,8 +4,16 @@ import type { EngineRow } from '../../storage/lease-table.ts'
 import { isBefore, listApart } from './describe-engines.ts'
 
 const row = (id: string, more: Partial<EngineRow> = {}): EngineRow => ({
-  ...{ id, name: id, address: `http://${id}`, version: '1', blobs: `directory:m /mnt/${id}` },
-  ...{ hasLocalNode: false, certificate: '', isDrained: false, startedAtMs: 1, silentMs: 100 },
+  id,
+  name: id,
+  address: `http://${id}`,
+  version: '1',
+  blobs: `directory:m /mnt/${id}`,
+  hasLocalNode: false,
+  certificate: '',
+  isDrained: false,
+  startedAtMs: 1,
+  silentMs: 100,
   ...more
 })
 

@@ -106,7 +106,10 @@ export async function join(options: JoinOptions): Promise<Membership> {
     await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
     const secret = secretBox.deriveSecret('requests between engines')
     const election: Election = new Election({
-      ...{ self, clock, logger, follow: options.follow },
+      self,
+      clock,
+      logger,
+      follow: options.follow,
       openTable(given) {
         onLost = given.onLost
         return table
@@ -114,12 +117,15 @@ export async function join(options: JoinOptions): Promise<Membership> {
       lead: (lease) =>
         options.lead({
           postgres: { ...postgres, lease },
-          ...{ secretBox, credentials },
+          secretBox,
+          credentials,
           leadership: leadershipOf({ self, secret, certificate: options.certificate }, election, table)
         })
     })
     return {
-      ...{ secret, name, address: self.address },
+      secret,
+      name,
+      address: self.address,
       isLeading: () => election.lease !== null,
       leaderAddress: () => election.leaderAddress(),
       leaderCertificate: () => election.leaderCertificate(),
@@ -213,7 +219,8 @@ function leadershipOf(
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', sentence('storage.no_engine', { id }))
   return {
-    ...{ name: self.name, secret },
+    name: self.name,
+    secret,
     mayAct: () => election.mayAct(),
     list,
     certificate,

@@ -3,8 +3,16 @@ import type { SeenLease } from '../../storage/lease-table.ts'
 import { type Follower, HANDOVER_MS, LEASE_MS, nextStep, SETTLED_AFTER_MS } from './next-step.ts'
 
 const LEASE: SeenLease = {
-  ...{ epoch: 7, holder: 'one', hasLock: true, isExpired: false, renewal: '1', next: null, gotLock: false },
-  ...{ leaderAddress: 'http://one', leaderCertificate: '', leaderName: 'north' }
+  epoch: 7,
+  holder: 'one',
+  hasLock: true,
+  isExpired: false,
+  renewal: '1',
+  next: null,
+  gotLock: false,
+  leaderAddress: 'http://one',
+  leaderCertificate: '',
+  leaderName: 'north'
 }
 const FOLLOWER: Follower = { id: 'two', isDrained: false, connectedMs: SETTLED_AFTER_MS, unchangedMs: 0 }
 const RELEASED = { holder: null, hasLock: false, leaderName: null, leaderAddress: null, leaderCertificate: null }

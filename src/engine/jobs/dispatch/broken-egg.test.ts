@@ -19,7 +19,13 @@ const MISSING = "ModuleNotFoundError: No module named 'x'"
 const TRACEBACK = `Traceback (most recent call last):\n  File ...\n${MISSING}`
 const V1 = aVersionName('1')
 const OF_OTHERS = {
-  ...{ project: aProjectName('theirs'), version: V1, spider: 'long', settings: {}, args: {}, env: {}, priority: 0 }
+  project: aProjectName('theirs'),
+  version: V1,
+  spider: 'long',
+  settings: {},
+  args: {},
+  env: {},
+  priority: 0
 }
 
 /** The egg is imported, refused, or not answered for yet, as `answer` says. */
@@ -56,7 +62,9 @@ async function startRoom({ clock, store, engine }: Pick<DispatchFixtures, 'clock
   const directory = await makeTemporaryDirectory({ inMemory: true })
   const nodes = { n1: new TestedNode(clock, { slots: 2 }), n2: new TestedNode(clock, { slots: 2 }) }
   const projects = await Projects.open({
-    ...{ store, clock, logger: silentLogger },
+    store,
+    clock,
+    logger: silentLogger,
     blobs: await openFilesystemBlobStore(join(directory.path, 'blobs')),
     incoming: IncomingFiles.open(join(directory.path, 'incoming')),
     eggDirectory: join(directory.path, 'eggs'),

@@ -15,8 +15,12 @@ async function openBelief() {
   const { one } = (await live.begin([anAttemptStart(job)])).get(job.id)!
   const end = () =>
     live.end(one, {
-      ...{ from: ['sending'], kind: 'refused', result: 'refused', jobOutcome: null },
-      ...{ message: plain('Not accepted'), evidence: {} }
+      from: ['sending'],
+      kind: 'refused',
+      result: 'refused',
+      jobOutcome: null,
+      message: plain('Not accepted'),
+      evidence: {}
     })
   const kinds = async () => (await store.listTimeline(job.id)).map(({ kind }) => kind)
   return { live, one, end, kinds, job, store, [Symbol.asyncDispose]: () => temporary.remove() }

@@ -149,7 +149,10 @@ export class LiveAttempts {
     const attempts = await this.#store.listLiveAttempts()
     const sending = attempts.filter(({ state }) => state === 'sending')
     const change: Change = {
-      ...{ from: ['sending'], to: 'uncertain', kind: 'uncertain', evidence: { found: 'sending at start' } },
+      from: ['sending'],
+      to: 'uncertain',
+      kind: 'uncertain',
+      evidence: { found: 'sending at start' },
       message: say('timeline.interrupted_sending')
     }
     const changes = sending.map((one) => ({ one, change }))
@@ -329,8 +332,25 @@ export class LiveAttempts {
     const key = attemptKey(jobId, number)
     if (state === 'ended') throw new Error(`attempt ${key} has ended`)
     const one: Belief = {
-      ...{ key, jobId, number, jobid, nodeId, project, version, spider, state, sentAtMs, startedAtMs },
-      ...{ cancelAskedAtMs, retry, limits, ...send, exit, limitHit: limitHitOf(attempt), logArchived, isOver: false }
+      key,
+      jobId,
+      number,
+      jobid,
+      nodeId,
+      project,
+      version,
+      spider,
+      state,
+      sentAtMs,
+      startedAtMs,
+      cancelAskedAtMs,
+      retry,
+      limits,
+      ...send,
+      exit,
+      limitHit: limitHitOf(attempt),
+      logArchived,
+      isOver: false
     }
     this.#byKey.set(key, one)
     this.#byJob.set(jobId, one)
@@ -347,7 +367,10 @@ export class LiveAttempts {
     for (const { change } of changes) for (const from of change.from) assertTransition(from, change)
     return this.#store.applyChanges(
       changes.map(({ one, change: { message, evidence, atMs = nowMs, from, ...change } }) => ({
-        ...{ ...change, jobId: one.jobId, attemptNumber: one.number, from: [...from] },
+        ...change,
+        jobId: one.jobId,
+        attemptNumber: one.number,
+        from: [...from],
         entry: { atMs, message, evidence }
       }))
     )

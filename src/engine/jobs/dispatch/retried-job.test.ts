@@ -43,8 +43,12 @@ describe('a job that failed', () => {
     node.end(id, null)
     await clock.advanceBy(3_000)
     expect(await engine.job(id)).toMatchObject({
-      ...{ status: 'unclear', reason: 'end not visible in the log', killingLine: null },
-      ...{ pages: null, items: null, errors: null }
+      status: 'unclear',
+      reason: 'end not visible in the log',
+      killingLine: null,
+      pages: null,
+      items: null,
+      errors: null
     })
     expect(await engine.textOf(id, 'ended')).toBe('Unclear: end not visible in the log')
     expect(await engine.resultsOf(id)).toEqual([['unclear', 'end not visible in the log']])

@@ -122,7 +122,8 @@ describe('logs of real Scrapy', () => {
   test.each(CRASHED)('that hide the end of the run, but not that its crawl raised an exception: %s', (name) => {
     for (const exit of [null, code(0)])
       expect(judgeOutcome({ tail: sample(name), exit, cancelAsked: false })).toMatchObject({
-        ...{ outcome: 'failed', reason: 'ended without closing stats' },
+        outcome: 'failed',
+        reason: 'ended without closing stats',
         killingLine: expect.stringMatching(/no credentials|no database|broken on purpose/)
       })
   })

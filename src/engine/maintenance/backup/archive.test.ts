@@ -7,8 +7,13 @@ const HOSTILE = '\u001b[2J\u202evm\nThe backup is intact'
 
 test('the description in a backup is shown unchanged, but cannot control a terminal', async () => {
   const head: BackupHead = {
-    ...{ format: 1, scrapdeckVersion: HOSTILE, madeAtMs: 0, hostname: HOSTILE, database: 'sqlite' },
-    ...{ blobsAt: HOSTILE, hasSecrets: false }
+    format: 1,
+    scrapdeckVersion: HOSTILE,
+    madeAtMs: 0,
+    hostname: HOSTILE,
+    database: 'sqlite',
+    blobsAt: HOSTILE,
+    hasSecrets: false
   }
   async function* none() {}
   const archive = archiveOf(head, { files: none(), missing: () => [HOSTILE] }, null, () => {})

@@ -80,7 +80,8 @@ export async function* archiveOf(
     const names = missing()
     const contents: Contents = {
       ...digest.end(),
-      ...{ missing: names.slice(0, MISSING_LISTED), missingCount: names.length }
+      missing: names.slice(0, MISSING_LISTED),
+      missingCount: names.length
     }
     await addEntry(tar, CONTENTS, Buffer.from(`${JSON.stringify(contents)}\n`))
     tar.finalize()

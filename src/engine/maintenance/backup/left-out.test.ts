@@ -42,8 +42,14 @@ test.skipIf(process.platform === 'win32')(
     }
     const pieces: Uint8Array[] = []
     const made = await makeBackup({
-      ...{ dataDirectory: at('data'), postgres: null, blobs: { kind: 'files', directory: at('data/blobs') } },
-      ...{ scrapdeckVersion: 'test', keys: null, withSecrets: false, clock: systemClock, report() {} },
+      dataDirectory: at('data'),
+      postgres: null,
+      blobs: { kind: 'files', directory: at('data/blobs') },
+      scrapdeckVersion: 'test',
+      keys: null,
+      withSecrets: false,
+      clock: systemClock,
+      report() {},
       signal: new AbortController().signal,
       async write(bytes) {
         for await (const piece of bytes) pieces.push(piece)

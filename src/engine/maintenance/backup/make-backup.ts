@@ -90,7 +90,10 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     if (missing.length === 0 || missing.join('\n') === before) break
   }
   const head: BackupHead = {
-    ...{ format: 1, scrapdeckVersion: making.scrapdeckVersion, madeAtMs: clock.nowMs(), hostname: hostname() },
+    format: 1,
+    scrapdeckVersion: making.scrapdeckVersion,
+    madeAtMs: clock.nowMs(),
+    hostname: hostname(),
     database: postgres === null ? 'sqlite' : 'postgres',
     blobsAt: blobs.kind === 'elsewhere' ? blobs.place : null,
     hasSecrets: making.withSecrets
@@ -133,7 +136,8 @@ async function openHolds({ dataDirectory, blobs }: Making, opened: AsyncDisposab
   if (isBeside) return { ofData: held, ofBlobs: held, take: (signal) => held.take(signal) }
   const apart = opened.use(await HeldFiles.open(root, ofBlobs))
   return {
-    ...{ ofData: held, ofBlobs: apart },
+    ofData: held,
+    ofBlobs: apart,
     async take(signal) {
       await held.take(signal)
       await apart.take(signal)
@@ -252,7 +256,8 @@ async function* ownFileNow(
 }
 
 const fileAt = (name: string, path: string, sizeBytes: number): BackupFile => ({
-  ...{ name, sizeBytes },
+  name,
+  sizeBytes,
   content: () => exactlyAt(path, sizeBytes)
 })
 

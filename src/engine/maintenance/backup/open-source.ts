@@ -35,8 +35,14 @@ async function openBlobs(
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'scrapdeck-backup-'))
   opened.defer(() => rm(cacheDirectory, { recursive: true, force: true }))
   const { store, stop } = await openS3Blobs({
-    ...{ address: s3.address, credentialsFile: s3.credentialsFile, environment, cacheDirectory, cacheBytes: 0 },
-    ...{ clock: systemClock, random: systemRandom, logger: silentLogger }
+    address: s3.address,
+    credentialsFile: s3.credentialsFile,
+    environment,
+    cacheDirectory,
+    cacheBytes: 0,
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger
   })
   opened.defer(stop)
   return { kind: 'store', store }

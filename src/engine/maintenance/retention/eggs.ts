@@ -39,7 +39,10 @@ export function sweepUnusedBlobs(parts: {
 }): Sweep<string> {
   const { projects, blobs, clock, logger } = parts
   return new Sweep({
-    ...{ clock, logger, words: 'unused blobs could not be deleted yet', describe: (blob) => ({ blob }) },
+    clock,
+    logger,
+    words: 'unused blobs could not be deleted yet',
+    describe: (blob) => ({ blob }),
     async list() {
       const aborted = await blobs.abortLeftUploads()
       if (aborted > 0) logger.info({ aborted }, 'uploads to the blobs that were left unfinished were aborted')

@@ -73,15 +73,13 @@ it('runs every ten minutes, on the clock alone', async () => {
   await using world = await openWorld()
   const { clock, store, fire, count } = world
   const house = new Housekeeping({
-    ...{
-      store,
-      clock,
-      logger: silentLogger,
-      fleet: { list: () => [] },
-      checkProblems: () => undefined,
-      sweeps: [],
-      auditDays: 400
-    },
+    store,
+    clock,
+    logger: silentLogger,
+    fleet: { list: () => [] },
+    checkProblems: () => undefined,
+    sweeps: [],
+    auditDays: 400,
     inventories: { read: async () => undefined }
   })
   house.start()

@@ -32,9 +32,14 @@ async function openRetention(over: Partial<ConstructorParameters<typeof Retentio
         cacheFigures: () => ({ hits: 0, misses: 0, entries: 0, bytes: 0 })
       },
       searchIndex: { sizeBytes: async () => 0, reclaim: async () => 0 },
-      ...{ logs: NOTHING, items: NOTHING, listEggs: async () => [], deleteEgg: async () => {}, disk: () => null },
+      logs: NOTHING,
+      items: NOTHING,
+      listEggs: async () => [],
+      deleteEgg: async () => {},
+      disk: () => null,
       encryption: () => null,
-      ...{ clock: systemClock, logger: silentLogger },
+      clock: systemClock,
+      logger: silentLogger,
       ...over
     })
   const retention = open()
@@ -89,7 +94,11 @@ test('a preview counts the archived items of the jobs to delete, and of no other
     }
   })
   const fileOf = ({ project, spider, sizes }: KeptItemsFile) => ({
-    ...{ project, spider, name: 'items', sizeBytes: sizes.storedBytes, changedAtMs: NOW_MS }
+    project,
+    spider,
+    name: 'items',
+    sizeBytes: sizes.storedBytes,
+    changedAtMs: NOW_MS
   })
   for (const days of [500, 450]) {
     const { id: jobId, project, spider } = await ended(days)
@@ -213,7 +222,11 @@ test('files behind links in the directories of the local node are not deleted', 
 
 test('the oldest files are deleted until the project is within its size, but the newest of each spider stays', () => {
   const file = (spider: string, days: number) => ({
-    ...{ project: 'shop', spider, name: `${spider}${days}`, sizeBytes: 100, changedAtMs: NOW_MS - days * DAY_MS }
+    project: 'shop',
+    spider,
+    name: `${spider}${days}`,
+    sizeBytes: 100,
+    changedAtMs: NOW_MS - days * DAY_MS
   })
   const files = [file('a', 5), file('a', 3), file('b', 9), file('a', 7), file('a', 0.5)]
   const namesOf = (policy: KeepPolicy) => oldFiles(files, policy, NOW_MS).map(({ name }) => name)
@@ -225,8 +238,13 @@ test('the oldest files are deleted until the project is within its size, but the
 
 test('eggs that are active, pinned, named by a schedule, young or among the newest stay', () => {
   const egg = (version: number, over: Partial<KeptEgg> = {}): KeptEgg => ({
-    ...{ project: aProjectName('shop'), version: aVersionName(String(version)), sizeBytes: 10 },
-    ...{ createdAtMs: NOW_MS - (10 - version) * 100 * DAY_MS, isActive: false, isPinned: false, isNamed: false },
+    project: aProjectName('shop'),
+    version: aVersionName(String(version)),
+    sizeBytes: 10,
+    createdAtMs: NOW_MS - (10 - version) * 100 * DAY_MS,
+    isActive: false,
+    isPinned: false,
+    isNamed: false,
     ...over
   })
   const eggs = [
@@ -280,8 +298,11 @@ test('archived items are deleted by the policy, at the latest with their jobs, a
     const record = { jobId: job.id, number: anAttemptNumber(1), project: job.project, spider: job.spider }
     const sizes = { rawBytes: 9_000, storedBytes: 900 }
     await store.recordItems({
-      ...{ ...record, endedAtMs: NOW_MS - days * DAY_MS, sizes },
-      ...{ problem: null, deletedAtMs: null }
+      ...record,
+      endedAtMs: NOW_MS - days * DAY_MS,
+      sizes,
+      problem: null,
+      deletedAtMs: null
     })
     return job.id
   }

@@ -74,8 +74,15 @@ export interface StorageState {
 
 type Run = StorageUsage['retention']
 const NO_RUN: Run = {
-  ...{ state: 'not_set', startedAtMs: null, endedAtMs: null, problem: null },
-  ...{ jobs: 0, logs: 0, items: 0, eggs: 0, freedBytes: 0 }
+  state: 'not_set',
+  startedAtMs: null,
+  endedAtMs: null,
+  problem: null,
+  jobs: 0,
+  logs: 0,
+  items: 0,
+  eggs: 0,
+  freedBytes: 0
 }
 
 interface Files {
@@ -176,7 +183,11 @@ export class Retention {
     const add = (project: string, kind: Exclude<keyof ProjectUsage, 'project'>, count: number, bytes: number) => {
       const none = () => ({ count: 0, bytes: 0 })
       const one = byProject.get(project) ?? {
-        ...{ project: project as ProjectName, jobs: none(), logs: none(), items: none(), eggs: none() }
+        project: project as ProjectName,
+        jobs: none(),
+        logs: none(),
+        items: none(),
+        eggs: none()
       }
       one[kind].count += count
       one[kind].bytes += bytes
@@ -198,7 +209,8 @@ export class Retention {
     return {
       projects,
       database: sums.database,
-      ...{ cacheBytes, searchIndexBytes },
+      cacheBytes,
+      searchIndexBytes,
       totalBytes: this.#totalBytes,
       measuredAtMs: files.atMs,
       disk: free && { totalBytes: free.totalBytes, freeBytes: free.freeBytes, fullAtMs: free.fullAtMs },

@@ -11,8 +11,18 @@ const south = aSignal('south')
 
 const aSilence = (untilSeconds: number): AlertSilence =>
   branded({
-    ...{ id: 's', ruleId: null, project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
-    ...{ fromMs: 0, untilMs: untilSeconds * 1_000, repeats: null, comment: '', by: 'ada' }
+    id: 's',
+    ruleId: null,
+    project: null,
+    spider: null,
+    scheduleId: null,
+    nodeId: null,
+    nodeTag: null,
+    fromMs: 0,
+    untilMs: untilSeconds * 1_000,
+    repeats: null,
+    comment: '',
+    by: 'ada'
   })
 
 test('a rule matches signals in its scope that reach its threshold', () => {

@@ -290,9 +290,25 @@ export class AlertBook {
     const { id: ruleId, name: ruleName, severity, owner } = rule
     const { watch, key, value, subject, text, labels, sinceMs } = signal
     const one: Episode = {
-      ...{ id: this.#newId(), ruleId, ruleName, severity, owner, watch, key, value, subject, text, labels },
-      ...{ state: 'pending', sinceMs, firedAtMs: null, endedAtMs: null },
-      ...{ resolvedAtMs: null, acknowledged: null, isEscalated: false, channels: {} }
+      id: this.#newId(),
+      ruleId,
+      ruleName,
+      severity,
+      owner,
+      watch,
+      key,
+      value,
+      subject,
+      text,
+      labels,
+      state: 'pending',
+      sinceMs,
+      firedAtMs: null,
+      endedAtMs: null,
+      resolvedAtMs: null,
+      acknowledged: null,
+      isEscalated: false,
+      channels: {}
     }
     this.#byId.set(one.id, one)
     this.#places.of(one).open.set(ruleId, one)

@@ -37,7 +37,12 @@ beforeEach(async () => {
 const aRule = (watch: AlertWatch, over: Partial<AlertRuleSettings> = {}) => {
   const { usual, compares } = ALERT_WATCHES[watch]
   return t.client.alertRules.create({
-    ...{ ...usual, watch, comparison: compares[0], name: watch, channels: [channelId as never], gatherSeconds: 0 },
+    ...usual,
+    watch,
+    comparison: compares[0],
+    name: watch,
+    channels: [channelId as never],
+    gatherSeconds: 0,
     ...over
   })
 }
@@ -134,7 +139,8 @@ it('sends nothing in a maintenance window, even over a restart, and sends what s
   const [DAY_MS, MINUTE_MS] = [86_400_000, 60_000]
   // The first was yesterday.
   const { silence } = await t.client.alertSilences.create({
-    ...{ fromMs: nowMs - DAY_MS + 5 * MINUTE_MS, untilMs: nowMs - DAY_MS + 30 * MINUTE_MS },
+    fromMs: nowMs - DAY_MS + 5 * MINUTE_MS,
+    untilMs: nowMs - DAY_MS + 30 * MINUTE_MS,
     repeats: { every: 'day', zone: 'Europe/Berlin', endsMs: null }
   })
   await t.clock.advanceBy(6 * MINUTE_MS)

@@ -35,8 +35,17 @@ afterEach(async () => {
 
 const putChat = (limit: { messagesPerHour?: number } = {}) =>
   temporary.store.putWebhook({
-    ...{ id: aWebhookId('chat'), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
-    ...{ createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    id: aWebhookId('chat'),
+    kind: 'channel',
+    name: 'chat',
+    url: '',
+    events: [],
+    project: null,
+    enabled: true,
+    createdAtMs: 1,
+    sealedSecret: null,
+    sealedOldSecret: null,
+    oldSecretUntilMs: null,
     channel: { target: { kind: 'slack' }, quiet: null, ...limit }
   })
 

@@ -312,16 +312,29 @@ function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }:
   const shown = firing.length > 0 ? firing : resolved
   const { ruleName, owner, text } = shown[0]!
   return {
-    ...{ kind, ruleId, groupId, ruleName, owner, severity: worstOf(shown), ...titleOf(shown.length, decode(text)) },
+    kind,
+    ruleId,
+    groupId,
+    ruleName,
+    owner,
+    severity: worstOf(shown),
+    ...titleOf(shown.length, decode(text)),
     firing: firing.slice(0, LISTED_MAX).map(viewOf),
     resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
     moreFiring: Math.max(0, firing.length - LISTED_MAX),
     moreResolved: Math.max(0, resolved.length - LISTED_MAX),
-    ...{ stillFiring, limit }
+    stillFiring,
+    limit
   }
 }
 
 const viewOf = (one: Episode): AlertView => ({
-  ...{ id: one.id, severity: one.severity, watch: one.watch, ...textsOf(one), value: one.value, labels: one.labels },
-  ...{ firedAtMs: one.firedAtMs!, resolvedAtMs: one.resolvedAtMs }
+  id: one.id,
+  severity: one.severity,
+  watch: one.watch,
+  ...textsOf(one),
+  value: one.value,
+  labels: one.labels,
+  firedAtMs: one.firedAtMs!,
+  resolvedAtMs: one.resolvedAtMs
 })

@@ -12,7 +12,10 @@ const DAY_MS = 1_440 * MINUTE_MS
 const ALL_DAYS = [0, 1, 2, 3, 4, 5, 6]
 
 const hours = (from: string, until: string, days = ALL_DAYS, zone = 'Europe/Berlin'): QuietHours => ({
-  ...{ zone, from, until, days }
+  zone,
+  from,
+  until,
+  days
 })
 const at = (text: string): number => Date.parse(text)
 const endOf = (quiet: QuietHours, text: string): string | null => {
@@ -36,14 +39,27 @@ test('the muted alerts change only when a silence begins or ends', () => {
     fc.integer({ min: 0, max: most }).map((minute) => sinceMs + minute * MINUTE_MS)
   const silence = fc
     .record({
-      ...{ fromMs: minutes(4_000), lastingMs: minutes(1_439, 1), endsMs: minutes(20_000) },
-      ...{ every: fc.constantFrom('day', 'week', null), hasEnd: fc.boolean(), isOfOther: fc.boolean() }
+      fromMs: minutes(4_000),
+      lastingMs: minutes(1_439, 1),
+      endsMs: minutes(20_000),
+      every: fc.constantFrom('day', 'week', null),
+      hasEnd: fc.boolean(),
+      isOfOther: fc.boolean()
     })
     .map(
       ({ fromMs, lastingMs, endsMs, every, hasEnd, isOfOther }): AlertSilence =>
         branded({
-          ...{ id: 's', ruleId: isOfOther ? 'other' : null, fromMs, untilMs: fromMs + lastingMs, comment: '', by: '' },
-          ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
+          id: 's',
+          ruleId: isOfOther ? 'other' : null,
+          fromMs,
+          untilMs: fromMs + lastingMs,
+          comment: '',
+          by: '',
+          project: null,
+          spider: null,
+          scheduleId: null,
+          nodeId: null,
+          nodeTag: null,
           repeats: every && { every, zone: 'Europe/Berlin', endsMs: hasEnd ? endsMs : null }
         })
     )
@@ -87,7 +103,9 @@ describe('quiet hours', () => {
       .map((quarter) => `${String(quarter >> 2).padStart(2, '0')}:${String((quarter % 4) * 15).padStart(2, '0')}`)
     const property = fc.property(
       fc.record({
-        ...{ from: time, until: time, days: fc.subarray(ALL_DAYS, { minLength: 1 }) },
+        from: time,
+        until: time,
+        days: fc.subarray(ALL_DAYS, { minLength: 1 }),
         zone: fc.constantFrom('UTC', 'Asia/Kolkata', 'America/Phoenix', 'Pacific/Kiritimati', 'Asia/Tokyo')
       }),
       fc.integer({ min: 0, max: 60 * 96 }),

@@ -302,7 +302,10 @@ export class Notifier {
     if (!hasNews && (what === 'news' || repeated.length === 0)) return
     this.#recent.add(channelId, atMs)
     this.#messages.push({
-      ...{ channelId, groupId, ruleId, atMs },
+      channelId,
+      groupId,
+      ruleId,
+      atMs,
       kind: hasNews ? 'news' : 'repeat',
       firing: [...firing, ...repeated].map(copyOf),
       resolved: resolved.map(copyOf),
@@ -357,11 +360,20 @@ function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null
 }
 
 const liveOf = (group: Group): LiveGroup => ({
-  ...{ ...group, members: new Set(), lookAtMs: null, isLimited: false, repeatAtMs: null, news: null }
+  ...group,
+  members: new Set(),
+  lookAtMs: null,
+  isLimited: false,
+  repeatAtMs: null,
+  news: null
 })
 
 const storedOf = ({ id, channelId, ruleId, lastToldAtMs, flushAtMs }: LiveGroup): Group => ({
-  ...{ id, channelId, ruleId, lastToldAtMs, flushAtMs }
+  id,
+  channelId,
+  ruleId,
+  lastToldAtMs,
+  flushAtMs
 })
 
 const byId = (one: Group, other: Group): number => (one.id < other.id ? -1 : 1)

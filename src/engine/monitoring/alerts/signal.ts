@@ -21,7 +21,13 @@ export const spiderSubject = (of: { project: string; spider: string }): string =
   encode(say('alert_subject.spider', of))
 
 export const NO_LABELS: AlertLabels = {
-  ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null, nodeTags: [] }
+  project: null,
+  spider: null,
+  jobId: null,
+  scheduleId: null,
+  errorGroupId: null,
+  nodeId: null,
+  nodeTags: []
 }
 
 export const areSameLabels = (one: AlertLabels, other: AlertLabels): boolean =>

@@ -31,8 +31,14 @@ async function ranWith(store: Store, clock: FakeClock, ...items: number[]): Prom
     await store.beginAttempts([anAttemptStart(job)])
     await store.applyChanges([
       {
-        ...{ jobId: job.id, attemptNumber: 1 as never, from: ['sending'], to: 'ended', kind: 'ended' },
-        ...{ result: 'succeeded', reason: plain('finished'), entry: { ...entry(), atMs: clock.nowMs() } },
+        jobId: job.id,
+        attemptNumber: 1 as never,
+        from: ['sending'],
+        to: 'ended',
+        kind: 'ended',
+        result: 'succeeded',
+        reason: plain('finished'),
+        entry: { ...entry(), atMs: clock.nowMs() },
         counts: { pages: 700, items: count, errors: 0 }
       }
     ])
@@ -159,7 +165,9 @@ it('counts the items of each run once, tries again while they are copied, and co
   expect(asked).toEqual(runs.flatMap((id) => [id, id]))
   expect(wordsOf(watch)).toEqual(['price is empty in 40 % of the items (usually 1 %)'])
   expect((await watch.ofJob(runs[5]!)).fields).toEqual({
-    ...{ neededRuns: 0, comparedRuns: 5, shown: [{ field: 'price', value: 60, usual: { low: 99, high: 99 } }] }
+    neededRuns: 0,
+    comparedRuns: 5,
+    shown: [{ field: 'price', value: 60, usual: { low: 99, high: 99 } }]
   })
   expect((await watch.ofJob(runs[2]!)).fields).toMatchObject({ neededRuns: 3, comparedRuns: 2 })
   watch.stop()

@@ -110,7 +110,9 @@ export class ExpectationWatch {
     const { neededRuns, comparedRuns, weekday, of } = expectations
     return {
       state: neededRuns > 0 ? 'learning' : 'judged',
-      ...{ neededRuns, comparedRuns, weekday },
+      neededRuns,
+      comparedRuns,
+      weekday,
       metrics: (['items', 'pages', 'runtime', 'errors'] as const).flatMap((metric) => {
         const expected = of[metric]
         return expected === undefined ? [] : [{ metric, value: metricOf(run, metric), usual: expected.usual }]
@@ -204,7 +206,9 @@ function describeFields(run: PastRun, { neededRuns, comparedRuns, of }: Expected
   if (shares === null) return null
   const names = new Set([...shares.of.keys(), ...of.keys()])
   const shown = [...names].slice(0, FIELDS_SHOWN).map((field) => ({
-    ...{ field, value: shares.of.get(field) ?? shares.others, usual: of.get(field)?.usual ?? null }
+    field,
+    value: shares.of.get(field) ?? shares.others,
+    usual: of.get(field)?.usual ?? null
   }))
   return { neededRuns, comparedRuns, shown }
 }

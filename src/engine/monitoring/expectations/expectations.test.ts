@@ -6,8 +6,12 @@ const DAY_MS = 86_400_000
 const MONDAY_MS = Date.UTC(2026, 10, 2, 3)
 
 const run = (over: Partial<JudgedRun> = {}, day = 0): JudgedRun => ({
-  ...{ pages: 700, items: 620, errors: 0, filledFields: null },
-  ...{ startedAtMs: MONDAY_MS - day * DAY_MS, endedAtMs: MONDAY_MS - day * DAY_MS + 1_500_000 },
+  pages: 700,
+  items: 620,
+  errors: 0,
+  filledFields: null,
+  startedAtMs: MONDAY_MS - day * DAY_MS,
+  endedAtMs: MONDAY_MS - day * DAY_MS + 1_500_000,
   ...over
 })
 const history = (count: number, of: (day: number) => Partial<JudgedRun> = () => ({})) =>
@@ -107,7 +111,8 @@ describe('the fields of the items of a run', () => {
     expect(wordsOf(run(filledIn({ price: 2 }, 19)), past)).toEqual([])
     expect(wordsOf(run(filledIn({ price: 2 })), past.slice(0, 4).concat(history(20)))).toEqual([])
     expect(expectationsOf(past.slice(0, 4).concat(history(20)), 1).fields).toMatchObject({
-      ...{ neededRuns: 1, comparedRuns: 4 }
+      neededRuns: 1,
+      comparedRuns: 4
     })
     expect(wordsOf(run(), past)).toEqual([])
   })

@@ -24,7 +24,8 @@ function open({ isAlone = true }: { isAlone?: boolean } = {}) {
       state: () => world.state
     },
     engines: isAlone ? null : { name: 'north', listApart: async () => world.apart },
-    ...{ clock, logger: silentLogger }
+    clock,
+    logger: silentLogger
   })
   watch.events.on('changed', () => {
     world.told += 1

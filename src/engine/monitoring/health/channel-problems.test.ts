@@ -31,7 +31,11 @@ test('a message that was given up is a problem at once, until another one is del
 
 test('the problem says what to do, and whether it is reported elsewhere', () => {
   const trouble: ChannelTrouble = {
-    ...{ id: 'c1' as WebhookId, name: 'Ops', answer: 'nothing listens on mail:25', sinceMs: ago(12), state: 'failing' },
+    id: 'c1' as WebhookId,
+    name: 'Ops',
+    answer: 'nothing listens on mail:25',
+    sinceMs: ago(12),
+    state: 'failing',
     isReportedElsewhere: true
   }
   const [problem] = channelProblems([trouble])

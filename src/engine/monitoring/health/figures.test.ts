@@ -50,12 +50,21 @@ async function openSampler({ ended = 0 } = {}) {
       count('states', of?.onlyProjects, { queued: of?.onlyProjects?.length ?? 9, starting: 0, running: 0, ended }),
     countEndedSince: (sinceMs: number, of?: { onlyProjects?: string[] }) =>
       count(clock.nowMs() - sinceMs > 60_000 ? 'hour' : 'minute', of?.onlyProjects, {
-        ...{ succeeded: ended, failed: 0, cancelled: 0, lost: 0 }
+        succeeded: ended,
+        failed: 0,
+        cancelled: 0,
+        lost: 0
       })
   }
   const sampler = new FiguresSampler({
-    ...{ store: store as never, fleet: { list: () => [] }, live: { slotsUsedOn: () => 0 }, clock },
-    ...{ logger: { error: () => {} } as never, sampleLoopP99Ms: () => 0, isPaused: () => false, isStuck: () => false }
+    store: store as never,
+    fleet: { list: () => [] },
+    live: { slotsUsedOn: () => 0 },
+    clock,
+    logger: { error: () => {} } as never,
+    sampleLoopP99Ms: () => 0,
+    isPaused: () => false,
+    isStuck: () => false
   })
   await sampler.start()
   counts.length = 0

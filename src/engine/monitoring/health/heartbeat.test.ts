@@ -19,7 +19,10 @@ beforeEach(() => {
   isStoreDead = false
   const startMs = clock.nowMs()
   signal = new Heartbeat({
-    ...{ url: 'https://hc.example/secret', everySeconds: 60, clock, logger: silentLogger },
+    url: 'https://hc.example/secret',
+    everySeconds: 60,
+    clock,
+    logger: silentLogger,
     store: {
       changeCursor: async () => {
         if (isStoreDead) throw new Error('the disk is full')

@@ -92,7 +92,8 @@ describe('the list of problems', () => {
       'connection refused; last seen 12 s ago; 1 job on this node is in an unknown state until it responds'
     )
     expect(problem).toMatchObject({
-      ...{ titleCode: 'problem_title.node_away', titleParams: { node: 'eu-1', health: 'down' } },
+      titleCode: 'problem_title.node_away',
+      titleParams: { node: 'eu-1', health: 'down' },
       code: 'problem.node_away',
       params: { problem: 'connection refused.', seenAgoMs: 12_000, jobs: 1, giveUpAfterSeconds: null }
     })

@@ -99,7 +99,11 @@ it('firings from before the jobs of a schedule moved, and chains of two projects
   const run = { ...aStoredSchedule().settings.jobs[0]!, spiders: ['b'] }
   const chain = { enabled: true, spider: '*', on: 'ended' as const, run }
   const chains = ['shop', 'news'].map((project) => ({
-    ...{ id: project, createdAtMs: 1, firedCount: 0, lastFiredAtMs: null, problem: plain('of both') },
+    id: project,
+    createdAtMs: 1,
+    firedCount: 0,
+    lastFiredAtMs: null,
+    problem: plain('of both'),
     settings: { ...chain, name: project, project }
   }))
   const troubles = await readScheduleTroubles(temporary.store, NOW_MS)

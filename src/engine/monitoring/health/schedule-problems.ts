@@ -169,7 +169,9 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
 /** Firings missed for its former projects are separate problems, for other users. */
 const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
   [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
-    ...{ schedule, firings: some, isFormer }
+    schedule,
+    firings: some,
+    isFormer
   }))
 
 /** `atMs`: the time of the event. */

@@ -102,11 +102,18 @@ users: [{ name: u, user: { ${user} } }]`
     expect((await resolve(given)).kubernetes.tokenFile).toBe(at('linked/token'))
     await writeFile(at('allowed/namespace'), 'crawl')
     expect((await resolve({ url: 'in-cluster' }, at('linked'))).kubernetes).toMatchObject({
-      ...{ tokenFile: at('linked/token'), caFile: at('linked/ca.crt') }
+      tokenFile: at('linked/token'),
+      caFile: at('linked/ca.crt')
     })
   })
 })
 
 const SETTINGS = {
-  ...{ tokenFile: null, caFile: null, engineUrl: null, graceSeconds: 30, quota: null, pod: {}, projects: {} }
+  tokenFile: null,
+  caFile: null,
+  engineUrl: null,
+  graceSeconds: 30,
+  quota: null,
+  pod: {},
+  projects: {}
 }

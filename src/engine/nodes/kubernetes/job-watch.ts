@@ -26,8 +26,11 @@ export async function watchPods(options: {
     if (version !== null) {
       const lines = new EventLines(onEvent)
       const query = {
-        ...{ watch: '1', allowWatchBookmarks: 'true', timeoutSeconds: String(WATCH_SECONDS) },
-        ...{ labelSelector, resourceVersion: version }
+        watch: '1',
+        allowWatchBookmarks: 'true',
+        timeoutSeconds: String(WATCH_SECONDS),
+        labelSelector,
+        resourceVersion: version
       }
       const request = { path, query, timeoutMs: (WATCH_SECONDS + 15) * 1000 }
       try {

@@ -26,8 +26,15 @@ const SETTINGS = KubernetesSettings.parse({
   pod: { image: 'scrapy:{version}', memory: '256Mi' }
 })
 const REQUEST = {
-  ...{ project: DEMO, version: '1.0' as VersionName, spider: 'quotes', jobid: '01JOB', priority: 0, limits: null },
-  ...{ settings: { A: '$(HOME)' }, args: { password: 'hush', page: '1' }, secretNames: ['password'] },
+  project: DEMO,
+  version: '1.0' as VersionName,
+  spider: 'quotes',
+  jobid: '01JOB',
+  priority: 0,
+  limits: null,
+  settings: { A: '$(HOME)' },
+  args: { password: 'hush', page: '1' },
+  secretNames: ['password'],
   isVersionAsked: false
 }
 const NAME = jobNameOf(REQUEST)
@@ -42,11 +49,20 @@ describe('the client of a cluster', () => {
     cluster = await startFakeCluster()
     directory = mkdtempSync(join(tmpdir(), 'scrapdeck-cluster-'))
     client = await KubernetesClient.open({
-      ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, settings: SETTINGS, token: 'a token' },
+      nodeId: 'n-1',
+      name: 'crawls',
+      url: cluster.url,
+      settings: SETTINGS,
+      token: 'a token',
       files: new CredentialFiles({ directories: [], never: [] }),
-      ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
+      caCertificate: null,
+      clientCertificate: null,
+      clientKey: null,
+      proxyUrl: 'direct',
       eggOf: () => ({ path: 'kubernetes/eggs/signed', sha256: 'ab' }),
-      ...{ directory: join(directory, 'logs'), clock: systemClock, logger: silentLogger }
+      directory: join(directory, 'logs'),
+      clock: systemClock,
+      logger: silentLogger
     })
   })
   afterEach(async () => {
@@ -64,11 +80,19 @@ describe('the client of a cluster', () => {
     writeFileSync(join(directory, 'secret.key'), 'hush')
     const openWith = (name: string) =>
       KubernetesClient.open({
-        ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, token: null },
+        nodeId: 'n-1',
+        name: 'crawls',
+        url: cluster.url,
+        token: null,
         settings: { ...SETTINGS, tokenFile: join(directory, name) },
         files: new CredentialFiles({ directories: [join(directory, 'tokens')], never: [] }),
-        ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
-        ...{ directory: join(directory, 'other logs'), clock: systemClock, logger: silentLogger }
+        caCertificate: null,
+        clientCertificate: null,
+        clientKey: null,
+        proxyUrl: 'direct',
+        directory: join(directory, 'other logs'),
+        clock: systemClock,
+        logger: silentLogger
       })
     await using named = await openWith('tokens/a').then((one) => ({ one, [Symbol.asyncDispose]: () => one.close() }))
     expect(await named.one.listJobs()).toMatchObject({ pending: [] })
@@ -120,7 +144,8 @@ describe('the client of a cluster', () => {
   it('says which right is missing, and that nothing was sent', async () => {
     cluster.faults.push({ on: /^POST .*\/jobs/, answer: 403, message: 'jobs.batch is forbidden: cannot create' })
     await expect(client.schedule(REQUEST)).rejects.toMatchObject({
-      ...{ kind: 'forbidden', delivered: 'no' },
+      kind: 'forbidden',
+      delivered: 'no',
       message: expect.stringMatching(/cannot create.*docs\/kubernetes\.md/)
     })
   })
@@ -247,11 +272,20 @@ it('deletes an ended run a minute after its end, once it is not needed, even if 
   const cluster = await startFakeCluster()
   const clock = createFakeClock()
   const client = await KubernetesClient.open({
-    ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, settings: SETTINGS, token: null },
+    nodeId: 'n-1',
+    name: 'crawls',
+    url: cluster.url,
+    settings: SETTINGS,
+    token: null,
     files: new CredentialFiles({ directories: [], never: [] }),
-    ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
+    caCertificate: null,
+    clientCertificate: null,
+    clientKey: null,
+    proxyUrl: 'direct',
     eggOf: () => ({ path: 'x', sha256: 'ab' }),
-    ...{ directory: join(tmpdir(), 'scrapdeck-never-made'), clock, logger: silentLogger }
+    directory: join(tmpdir(), 'scrapdeck-never-made'),
+    clock,
+    logger: silentLogger
   })
   await client.schedule(REQUEST)
   cluster.addPod(NAME, 'pod-1', { phase: 'Succeeded' })
@@ -293,7 +327,8 @@ it('the Job starts each run once, and passes values on unchanged', () => {
   const text = JSON.stringify(job)
   expect(job).toMatchObject({
     spec: {
-      ...{ backoffLimit: 0, podReplacementPolicy: 'Failed' },
+      backoffLimit: 0,
+      podReplacementPolicy: 'Failed',
       template: { spec: { restartPolicy: 'Never', containers: [{ image: 'scrapy:1.0' }] } }
     }
   })
@@ -366,7 +401,10 @@ it('a kubeconfig provides address, namespace and credentials', () => {
   expect(
     readKubeconfig(config('token: hush', `server: https://h:6443, certificate-authority-data: ${ca}`), null)
   ).toMatchObject({
-    ...{ server: 'https://h:6443', namespace: 'crawls', token: 'hush', caCertificate: '-----BEGIN' }
+    server: 'https://h:6443',
+    namespace: 'crawls',
+    token: 'hush',
+    caCertificate: '-----BEGIN'
   })
 })
 

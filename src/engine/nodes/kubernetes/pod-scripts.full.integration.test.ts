@@ -53,8 +53,14 @@ it.each(['egg', 'wheel'])(
     const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-pod-'))
     const manifest = (sha256: string) => {
       const request = {
-        ...{ project: 'demo' as ProjectName, version: '1.0' as VersionName, jobid: 'job-1', priority: 0, limits: null },
-        ...{ spider: 'quotes', isVersionAsked: true, secretNames: ['key', 'BOT_NAME'] },
+        project: 'demo' as ProjectName,
+        version: '1.0' as VersionName,
+        jobid: 'job-1',
+        priority: 0,
+        limits: null,
+        spider: 'quotes',
+        isVersionAsked: true,
+        secretNames: ['key', 'BOT_NAME'],
         settings: { USER_AGENT: '$(HOME) $x', BOT_NAME: 'setting-hush' },
         args: { pages: '2', delay: '0', key: 'argument-hush' },
         env: { DEMO_TOUCH_FILE: join(directory, 'touched') }

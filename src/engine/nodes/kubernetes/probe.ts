@@ -24,8 +24,15 @@ export async function probeCluster(options: {
     client = await KubernetesClient.open({
       ...parts,
       // No Job has this label, so a probe lists none.
-      ...{ nodeId: 'probe', name: new URL(address.url).hostname, settings: address.kubernetes, files },
-      ...{ token: address.password || null, directory: '', clock, logger, connect }
+      nodeId: 'probe',
+      name: new URL(address.url).hostname,
+      settings: address.kubernetes,
+      files,
+      token: address.password || null,
+      directory: '',
+      clock,
+      logger,
+      connect
     })
     await client.checkRights()
     const begunAtMs = clock.monotonicMs()

@@ -126,7 +126,11 @@ export class LocalNode implements NodeClient {
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
     const isolation = await Isolation.open(options.isolation ?? ISOLATION_OFF, {
-      ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
+      dataDirectory: options.dataDirectory ?? directory,
+      directory,
+      resourcesDirectory,
+      directories,
+      clock
     })
     const events = new EventEmitter<LocalNodeEvents>()
     // The parts call back before all of them exist.

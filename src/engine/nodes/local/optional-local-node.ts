@@ -130,7 +130,14 @@ export class OptionalLocalNode {
     }
     const { jobsToKeep: keep = null, resourcesDirectory, pythonPath, warmStarts, dataDirectory, isolation } = options
     local.#node = await LocalNode.open({
-      ...{ resourcesDirectory, pythonPath, warmStarts, dataDirectory, isolation, limitWaitsMs, clock, logger },
+      resourcesDirectory,
+      pythonPath,
+      warmStarts,
+      dataDirectory,
+      isolation,
+      limitWaitsMs,
+      clock,
+      logger,
       directory: layout.own,
       slots: () => local.#slots,
       projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },

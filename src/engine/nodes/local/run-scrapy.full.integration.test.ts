@@ -112,8 +112,13 @@ beforeAll(async () => {
   await mkdir(join(place.path, 'state'))
   lendLearnedModules(join(place.path, 'local'))
   node = await LocalNode.open({
-    ...{ directory: join(place.path, 'local'), resourcesDirectory: resolve('resources'), slots: () => 4 },
-    ...{ pythonPath: findTestPython(), source: async () => ({ egg }), clock: systemClock, logger: silentLogger }
+    directory: join(place.path, 'local'),
+    resourcesDirectory: resolve('resources'),
+    slots: () => 4,
+    pythonPath: findTestPython(),
+    source: async () => ({ egg }),
+    clock: systemClock,
+    logger: silentLogger
   })
   const ready = { state: 'ready', start: { mode: CAN_FORK ? 'warm' : 'cold' } }
   await vi.waitFor(() => expect(node.python.state()).toMatchObject(ready), WAIT)
@@ -135,8 +140,17 @@ interface Given {
 async function start(spider: string, { settings = {}, args = {}, env = {} }: Given = {}): Promise<string> {
   const jobid = `${spider}-${++runs}`
   await node.schedule({
-    ...{ project: SHOP, version: aVersionName('1'), spider, jobid, settings, args, priority: 0, limits: null },
-    ...{ isVersionAsked: false, secretNames: [], env: { XDG_STATE_HOME: join(place.path, 'state'), ...env } }
+    project: SHOP,
+    version: aVersionName('1'),
+    spider,
+    jobid,
+    settings,
+    args,
+    priority: 0,
+    limits: null,
+    isVersionAsked: false,
+    secretNames: [],
+    env: { XDG_STATE_HOME: join(place.path, 'state'), ...env }
   })
   return jobid
 }
@@ -150,7 +164,8 @@ async function ended(spider: string, jobid: string) {
   const range = await node.readLog({ project: SHOP, spider, jobid }, { offset: 0, limitBytes: 1_000_000 })
   const items = await readFile(join(place.path, 'local/items/shop', spider, `${jobid}.jl`), 'utf8').catch(() => '')
   return {
-    ...{ exit: job.exit, log: Buffer.from(range?.bytes ?? []).toString() },
+    exit: job.exit,
+    log: Buffer.from(range?.bytes ?? []).toString(),
     items: items.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
   }
 }

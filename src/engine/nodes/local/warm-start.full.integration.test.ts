@@ -60,7 +60,10 @@ afterAll(async () => {
 })
 
 const poolOptions = (dataDirectory: string) => ({
-  ...{ dataDirectory, resourcesDirectory, clock: systemClock, logger: silentLogger },
+  dataDirectory,
+  resourcesDirectory,
+  clock: systemClock,
+  logger: silentLogger,
   onChange() {}
 })
 
@@ -133,15 +136,17 @@ async function run(
   await mkdir(runsDirectory, { recursive: true })
   const report = join(home, 'report.json')
   const spec: RunSpec = {
-    ...{
-      project: aProjectName('shop'),
-      version: aVersionName('1'),
-      isVersionAsked: true,
-      spider: 'report',
-      jobid: 'job',
-      settings: {}
-    },
-    ...{ secretNames: [], limits: null, priority: 0, acceptedAtMs: 0, ...over },
+    project: aProjectName('shop'),
+    version: aVersionName('1'),
+    isVersionAsked: true,
+    spider: 'report',
+    jobid: 'job',
+    settings: {},
+    secretNames: [],
+    limits: null,
+    priority: 0,
+    acceptedAtMs: 0,
+    ...over,
     args: { report, ...over.args }
   }
   await acceptRun(runsDirectory, spec)
@@ -545,8 +550,18 @@ const NO_EVENTS = { child() {}, exit() {}, supervisorEnded() {} }
 
 function aRequest(directory: string): WarmRequest {
   const launch = {
-    ...{ id: 'x', python, project: aProjectName('p'), spider: 's', arguments: [], source: { egg }, environment: {} },
-    ...{ workingDirectory: directory, logFile: '', directories: [], secrets: [], resourceLimits: null }
+    id: 'x',
+    python,
+    project: aProjectName('p'),
+    spider: 's',
+    arguments: [],
+    source: { egg },
+    environment: {},
+    workingDirectory: directory,
+    logFile: '',
+    directories: [],
+    secrets: [],
+    resourceLimits: null
   }
   return { do: 'start', directory, launch }
 }

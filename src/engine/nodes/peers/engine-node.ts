@@ -133,7 +133,9 @@ export class EngineNode implements NodeClient {
     if (!output.hasPythons) this.#released = ''
     const { pending, running, finished, nodeName } = output
     return {
-      ...{ pending, running, finished },
+      pending,
+      running,
+      finished,
       nodeName: nodeName === null ? null : showUnseen(nodeName),
       slots: { count: output.slots, text: 'reported by its engine' },
       ...dateOf(head, askedAtMs, clock.nowMs())

@@ -5,8 +5,15 @@ import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { EngineNodes } from './engine-nodes.ts'
 
 const anEngine = (name: string, over: Partial<EngineInfo> = {}): EngineInfo => ({
-  ...{ id: name, name, address: `http://${name}:6800`, version: '1', startedAtMs: 0, silentMs: 0 },
-  ...{ state: 'following', drained: false, hasLocalNode: true },
+  id: name,
+  name,
+  address: `http://${name}:6800`,
+  version: '1',
+  startedAtMs: 0,
+  silentMs: 0,
+  state: 'following',
+  drained: false,
+  hasLocalNode: true,
   ...over
 })
 

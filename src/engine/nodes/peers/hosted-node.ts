@@ -95,7 +95,10 @@ export class HostedNode implements HostedAnswers {
     // Runs that were accepted before must start with the Python that they were meant for.
     const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
     const orders: Orders = {
-      ...{ ownSlots: options.slots, slots: null, pythonsTag, released: new Set() },
+      ownSlots: options.slots,
+      slots: null,
+      pythonsTag,
+      released: new Set(),
       pythons: new Map(pythons)
     }
     let opened: LocalNode | null = null
@@ -106,7 +109,10 @@ export class HostedNode implements HostedAnswers {
       projectPythons: { names: () => eggs.projects(), of: (project) => orders.pythons.get(project) ?? DEFAULT_PYTHON },
       source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
       oldFiles: new Pruner({
-        ...{ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger },
+        directories: prunedDirectories,
+        keep: jobsToKeep ?? FILES_KEPT,
+        isNeeded,
+        logger,
         notBeforeMs: sinceMs
       })
     })
@@ -131,7 +137,11 @@ export class HostedNode implements HostedAnswers {
       return why === null ? [] : [[project, why.slice(0, WORDS_MAX)]]
     })
     return {
-      ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? orders.ownSlots },
+      pending,
+      running,
+      finished,
+      nodeName: hostname(),
+      slots: slots ?? orders.ownSlots,
       hasPythons: orders.pythonsTag === pythonsTag,
       notReady: {
         others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,

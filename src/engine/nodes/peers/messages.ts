@@ -83,8 +83,12 @@ export const HOSTED_OPERATIONS = {
   status: {
     input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
     output: z.object({
-      ...{ pending: Count, running: Count, finished: Count, nodeName: z.string().max(500).nullable() },
-      ...{ slots: Count, hasPythons: z.boolean() },
+      pending: Count,
+      running: Count,
+      finished: Count,
+      nodeName: z.string().max(500).nullable(),
+      slots: Count,
+      hasPythons: z.boolean(),
       /** As NodeClient.whyNotReady. `projects`: those with their own Python. */
       notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
     })
@@ -92,16 +96,24 @@ export const HOSTED_OPERATIONS = {
   jobs: { input: Nothing, output: z.object({ pending: Seen, running: Seen, finished: Seen }) },
   schedule: {
     input: z.object({
-      ...{ project: Project, version: Version, spider: Name, jobid: Name },
-      ...{ settings: Texts, args: Texts, env: RunEnvironment.optional() },
-      ...{ priority: z.number(), isVersionAsked: z.boolean(), secretNames: z.array(z.string()) },
+      project: Project,
+      version: Version,
+      spider: Name,
+      jobid: Name,
+      settings: Texts,
+      args: Texts,
+      env: RunEnvironment.optional(),
+      priority: z.number(),
+      isVersionAsked: z.boolean(),
+      secretNames: z.array(z.string()),
       limits: RunLimits.nullable()
     }),
     output: z.object({ jobid: Name })
   },
   cancel: {
     input: z.object({
-      ...{ project: Project, jobid: Name },
+      project: Project,
+      jobid: Name,
       signal: z.union([z.enum(['HUP', 'INT', 'KILL', 'STOP', 'TERM']), z.number().int()])
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })

@@ -13,7 +13,13 @@ export async function openHosted(options: LocalNodeSettings & { logger?: Logger 
   const layout = layOutLocalNode(options)
   await checkNamedPython(options)
   return HostedNode.open({
-    ...{ dataDirectory, resourcesDirectory, pythonPath, warmStarts, isolation, clock: systemClock, logger },
+    dataDirectory,
+    resourcesDirectory,
+    pythonPath,
+    warmStarts,
+    isolation,
+    clock: systemClock,
+    logger,
     directory: layout.own,
     slots: options.localSlots ?? options.configuredSlots ?? availableParallelism(),
     jobsToKeep: options.jobsToKeep ?? null,

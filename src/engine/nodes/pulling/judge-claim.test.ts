@@ -3,7 +3,10 @@ import { expect, test } from 'vitest'
 import { type ClaimFacts, isHeldByNode, judgeClaim } from './judge-claim.ts'
 
 const facts = (over: Partial<ClaimFacts> = {}): ClaimFacts => ({
-  ...{ isOffered: false, wasGranted: false, wasWithdrawn: false, belief: null },
+  isOffered: false,
+  wasGranted: false,
+  wasWithdrawn: false,
+  belief: null,
   ...over
 })
 

@@ -67,8 +67,12 @@ export type ListedRun = z.infer<typeof ListedRun>
 /** The lists after all commands up to `through` were carried out. */
 const Listed = z.array(ListedRun).max(LISTED_MAX.jobs)
 export const ListsMessage = Stamp.extend({
-  ...{ through: Count, status: Status },
-  ...{ claiming: Listed, pending: Listed, running: Listed, finished: Listed }
+  through: Count,
+  status: Status,
+  claiming: Listed,
+  pending: Listed,
+  running: Listed,
+  finished: Listed
 })
 export type PulledLists = z.infer<typeof ListsMessage>
 

@@ -42,8 +42,16 @@ function open(over: Partial<OpenMessage> = {}, on = node) {
   sessions += 1
   const session = sessions.toString(16).padStart(32, '0')
   const message: OpenMessage = {
-    ...{ protocol: 1, session, instance: '1'.repeat(32), lastEpoch: 0, isTakeover: true, journalSeconds: 1_000 },
-    ...{ hostname: 'vm', package: '1.0.0', scrapyd: '1.6.0', slots: 2 },
+    protocol: 1,
+    session,
+    instance: '1'.repeat(32),
+    lastEpoch: 0,
+    isTakeover: true,
+    journalSeconds: 1_000,
+    hostname: 'vm',
+    package: '1.0.0',
+    scrapyd: '1.6.0',
+    slots: 2,
     ...over
   }
   return { session, epoch: on.open(message).epoch }
@@ -58,21 +66,40 @@ const claim = (stamp: { session: string; epoch: number }, jobid: string, on = no
 function schedule(jobid: string, signal?: AbortSignal, over: Partial<ScheduleRequest> = {}) {
   states[jobid] = 'sending'
   const request: ScheduleRequest = {
-    ...{ project: SHOP, version: '1' as VersionName, spider: 'prices', jobid, settings: {}, args: {}, priority: 0 },
-    ...{ isVersionAsked: false, secretNames: [], limits: null },
+    project: SHOP,
+    version: '1' as VersionName,
+    spider: 'prices',
+    jobid,
+    settings: {},
+    args: {},
+    priority: 0,
+    isVersionAsked: false,
+    secretNames: [],
+    limits: null,
     ...over
   }
   return node.schedule(request, signal)
 }
 
 const listed = (jobid: string, over: Partial<ListedRun> = {}): ListedRun => ({
-  ...{ project: 'shop', jobid, spider: 'prices', pid: null, startTime: null, endTime: null },
-  ...{ exitCode: null, exitSignal: null, isAcked: false },
+  project: 'shop',
+  jobid,
+  spider: 'prices',
+  pid: null,
+  startTime: null,
+  endTime: null,
+  exitCode: null,
+  exitSignal: null,
+  isAcked: false,
   ...over
 })
 
 const lists = (over: { claiming?: ListedRun[]; pending?: ListedRun[]; finished?: ListedRun[] } = {}) => ({
-  ...{ claiming: [], pending: [], running: [], finished: [], status: STATUS },
+  claiming: [],
+  pending: [],
+  running: [],
+  finished: [],
+  status: STATUS,
   ...over
 })
 

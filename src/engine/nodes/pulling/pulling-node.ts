@@ -188,7 +188,15 @@ export class PullingNode implements NodeClient {
     if (egg === null) throw this.#refusal(`there is no egg of ${project}, version ${version}`, 'other')
     const { sha256, sizeBytes } = egg
     const offer: Offer = {
-      ...{ project, jobid, version, isVersionAsked, spider, settings, args, env, priority },
+      project,
+      jobid,
+      version,
+      isVersionAsked,
+      spider,
+      settings,
+      args,
+      env,
+      priority,
       egg: { sha256, sizeBytes }
     }
     const key = keyOf(offer)
@@ -271,7 +279,14 @@ export class PullingNode implements NodeClient {
     this.#epoch = Math.max(this.#epoch, lastEpoch) + 1
     const { clock } = this.#options
     const session: Session = {
-      ...{ id, epoch: this.#epoch, instance, hostname, slots, mailbox: new Mailbox(), held: null, status: null },
+      id,
+      epoch: this.#epoch,
+      instance,
+      hostname,
+      slots,
+      mailbox: new Mailbox(),
+      held: null,
+      status: null,
       journalBeganAtMs: clock.nowMs() - journalSeconds * 1000,
       heardAtMs: clock.monotonicMs()
     }
@@ -584,7 +599,12 @@ const keyOf = ({ project, jobid }: { project: string; jobid: string }): string =
 function toSeenJob({ project, spider, jobid, pid, startTime, endTime, exitCode, exitSignal }: ListedRun): SeenJob {
   const isKnown = exitCode !== null || exitSignal !== null
   return {
-    ...{ project: project as ProjectName, spider, jobid, pid, startTime, endTime },
+    project: project as ProjectName,
+    spider,
+    jobid,
+    pid,
+    startTime,
+    endTime,
     exit: isKnown ? { code: exitCode, signal: exitSignal, limit: null, peakMemoryBytes: null, cpuSeconds: null } : null
   }
 }

@@ -125,8 +125,13 @@ export class SeenJobs {
       return before
     }
     const job: SeenJob = {
-      ...{ project: project as ProjectName, spider, jobid: id, pid },
-      ...{ startTime: shownTime(start_time), endTime: shownTime(end_time), exit: null }
+      project: project as ProjectName,
+      spider,
+      jobid: id,
+      pid,
+      startTime: shownTime(start_time),
+      endTime: shownTime(end_time),
+      exit: null
     }
     this.#byId.set(id, job)
     return job

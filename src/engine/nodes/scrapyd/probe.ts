@@ -15,9 +15,18 @@ export type ProbedNode = Omit<ProbeResult, 'duplicateOf' | 'keepsPassword'>
 
 export function unreachedNode(url: string, warnings: string[]): ProbedNode {
   return {
-    ...{ url, warnings, reachable: false, health: 'unknown', problem: null },
-    ...{ scrapydVersion: null, nodeName: null, running: null, pending: null },
-    ...{ projects: [], latencyMs: null, clockOffsetMs: null }
+    url,
+    warnings,
+    reachable: false,
+    health: 'unknown',
+    problem: null,
+    scrapydVersion: null,
+    nodeName: null,
+    running: null,
+    pending: null,
+    projects: [],
+    latencyMs: null,
+    clockOffsetMs: null
   }
 }
 

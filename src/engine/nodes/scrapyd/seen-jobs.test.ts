@@ -35,8 +35,13 @@ test.each([
 test('fields that a node leaves out are null', () => {
   const [job] = new SeenJobs().see({ running: [{ id: 'a', project: 'shop', spider: 's' }] }).running
   expect(job).toEqual({
-    ...{ project: 'shop', spider: 's', jobid: 'a' },
-    ...{ pid: null, startTime: null, endTime: null, exit: null }
+    project: 'shop',
+    spider: 's',
+    jobid: 'a',
+    pid: null,
+    startTime: null,
+    endTime: null,
+    exit: null
   })
 })
 

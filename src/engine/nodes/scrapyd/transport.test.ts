@@ -138,7 +138,12 @@ async function startProxy(options: { names?: Record<string, number>; password?: 
 
 function connect(address: Partial<NodeAddressParts> & { url: string }, environment: Environment = {}): NodeClient {
   const client = createScrapydClient({
-    ...{ username: null, password: null, caCertificate: null, name: 'eu-1', clock: systemClock, logger: silentLogger },
+    username: null,
+    password: null,
+    caCertificate: null,
+    name: 'eu-1',
+    clock: systemClock,
+    logger: silentLogger,
     ...address,
     connect: (options) => createConnection({ ...options, environment })
   })

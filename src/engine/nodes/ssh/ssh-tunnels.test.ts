@@ -16,7 +16,10 @@ function open({ isHeld = false } = {}) {
   const running = new Set<string>()
   const held: (() => void)[] = []
   const tunnels = new SshTunnels({
-    ...{ program: 'ssh', clock, random: createSeededRandom(1), logger: silentLogger },
+    program: 'ssh',
+    clock,
+    random: createSeededRandom(1),
+    logger: silentLogger,
     async startMaster({ host: { host, user } }) {
       const name = `${user ?? ''}@${host}`
       started.push(name)

@@ -15,7 +15,10 @@ function aTunnel() {
   const clock = createFakeClock()
   const attempts: PromiseWithResolvers<SshMaster>[] = []
   const tunnel = new Tunnel({
-    ...{ host: { user: null, host: 'bastion', port: null }, clock, random: { next: () => 0 }, logger: silentLogger },
+    host: { user: null, host: 'bastion', port: null },
+    clock,
+    random: { next: () => 0 },
+    logger: silentLogger,
     start() {
       const attempt = Promise.withResolvers<SshMaster>()
       attempts.push(attempt)
@@ -24,7 +27,10 @@ function aTunnel() {
   })
   const settle = () => new Promise((resolve) => setImmediate(resolve))
   return {
-    ...{ clock, tunnel, attempts, settle },
+    clock,
+    tunnel,
+    attempts,
+    settle,
     async connect() {
       const ended = Promise.withResolvers<SshProblem>()
       const channels = { open: async () => new PassThrough() }

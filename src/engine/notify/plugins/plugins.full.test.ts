@@ -47,7 +47,11 @@ async function write(name: string, body: string): Promise<string> {
 async function open(...all: (Partial<PluginSettings> & { module: string })[]): Promise<Plugins> {
   const plugins = await Plugins.open(
     all.map((one, index) => ({
-      ...{ name: `p${index}`, options: {}, timeoutMs: 20_000, memoryMb: 64, onFailure: 'send' },
+      name: `p${index}`,
+      options: {},
+      timeoutMs: 20_000,
+      memoryMb: 64,
+      onFailure: 'send',
       ...one
     })),
     { clock, logger }
@@ -240,11 +244,15 @@ describe('plugins', () => {
       const verdictOf = async (onFailure: 'send' | 'hold') =>
         (await openBody(body, { onFailure })).beforeDispatch!(QUESTION)
       expect(await verdictOf('send')).toEqual({
-        ...{ kind: 'send', args: {}, settings: {} },
+        kind: 'send',
+        args: {},
+        settings: {},
         notes: { 'not asked of p0': expect.stringContaining(words) }
       })
       expect(await verdictOf('hold')).toEqual({
-        ...{ kind: 'wait', plugin: 'p0', seconds: 60 },
+        kind: 'wait',
+        plugin: 'p0',
+        seconds: 60,
         words: expect.stringContaining(words)
       })
     })

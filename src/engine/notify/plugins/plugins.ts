@@ -135,8 +135,17 @@ export class Plugins {
       const events = Object.keys(EVENT_HOOKS).filter((event) => hooksOf(thread, event).length > 0)
       if (events.length === 0) continue
       wanted.set(id, {
-        ...{ id, kind: 'plugin', name: thread.settings.name, url: '', events, project: null, enabled: true },
-        ...{ createdAtMs: this.#clock.nowMs(), sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
+        id,
+        kind: 'plugin',
+        name: thread.settings.name,
+        url: '',
+        events,
+        project: null,
+        enabled: true,
+        createdAtMs: this.#clock.nowMs(),
+        sealedSecret: null,
+        sealedOldSecret: null,
+        oldSecretUntilMs: null
       })
     }
     for (const { id, kind } of await store.listWebhooks()) {

@@ -35,15 +35,17 @@ function open(store: DelivererParts['store'] = temporary.store): Deliverer {
 
 async function putWebhook(id = OURS, over: Partial<NewWebhook> = {}): Promise<void> {
   await temporary.store.putWebhook({
-    ...{
-      id: aWebhookId(id),
-      kind: 'webhook',
-      name: id,
-      url: 'https://example.org/',
-      events: ['job.queued'],
-      project: null
-    },
-    ...{ enabled: true, createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    id: aWebhookId(id),
+    kind: 'webhook',
+    name: id,
+    url: 'https://example.org/',
+    events: ['job.queued'],
+    project: null,
+    enabled: true,
+    createdAtMs: 1,
+    sealedSecret: null,
+    sealedOldSecret: null,
+    oldSecretUntilMs: null,
     ...over
   })
   await deliverer.refreshWebhooks()

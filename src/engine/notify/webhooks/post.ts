@@ -62,7 +62,9 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
         client.destroy().catch(() => undefined) // Already destroyed: nothing left to do.
       }
       const statusAnswer = (): Answer => ({
-        ...{ kind: 'status', status: status!, retryAfterSeconds },
+        kind: 'status',
+        status: status!,
+        retryAfterSeconds,
         ...(readsText && { text: text.toString('utf8') })
       })
       const timer = clock.setTimer(TIMEOUT_MS, () =>

@@ -300,7 +300,11 @@ describe('the difference to the previous run', () => {
         { name: 'fresh', before: null, after: 1 },
         { name: 'old', before: 1, after: null }
       ],
-      ...{ added: 1, removed: 1, changed: 1, same: 1, repeatedKeys: 2 },
+      added: 1,
+      removed: 1,
+      changed: 1,
+      same: 1,
+      repeatedKeys: 2,
       examples: { added: ['4'], removed: ['3'], changed: ['1'] }
     })
   })

@@ -14,8 +14,12 @@ import { advanceUntil } from '../../testing/until.ts'
 import { ItemsArchive, sweepLeftItems } from './items-archive.ts'
 
 const RUN = {
-  ...{ jobId: aJobId('a'.repeat(32)), number: anAttemptNumber(1), jobid: 'a', nodeId: aNodeId('n1') },
-  ...{ project: aProjectName('shop'), spider: 'prices' }
+  jobId: aJobId('a'.repeat(32)),
+  number: anAttemptNumber(1),
+  jobid: 'a',
+  nodeId: aNodeId('n1'),
+  project: aProjectName('shop'),
+  spider: 'prices'
 }
 const ITEMS = Buffer.from('{"at":1}\n{"at":2}\n')
 
@@ -41,7 +45,9 @@ async function open(maxBytes?: number) {
   const clock = createFakeClock()
   const archive = createMemoryArchive(blobs, 'items')
   const items = new ItemsArchive({
-    ...{ store, clock, archive },
+    store,
+    clock,
+    archive,
     deleteLocal: async ({ jobid }) => void deletedLocally.push(jobid),
     ...(maxBytes === undefined ? {} : { maxBytes })
   })
@@ -153,8 +159,14 @@ test('the copied part of items is deleted if their run ended without the rest, a
   const { project, spider, number } = RUN
   const sizes = { rawBytes: 2, storedBytes: 1 }
   await store.recordItems({
-    ...{ jobId: ids[3]!, number, project, spider, endedAtMs: 1, sizes },
-    ...{ problem: null, deletedAtMs: null }
+    jobId: ids[3]!,
+    number,
+    project,
+    spider,
+    endedAtMs: 1,
+    sizes,
+    problem: null,
+    deletedAtMs: null
   })
   let done: number | null = null
   void sweep.run().then((count) => (done = count))

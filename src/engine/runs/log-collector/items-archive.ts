@@ -142,7 +142,10 @@ export function sweepLeftItems(parts: {
 }): Sweep<LogKey> {
   const { store, archive, items, clock, logger } = parts
   return new Sweep({
-    ...{ clock, logger, list: () => archive.copies.list(), describe: ({ jobId }) => ({ jobId }) },
+    clock,
+    logger,
+    list: () => archive.copies.list(),
+    describe: ({ jobId }) => ({ jobId }),
     words: 'what was copied of items could not be deleted yet',
     async work({ jobId, number }) {
       const attempt = (await store.listAttempts(jobId)).find((each) => each.number === number)

@@ -42,7 +42,14 @@ function world() {
   onTestFinished(() => left.stop())
   const idOf = (name: string) => aJobId(name.padStart(32, '0'))
   return {
-    ...{ clock, node, status, attempts, idOf, kept, noted, world },
+    clock,
+    node,
+    status,
+    attempts,
+    idOf,
+    kept,
+    noted,
+    world,
     /** A log of which something was copied. */
     async copied(name: string, text: string, over: Partial<Attempt> | null) {
       const jobId = idOf(name)

@@ -92,7 +92,10 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   return new Sweep({
-    ...{ clock, logger, list: () => archive.copies.list(), describe: ({ jobId }) => ({ jobId }) },
+    clock,
+    logger,
+    list: () => archive.copies.list(),
+    describe: ({ jobId }) => ({ jobId }),
     words: 'what was copied of a log could not be archived yet',
     async work({ jobId, number }, signal) {
       const attempt = await find(jobId, number)

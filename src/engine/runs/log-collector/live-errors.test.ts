@@ -31,7 +31,9 @@ function collect() {
   }
   const fleet = { get: () => ({ status: { health: 'up' }, client }) }
   const collector = new LogCollector({
-    ...{ store, clock, logger: silentLogger },
+    store,
+    clock,
+    logger: silentLogger,
     // Only a node that keeps no logs needs copies.
     archive: { copies: null as never },
     fleet: fleet as unknown as Fleet,
@@ -39,17 +41,21 @@ function collect() {
   })
   onTestFinished(() => collector.stop())
   const run = (number: number): GrowingRun => ({
-    ...{ jobId: aJobId(String(number).repeat(32)), number: anAttemptNumber(1), jobid: `run-${number}` },
-    ...{
-      nodeId: aNodeId('local'),
-      project: aProjectName('shop'),
-      spider: 'prices',
-      startedAtMs: START_MS,
-      limits: null
-    }
+    jobId: aJobId(String(number).repeat(32)),
+    number: anAttemptNumber(1),
+    jobid: `run-${number}`,
+    nodeId: aNodeId('local'),
+    project: aProjectName('shop'),
+    spider: 'prices',
+    startedAtMs: START_MS,
+    limits: null
   })
   return {
-    ...{ clock, collector, recorded, store, run },
+    clock,
+    collector,
+    recorded,
+    store,
+    run,
     say(number: number, message: string, time = '12:00:05') {
       const line = `2026-11-02 ${time} [prices] ERROR: ${message}\n`
       logs.set(`run-${number}`, (logs.get(`run-${number}`) ?? '') + line)

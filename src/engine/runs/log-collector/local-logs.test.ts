@@ -36,7 +36,10 @@ async function world(options: { deletesFiles: boolean }) {
         return { rawBytes, packedBytes: 10, newlines: 1 }
       }
     },
-    ...{ directory: temporary.path, deletesFiles: options.deletesFiles, clock, logger: silentLogger }
+    directory: temporary.path,
+    deletesFiles: options.deletesFiles,
+    clock,
+    logger: silentLogger
   })
   async function write(jobid: string, text: string, state: Attempt['state'], minutesAgo: number): Promise<void> {
     const run = {

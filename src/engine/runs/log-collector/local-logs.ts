@@ -61,7 +61,10 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   }
 
   return new Sweep({
-    ...{ clock, logger, work: keep, describe: (log) => ({ path: pathOf(log) }) },
+    clock,
+    logger,
+    work: keep,
+    describe: (log) => ({ path: pathOf(log) }),
     list: () => listLogs(directory),
     words: 'a log could not be archived; it stays where it is'
   })

@@ -46,14 +46,12 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
   const archive = createMemoryArchive({} as never)
   const begin = () => {
     const collector = new LogCollector({
-      ...{
-        store: { recordReadings: async () => {} },
-        clock,
-        logger: silentLogger,
-        archive,
-        fleet,
-        limitsOf: () => null
-      }
+      store: { recordReadings: async () => {} },
+      clock,
+      logger: silentLogger,
+      archive,
+      fleet,
+      limitsOf: () => null
     })
     onTestFinished(() => collector.stop())
     return collector
@@ -66,15 +64,23 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
       collector.stop()
       return begin()
     },
-    ...{ clock, collector, reads, nodes, delay, most, archive, jobIdOf },
+    clock,
+    collector,
+    reads,
+    nodes,
+    delay,
+    most,
+    archive,
+    jobIdOf,
     run: (number: number, { node = 0, spider = `s${number}` } = {}): GrowingRun => ({
-      ...{
-        jobId: jobIdOf(number),
-        number: anAttemptNumber(1),
-        jobid: `run-${number}`,
-        nodeId: aNodeId(`node-${node}`)
-      },
-      ...{ project: aProjectName('shop'), spider, startedAtMs: clock.nowMs(), limits: null }
+      jobId: jobIdOf(number),
+      number: anAttemptNumber(1),
+      jobid: `run-${number}`,
+      nodeId: aNodeId(`node-${node}`),
+      project: aProjectName('shop'),
+      spider,
+      startedAtMs: clock.nowMs(),
+      limits: null
     }),
     /** So many more pages in the log of a run. */
     crawl(number: number, pages: number, node = 0) {

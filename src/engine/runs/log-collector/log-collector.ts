@@ -135,8 +135,16 @@ export class LogCollector {
     const intervalMs = firstReadMs({ isLocal })
     const mostMs = mostMsFor(this.#parts.limitsOf(run))
     const followed: Followed = {
-      ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
-      ...{ readAtMs: null, writtenSinceMs: null, mostMs, siblings: this.#siblings.get(spiderKey(run)) ?? new Set() },
+      run,
+      intervalMs,
+      dueAtMs: nowMs + intervalMs,
+      isReading: false,
+      live: null,
+      progressedAtMs: nowMs,
+      readAtMs: null,
+      writtenSinceMs: null,
+      mostMs,
+      siblings: this.#siblings.get(spiderKey(run)) ?? new Set(),
       reading: new LogReading(run, archive.copies)
     }
     // The start of this run may delete the log of another one: those are read now.
@@ -363,7 +371,10 @@ export class LogCollector {
     }
     const isLocal = node.client.traits.keepsLogs
     followed.intervalMs = nextReadMs({
-      ...{ isLocal, newBytes, intervalMs: followed.intervalMs, hasMore: newBytes >= MOST_BYTES_AT_ONCE },
+      isLocal,
+      newBytes,
+      intervalMs: followed.intervalMs,
+      hasMore: newBytes >= MOST_BYTES_AT_ONCE,
       mostMs: followed.mostMs,
       isThreatened: !isLocal && followed.siblings.size >= THREATENED_FROM_RUNS
     })

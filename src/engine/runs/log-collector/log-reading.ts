@@ -177,7 +177,9 @@ export function recordOf(reading: LogReading, times: Times): RunReading {
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, times.startedAtMs)
   return {
-    ...{ jobId: run.jobId, attemptNumber: run.number, errors: takeErrors(reading, times) },
+    jobId: run.jobId,
+    attemptNumber: run.number,
+    errors: takeErrors(reading, times),
     figures: JSON.stringify({ ...toStoredFigures(figures), ...(aheadMs !== 0 && { aheadMs }) })
   }
 }
@@ -196,8 +198,16 @@ function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Time
   const seenMs = (atMs: number | null) =>
     Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
   return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({
-    ...{ fingerprint: fingerprint.id, title: fingerprint.title, culprit: fingerprint.culprit },
-    ...{ exceptionType: fingerprint.exceptionType, because: fingerprint.because, count, line, offset, message },
-    ...{ firstSeenMs: seenMs(firstAtMs), lastSeenMs: seenMs(lastAtMs) }
+    fingerprint: fingerprint.id,
+    title: fingerprint.title,
+    culprit: fingerprint.culprit,
+    exceptionType: fingerprint.exceptionType,
+    because: fingerprint.because,
+    count,
+    line,
+    offset,
+    message,
+    firstSeenMs: seenMs(firstAtMs),
+    lastSeenMs: seenMs(lastAtMs)
   }))
 }

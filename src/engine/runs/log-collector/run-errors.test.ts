@@ -3,7 +3,12 @@ import type { LoggedError } from '../log-parser/error-record.ts'
 import { RunErrors } from './run-errors.ts'
 
 const cancelled = (line: number): LoggedError => ({
-  ...{ level: 'ERROR', logger: 'scrapy.core.scraper', message: 'Error downloading', atMs: line, offset: line, line },
+  level: 'ERROR',
+  logger: 'scrapy.core.scraper',
+  message: 'Error downloading',
+  atMs: line,
+  offset: line,
+  line,
   exceptions: [{ type: 'twisted.internet.defer.CancelledError', value: '', frames: [], depth: 0 }]
 })
 

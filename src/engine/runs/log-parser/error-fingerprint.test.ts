@@ -31,8 +31,10 @@ describe('a group', () => {
       ])
     )
     expect(rest).toEqual({
-      ...{ title: 'ValueError: bad <text>', culprit: 'shop/spiders/prices.py in parse' },
-      ...{ exceptionType: 'ValueError', because: 'frames' }
+      title: 'ValueError: bad <text>',
+      culprit: 'shop/spiders/prices.py in parse',
+      exceptionType: 'ValueError',
+      because: 'frames'
     })
     expect(id).toMatch(/^[0-9a-f]{16}$/)
   })

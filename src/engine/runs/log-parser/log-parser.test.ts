@@ -8,16 +8,34 @@ describe('a real log', () => {
   it('with everything that Scrapy logs is parsed in full', () => {
     const { figures, errors } = parse(sample('everything-2.13'))
     expect(figures).toMatchObject({
-      ...{ bytes: sample('everything-2.13').length, isPartial: false, format: { kind: 'scrapy' } },
+      bytes: sample('everything-2.13').length,
+      isPartial: false,
+      format: { kind: 'scrapy' },
       records: { DEBUG: 31, WARNING: 3, ERROR: 12, CRITICAL: 0 },
       lines: sample('everything-2.13').toString().split('\n').length - 1,
-      ...{ pages: 13, items: 7, finishReason: 'finished', closingReason: 'finished', shutdownReason: null },
-      ...{ scrapyVersion: '2.13.4', bot: 'scrapybot', pythonVersion: '3.11.7' },
+      pages: 13,
+      items: 7,
+      finishReason: 'finished',
+      closingReason: 'finished',
+      shutdownReason: null,
+      scrapyVersion: '2.13.4',
+      bot: 'scrapybot',
+      pythonVersion: '3.11.7',
       responses: { 200: 11, 302: 1, 404: 1, 503: 2 },
       notes: {
-        ...{ retries: 4, gaveUpRetries: 4, robotsForbidden: 1, offsite: 2, ignoredResponses: 1, redirects: 1 },
+        retries: 4,
+        gaveUpRetries: 4,
+        robotsForbidden: 1,
+        offsite: 2,
+        ignoredResponses: 1,
+        redirects: 1,
         // The log shows one: further ones are only in the closing stats.
-        ...{ duplicates: 19, droppedItems: 1, timeouts: 2, downloadErrors: 3, deprecations: 0, otherWarnings: 2 }
+        duplicates: 19,
+        droppedItems: 1,
+        timeouts: 2,
+        downloadErrors: 3,
+        deprecations: 0,
+        otherWarnings: 2
       },
       latest: {
         crawl: expect.stringContaining('Crawled (200) <GET'),
@@ -167,8 +185,11 @@ describe('pages and items', () => {
     const short = parse(crawl('12:00:10') + crawl('12:00:50') + crawl('12:03:00') + at('12:03:01', 'ERROR', 'x'))
       .figures.series
     expect(short).toEqual({
-      ...{ startMs: Date.UTC(2026, 10, 2, 12), widthMs: 60_000 },
-      ...{ pages: [2, 2, 2, 3], items: [0, 0, 0, 0], errors: [0, 0, 0, 1] }
+      startMs: Date.UTC(2026, 10, 2, 12),
+      widthMs: 60_000,
+      pages: [2, 2, 2, 3],
+      items: [0, 0, 0, 0],
+      errors: [0, 0, 0, 1]
     })
     const days = Array.from({ length: 28 }, (_, day) =>
       crawl('12:00:00').replace('11-02', `11-${String(day + 1).padStart(2, '0')}`)

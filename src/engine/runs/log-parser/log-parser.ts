@@ -151,8 +151,11 @@ export function createLogParser(): LogParser {
     },
     figures() {
       return figuresOf(tally, {
-        ...{ bytes: offset, skippedBytes, errorsDropped },
-        ...{ format: heads.format, hasDate: heads.hasDate }
+        bytes: offset,
+        skippedBytes,
+        errorsDropped,
+        format: heads.format,
+        hasDate: heads.hasDate
       })
     },
     takeErrors() {

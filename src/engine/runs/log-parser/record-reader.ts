@@ -102,7 +102,10 @@ export function createRecordReader({
     kind = 'error'
     draft = startError(
       {
-        ...{ offset: byteAt, line: tally.lines, atMs, level: level === 3 ? 'ERROR' : 'CRITICAL' },
+        offset: byteAt,
+        line: tally.lines,
+        atMs,
+        level: level === 3 ? 'ERROR' : 'CRITICAL',
         logger: jsonLogger ?? readable(text, spans.loggerFrom, spans.loggerTo, 200)
       },
       readable(text, messageAt, to, MAX_ERROR_LINE)

@@ -200,7 +200,8 @@ test('the output of a run is read from the node that keeps it, unless retention 
   await expect(read(0)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
   const printed = Buffer.from('tulip')
   const readPrinted = vi.fn(async (_run: unknown, { offset, limitBytes }: { offset: number; limitBytes: number }) => ({
-    ...{ offset, sizeBytes: 5 },
+    offset,
+    sizeBytes: 5,
     bytes: printed.subarray(offset, offset + limitBytes)
   }))
   Object.assign(node, { readPrinted })

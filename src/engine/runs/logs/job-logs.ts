@@ -144,7 +144,8 @@ export class JobLogs {
     try {
       const chunks = tailLog({
         ...options,
-        ...{ log, clock },
+        log,
+        clock,
         mayGrow: async () => (await this.#attemptOf(jobId, number))!.state !== 'ended',
         from: { offset: options.offset, tailBytes: options.tailBytes }
       })

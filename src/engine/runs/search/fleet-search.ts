@@ -404,7 +404,11 @@ class OneSearch {
 }
 
 const newTask = (ruledOut: LogPage['ruledOut']): Task => ({
-  ...{ targets: [], ruledOut, unreadable: 0, results: [], isDone: false }
+  targets: [],
+  ruledOut,
+  unreadable: 0,
+  results: [],
+  isDone: false
 })
 
 const keyOf = ({ jobId, number }: LogKey): string => `${jobId} ${number}`

@@ -48,8 +48,11 @@ test('a block number is never reused after a failed step', async () => {
   const one = new LogIndex({
     store: { ...store, onChange: () => () => {} },
     archive: { fileOf: async () => ({ kind: 'packed', packed: unindexed.log.packed }) },
-    ...{ indexing: threads, searching: threads, directory: `${directory.path}/log-index` },
-    ...{ clock: createFakeClock(), logger: silentLogger }
+    indexing: threads,
+    searching: threads,
+    directory: `${directory.path}/log-index`,
+    clock: createFakeClock(),
+    logger: silentLogger
   })
   await one.whenCaughtUp()
   await one.whenCaughtUp()

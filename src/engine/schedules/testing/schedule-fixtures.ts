@@ -56,14 +56,12 @@ export const it = base.extend<{ world: ScheduleWorld }>({
       refusal: null,
       another(over = {}) {
         const scheduler = new Scheduler({
-          ...{
-            store,
-            clock,
-            random,
-            logger: silentLogger,
-            openTemplate: async (template) => template,
-            requireSpiders() {}
-          },
+          store,
+          clock,
+          random,
+          logger: silentLogger,
+          openTemplate: async (template) => template,
+          requireSpiders() {},
           async prepare(items, origin): Promise<NewJob[]> {
             if (world.refusal !== null) throw world.refusal
             return items.map(({ project, spider, args = {}, settings = {}, priority = 0 }) => {
@@ -103,7 +101,11 @@ export const it = base.extend<{ world: ScheduleWorld }>({
       async add(settings, over = {}) {
         const nowMs = clock.nowMs()
         const stored = aStoredSchedule({
-          ...{ createdAtMs: nowMs, changedAtMs: nowMs, movedAtMs: 0, doneUntilMs: nowMs, ...over },
+          createdAtMs: nowMs,
+          changedAtMs: nowMs,
+          movedAtMs: 0,
+          doneUntilMs: nowMs,
+          ...over,
           settings: { zone: 'UTC', ...settings }
         })
         await store.putSchedule(stored)

@@ -96,7 +96,11 @@ export function inOrder(record: AuditRecord): string {
 
 /** The columns beside an entry, for filters. */
 export const columnsOf = ({ seq, atMs, operation, who, project, result }: AuditRecord) => ({
-  ...{ seq, atMs, operation, project, result },
+  seq,
+  atMs,
+  operation,
+  project,
+  result,
   who: who.tokenName === null ? who.name : `${who.name} ${who.tokenName}`
 })
 

@@ -47,9 +47,7 @@ test('the blobs of another store are refused', async () => {
   const blobs = unclaimed()
   await claimBlobs(blobs, one, systemRandom)
   await expect(claimBlobs(blobs, other, systemRandom)).rejects.toMatchObject({
-    ...{
-      code: 'BLOBS_UNUSABLE',
-      message: expect.stringContaining('belong to the store of another Scrapdeck. Mend it.')
-    }
+    code: 'BLOBS_UNUSABLE',
+    message: expect.stringContaining('belong to the store of another Scrapdeck. Mend it.')
   })
 })

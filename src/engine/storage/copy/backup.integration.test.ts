@@ -29,7 +29,9 @@ function carryOut(name: string, directory: string, given: Record<string, string>
   const commands = new RegExp(`^\`\`\`sh ${name}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(DOCUMENT)?.[1]
   expect(commands, name).toBeDefined()
   const { status, stderr } = spawnSync('bash', ['--norc', '-euo', 'pipefail', '-c', commands!], {
-    ...{ cwd: directory, env: environment(given), encoding: 'utf8' }
+    cwd: directory,
+    env: environment(given),
+    encoding: 'utf8'
   })
   expect([status, stderr]).toEqual([0, ''])
 }

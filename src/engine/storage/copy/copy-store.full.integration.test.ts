@@ -99,7 +99,10 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
       if (batches++ % 3 === 0) ask([`UPDATE "${postgres.schema}".jobs SET priority = priority + 1`])
     }
     copyStore({
-      ...{ from: { postgres, whileInUse: true }, to: { directory: back }, logger: silentLogger, report },
+      from: { postgres, whileInUse: true },
+      to: { directory: back },
+      logger: silentLogger,
+      report,
       limits: { rows: 25, bytes: 5_000 }
     })
     await store.close()

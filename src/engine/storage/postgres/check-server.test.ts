@@ -2,8 +2,14 @@ import { expect, test } from 'vitest'
 import { judgeServer, type ServerFacts } from './check-server.ts'
 
 const WELL: ServerFacts = {
-  ...{ versionNumber: 150_018, isReplica: false, isReadOnly: false, fsync: 'on', fullPageWrites: 'on' },
-  ...{ synchronousCommit: 'on', encoding: 'UTF8', keepsSession: true }
+  versionNumber: 150_018,
+  isReplica: false,
+  isReadOnly: false,
+  fsync: 'on',
+  fullPageWrites: 'on',
+  synchronousCommit: 'on',
+  encoding: 'UTF8',
+  keepsSession: true
 }
 
 test('a server with the usual settings is accepted', () => {

@@ -21,6 +21,9 @@ const TYPES = {
   json: { to: 114, from: [114, 3802], serialize: String, parse: (text: string) => text }
 }
 
+/** By default, every hundredth query waits for those before it. */
+const MISSING_IN_TYPES = { max_pipeline: 10_000 }
+
 const client = (onclose: () => void) =>
   postgres(url, {
     max: 1,
@@ -33,8 +36,7 @@ const client = (onclose: () => void) =>
     onclose,
     types: TYPES,
     connection: { application_name: 'scrapdeck' },
-    // Missing in its types. By default, every hundredth query waits for those before it.
-    ...{ max_pipeline: 10_000 }
+    ...MISSING_IN_TYPES
   })
 
 type Client = ReturnType<typeof client>
@@ -128,12 +130,10 @@ async function sendOne(query: Query): Promise<void> {
 }
 
 const LOST: PostgresFailure = {
-  ...{
-    code: 'CONNECTION_CLOSED',
-    message: 'it was closed in the middle of a transaction',
-    detail: null,
-    constraint: null
-  }
+  code: 'CONNECTION_CLOSED',
+  message: 'it was closed in the middle of a transaction',
+  detail: null,
+  constraint: null
 }
 
 function forgetSession(): void {

@@ -28,7 +28,9 @@ export function createAccess({
   })
   const deleteTokensOf = database.prepare<[string]>('DELETE FROM access_tokens WHERE user_id = ?')
   const roles = createTable<StoredRole>(database, {
-    ...{ name: 'custom_roles', key: 'name', order: 'name' },
+    name: 'custom_roles',
+    key: 'name',
+    order: 'name',
     fields: 'name description permissions:json createdAtMs'
   })
   const used = database.prepare<[number, string]>('UPDATE access_tokens SET last_used_at_ms = ? WHERE id = ?')
@@ -63,7 +65,8 @@ export function createAccess({
 /** Groups of users and their members. Writes run inside the caller's transaction. */
 export function createGroups(database: Database) {
   const groups = createTable<Omit<StoredGroup, 'role' | 'members'> & { role: string }>(database, {
-    ...{ name: 'user_groups', order: 'name' },
+    name: 'user_groups',
+    order: 'name',
     fields: 'id name description createdAtMs role projects:json nodeGroups:json'
   })
   const members = database.prepare<[], { groupId: GroupId; userId: UserId }>(

@@ -38,7 +38,9 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
   const prune = database.prepare<{ beforeMs: number; limit: number }>(statements.prune)
   const pruneOldest = database.prepare<[number]>(statements.pruneOldest)
   const digests = createTable<StoredDigest>(database, {
-    ...{ name: 'alert_digests', key: 'channel_id', order: 'channel_id' },
+    name: 'alert_digests',
+    key: 'channel_id',
+    order: 'channel_id',
     fields: 'channelId settings toldMs'
   })
   const digest = database.prepare<[string], Omit<StoredDigest, 'channelId'>>(

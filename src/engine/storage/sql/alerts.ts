@@ -71,12 +71,14 @@ function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
 /** Rules, silences and alerts. Writes run inside the caller's transaction. */
 export function createAlerts({ database, outbox }: { database: Database; outbox: Outbox }) {
   const rules = createTable<RuleRow>(database, {
-    ...{ name: 'alert_rules', order: 'created_at_ms, id' },
+    name: 'alert_rules',
+    order: 'created_at_ms, id',
     fields: 'id settings:json revision createdAtMs'
   })
   const revisionOf = database.prepare<[string], number>('SELECT revision FROM alert_rules WHERE id = ?').pluck()
   const silences = createTable<{ id: AlertSilenceId; silence: AlertSilence; untilMs: number }>(database, {
-    ...{ name: 'alert_silences', order: 'until_ms, id' },
+    name: 'alert_silences',
+    order: 'until_ms, id',
     fields: 'id silence:json untilMs'
   })
   const forgetSilences = database.prepare<[number]>('DELETE FROM alert_silences WHERE until_ms < ?')
@@ -84,14 +86,23 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   const unsettled = database.prepare<[], string>(statements.unsettled).pluck()
   const endedSince = database.prepare<[number], string>(statements.endedSince).pluck()
   const groups = createTable<{ id: string; group: StoredAlertGroup }>(database, {
-    ...{ name: 'alert_groups', order: 'id', columns: { group: 'alert_group' } },
+    name: 'alert_groups',
+    order: 'id',
+    columns: { group: 'alert_group' },
     fields: 'id group:json'
   })
   const put = database.prepare<Record<string, string | number | null>>(
     replaceRow('alerts', ['id'], {
-      ...{ id: ':id', rule_id: ':ruleId', project: ':project', state: ':state', settled: ':settled' },
+      id: ':id',
+      rule_id: ':ruleId',
+      project: ':project',
+      state: ':state',
+      settled: ':settled',
       severity: ':severity',
-      ...{ fired_at_ms: ':firedAtMs', ended_at_ms: ':endedAtMs', acknowledged: ':acknowledged', episode: ':episode' }
+      fired_at_ms: ':firedAtMs',
+      ended_at_ms: ':endedAtMs',
+      acknowledged: ':acknowledged',
+      episode: ':episode'
     })
   )
   const forget = database.prepare<[string]>('DELETE FROM alerts WHERE id = ?')
@@ -106,10 +117,16 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
     for (const one of episodes) {
       const isSettled = one.state === 'resolved' && Object.keys(one.channels).length === 0
       put.run({
-        ...{ id: one.id, ruleId: one.ruleId, project: one.labels.project, state: one.state },
+        id: one.id,
+        ruleId: one.ruleId,
+        project: one.labels.project,
+        state: one.state,
         severity: rankOf(one.severity),
-        ...{ settled: isSettled ? 1 : 0, firedAtMs: one.firedAtMs, endedAtMs: one.endedAtMs },
-        ...{ acknowledged: one.acknowledged === null ? 0 : 1, episode: JSON.stringify(one) }
+        settled: isSettled ? 1 : 0,
+        firedAtMs: one.firedAtMs,
+        endedAtMs: one.endedAtMs,
+        acknowledged: one.acknowledged === null ? 0 : 1,
+        episode: JSON.stringify(one)
       })
     }
     for (const id of forgotten) forget.run(id)
@@ -133,7 +150,8 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
     deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
     /** Silences from before there were repeats have none. */
-    listSilences: (): AlertSilence[] => silences.all().map(({ silence }) => ({ ...{ repeats: null }, ...silence })),
+    listSilences: (): AlertSilence[] =>
+      silences.all().map(({ silence }) => ({ ...silence, repeats: silence.repeats ?? null })),
     putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),
     deleteSilence: (id: AlertSilenceId): boolean => silences.remove(id),
 

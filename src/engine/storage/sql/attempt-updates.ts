@@ -4,17 +4,38 @@ import { attemptKey } from './rows.ts'
 
 const ATTEMPT_KEY: Columns = { job_id: 'TEXT', number: 'INTEGER' }
 const ATTEMPT_COLUMNS: Columns = {
-  ...{ state: 'TEXT', result: 'TEXT', reason: 'TEXT', accepted_at_ms: 'INTEGER', started_at_ms: 'INTEGER' },
-  ...{ ended_at_ms: 'INTEGER', pid: 'INTEGER', exit_code: 'INTEGER', signal: 'TEXT', limit_hit: 'TEXT' },
-  ...{ peak_memory_bytes: 'INTEGER', cpu_seconds: 'REAL', stats: 'TEXT' }
+  state: 'TEXT',
+  result: 'TEXT',
+  reason: 'TEXT',
+  accepted_at_ms: 'INTEGER',
+  started_at_ms: 'INTEGER',
+  ended_at_ms: 'INTEGER',
+  pid: 'INTEGER',
+  exit_code: 'INTEGER',
+  signal: 'TEXT',
+  limit_hit: 'TEXT',
+  peak_memory_bytes: 'INTEGER',
+  cpu_seconds: 'REAL',
+  stats: 'TEXT'
 }
 const JOB_KEY: Columns = { id: 'TEXT' }
 const FINDINGS: Columns = {
-  ...{ killing_line: 'TEXT', pages: 'INTEGER', items: 'INTEGER', errors: 'INTEGER', may_have_run_twice: 'INTEGER' }
+  killing_line: 'TEXT',
+  pages: 'INTEGER',
+  items: 'INTEGER',
+  errors: 'INTEGER',
+  may_have_run_twice: 'INTEGER'
 }
 const JOB_COLUMNS: Columns = {
-  ...{ state: 'TEXT', outcome: 'TEXT', hold: 'TEXT', not_before_ms: 'INTEGER', reason: 'TEXT', node_id: 'TEXT' },
-  ...{ started_at_ms: 'INTEGER', ended_at_ms: 'INTEGER', ...FINDINGS }
+  state: 'TEXT',
+  outcome: 'TEXT',
+  hold: 'TEXT',
+  not_before_ms: 'INTEGER',
+  reason: 'TEXT',
+  node_id: 'TEXT',
+  started_at_ms: 'INTEGER',
+  ended_at_ms: 'INTEGER',
+  ...FINDINGS
 }
 
 export const ATTEMPT_UPDATES_MANY = {

@@ -42,7 +42,11 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const newestRow = database.prepare<[], AuditChain['newest']>(statements.newest)
   const putChain = database.prepare<[number, string, number, string]>(
     replaceRow('audit_chain', ['id'], {
-      ...{ id: '1', deleted_seq: '?', deleted_hash: '?', newest_seq: '?', newest_hash: '?' }
+      id: '1',
+      deleted_seq: '?',
+      deleted_hash: '?',
+      newest_seq: '?',
+      newest_hash: '?'
     })
   )
   const insert = database.prepare<[object]>(
@@ -130,7 +134,13 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       const from = Math.min(before ?? EVER_MS, lastSeq + 1)
       const since = Math.max(from - LOOKED_AT_MAX, firstSeq)
       const found = between.all({
-        ...{ before: from, since, project, result, fromMs, untilMs, limit },
+        before: from,
+        since,
+        project,
+        result,
+        fromMs,
+        untilMs,
+        limit,
         who: likePart(who),
         operation:
           operation === undefined ? null : operation.includes('.') ? escape(operation) : `${escape(operation)}%`,

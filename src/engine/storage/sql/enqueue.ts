@@ -28,9 +28,24 @@ export const ENQUEUE_SQL = {
 }
 
 const PLAIN_COLUMNS: Columns = {
-  ...{ id: 'TEXT', jobid: 'TEXT', project: 'TEXT', version: 'TEXT', spider: 'TEXT', settings: 'TEXT', args: 'TEXT' },
-  ...{ rank: 'REAL', priority: 'REAL', lane: 'TEXT', source: 'TEXT', queued_at_ms: 'INTEGER', asked_text: 'TEXT' },
-  ...{ schedule_id: 'TEXT', nominal_ms: 'INTEGER', state: 'TEXT', secret_names: 'TEXT', after: 'TEXT' },
+  id: 'TEXT',
+  jobid: 'TEXT',
+  project: 'TEXT',
+  version: 'TEXT',
+  spider: 'TEXT',
+  settings: 'TEXT',
+  args: 'TEXT',
+  rank: 'REAL',
+  priority: 'REAL',
+  lane: 'TEXT',
+  source: 'TEXT',
+  queued_at_ms: 'INTEGER',
+  asked_text: 'TEXT',
+  schedule_id: 'TEXT',
+  nominal_ms: 'INTEGER',
+  state: 'TEXT',
+  secret_names: 'TEXT',
+  after: 'TEXT',
   placement_tags: 'TEXT'
 }
 

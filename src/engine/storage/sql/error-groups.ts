@@ -145,13 +145,32 @@ export function createErrorGroups({ database }: { database: Database }) {
     const isNewJob = known === undefined || (isNewRun === 1 && jobCountedBefore.get(known, jobId) === undefined) ? 1 : 0
     const more = Math.max(0, count - (before ?? 0))
     const groupId = group.get({
-      ...{ project, fingerprint, title, culprit, exceptionType, because, firstSeenMs, lastSeenMs, version },
-      ...{ more, isNewJob }
+      project,
+      fingerprint,
+      title,
+      culprit,
+      exceptionType,
+      because,
+      firstSeenMs,
+      lastSeenMs,
+      version,
+      more,
+      isNewJob
     })!
     const { line, offset, message } = error
     occurrence.run({
-      ...{ groupId, jobId, attemptNumber, spider, version, nodeId, count, firstSeenMs, lastSeenMs },
-      ...{ line, offset, message }
+      groupId,
+      jobId,
+      attemptNumber,
+      spider,
+      version,
+      nodeId,
+      count,
+      firstSeenMs,
+      lastSeenMs,
+      line,
+      offset,
+      message
     })
     if (more === 0) return
     for (const [kind, value] of Object.entries({ spider, version, node: nodeId })) {
@@ -166,7 +185,9 @@ export function createErrorGroups({ database }: { database: Database }) {
     const counts = Object.fromEntries(spreadCounts.all(row.id).map(({ kind, count }) => [kind, count]))
     return {
       ...row,
-      ...{ spiderCount: counts['spider'] ?? 0, versionCount: counts['version'] ?? 0, nodeCount: counts['node'] ?? 0 },
+      spiderCount: counts['spider'] ?? 0,
+      versionCount: counts['version'] ?? 0,
+      nodeCount: counts['node'] ?? 0,
       spiders: spread.all(row.id, 'spider', TOP_SPIDERS).map(({ value }) => value),
       hours: hours.all(row.id, Math.floor(sinceMs / HOUR_MS))
     }

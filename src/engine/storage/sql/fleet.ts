@@ -37,12 +37,16 @@ export function createFleet({ database, changes }: { database: Database; changes
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
   const versions = createTable<Omit<StoredVersion, 'deployments'>>(database, {
-    ...{ name: 'versions', key: 'project version', order: 'project, created_at_ms DESC, version DESC' },
+    name: 'versions',
+    key: 'project version',
+    order: 'project, created_at_ms DESC, version DESC',
     fields: 'project version sha256 sizeBytes spiders:json createdAtMs'
   })
   const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
   const deployments = createTable<DeploymentRow>(database, {
-    ...{ name: 'deployments', key: 'project version node_id', order: 'project, version, node_id' },
+    name: 'deployments',
+    key: 'project version node_id',
+    order: 'project, version, node_id',
     fields: 'project version nodeId state error changedAtMs sha256'
   })
   // Deletes first, and thereby the old deployments: a new egg under an old name is on no node yet.
@@ -51,7 +55,9 @@ export function createFleet({ database, changes }: { database: Database; changes
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
   )
   const projectSettings = createTable<{ project: ProjectName; settings: ProjectSettings }>(database, {
-    ...{ name: 'project_settings', key: 'project', order: 'project' },
+    name: 'project_settings',
+    key: 'project',
+    order: 'project',
     fields: 'project settings:json'
   })
   const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
@@ -203,7 +209,9 @@ export function createSources(database: Database) {
   )
   const remove = database.prepare<[string]>('DELETE FROM discovery_sources WHERE id = ?')
   const vanished = createTable<VanishedNode>(database, {
-    ...{ name: 'vanished_nodes', key: 'node_id', order: 'node_id' },
+    name: 'vanished_nodes',
+    key: 'node_id',
+    order: 'node_id',
     fields: 'nodeId sinceMs state'
   })
 

@@ -137,15 +137,21 @@ describe('grouped commits', () => {
     }
     const commit = database.prepare('COMMIT')
     const lazy = {
-      ...{ name: 'lazy', transaction: database.transaction.bind(database) },
+      name: 'lazy',
+      transaction: database.transaction.bind(database),
       prepare: (sql: string) => (sql === 'COMMIT' ? { run: () => (settle(), commit.run()) } : database.prepare(sql)),
       get inTransaction() {
         return database.inTransaction
       }
     }
     const { write } = createGroupCommit({
-      ...{ database: lazy as never, clock: createFakeClock(), settle, scheduleFlush: setImmediate },
-      ...{ record: () => () => {}, discard: () => {}, onCommit: () => (committed += 1) }
+      database: lazy as never,
+      clock: createFakeClock(),
+      settle,
+      scheduleFlush: setImmediate,
+      record: () => () => {},
+      discard: () => {},
+      onCommit: () => (committed += 1)
     })
     const fail = () => {
       insert(2)

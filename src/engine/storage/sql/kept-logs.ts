@@ -352,9 +352,15 @@ export function createKeptItems(database: Database) {
   const forgetGone = database.prepare<{ jobId: string }>(KEPT_ITEMS_SQL.forgetGone)
   const put = database.prepare(
     replaceRow('kept_items', ['job_id', 'attempt_number'], {
-      ...{ job_id: ':jobId', attempt_number: ':number', project: ':project', spider: ':spider' },
-      ...{ ended_at_ms: ':endedAtMs', raw_bytes: ':rawBytes', stored_bytes: ':storedBytes' },
-      ...{ problem: ':problem', deleted_at_ms: ':deletedAtMs' }
+      job_id: ':jobId',
+      attempt_number: ':number',
+      project: ':project',
+      spider: ':spider',
+      ended_at_ms: ':endedAtMs',
+      raw_bytes: ':rawBytes',
+      stored_bytes: ':storedBytes',
+      problem: ':problem',
+      deleted_at_ms: ':deletedAtMs'
     })
   )
 

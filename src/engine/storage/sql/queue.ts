@@ -57,7 +57,11 @@ export const QUEUE_MANY = {
       ON CONFLICT (node_id, project, jobid) DO NOTHING RETURNING job_id)`,
     sql: 'SELECT claimed.*, begun.job_id FROM claimed LEFT JOIN begun ON begun.job_id = claimed.id',
     given: {
-      ...{ start_id: 'TEXT', to_node: 'TEXT', start_number: 'INTEGER', to_version: 'TEXT', start_ms: 'INTEGER' },
+      start_id: 'TEXT',
+      to_node: 'TEXT',
+      start_number: 'INTEGER',
+      to_version: 'TEXT',
+      start_ms: 'INTEGER',
       start_jobid: 'TEXT'
     }
   }

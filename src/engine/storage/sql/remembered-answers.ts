@@ -26,7 +26,12 @@ export function createAnswers(database: Database) {
   )
   const put = database.prepare<[string, string, string, string, number]>(
     replaceRow('remembered_answers', ['scope', 'key'], {
-      ...{ scope: '?', key: '?', fingerprint: '?', begun_by: '?', answer: 'NULL', expires_at_ms: '?' }
+      scope: '?',
+      key: '?',
+      fingerprint: '?',
+      begun_by: '?',
+      answer: 'NULL',
+      expires_at_ms: '?'
     })
   )
   const keep = database.prepare<[string, string, string]>(

@@ -325,8 +325,13 @@ function countAll(judged: readonly Judged[]): RetentionCounts[] {
       if (verdict === 'stays') continue
       const why = verdict === 'goes' ? null : verdict
       const one = cached(counts, `${row.project}\0${kind}\0${why}`, () => ({
-        ...{ project: row.project, kind, protection: why, count: 0, bytes: 0 },
-        ...{ oldestMs: row.endedAtMs, newestMs: row.endedAtMs }
+        project: row.project,
+        kind,
+        protection: why,
+        count: 0,
+        bytes: 0,
+        oldestMs: row.endedAtMs,
+        newestMs: row.endedAtMs
       }))
       one.count += kind === 'jobs' ? 1 : logs.length
       one.bytes += kind === 'jobs' ? 0 : bytes

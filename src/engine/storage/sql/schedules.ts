@@ -356,7 +356,10 @@ function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
 /** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
 export function createBackfills(database: Database) {
   const backfills = createTable<StoredBackfill>(database, {
-    ...{ name: 'backfills', key: 'schedule_id', order: 'schedule_id', columns: { order: 'direction' } },
+    name: 'backfills',
+    key: 'schedule_id',
+    order: 'schedule_id',
+    columns: { order: 'direction' },
     fields: 'id scheduleId revision fromMs untilMs order concurrency state total fired failed mayGoFirst:flag'
   })
   const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()

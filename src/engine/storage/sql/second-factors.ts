@@ -6,7 +6,9 @@ import { createTable } from './table.ts'
 /** Authenticator apps, their recovery codes, and passkeys. Writes run inside the caller's transaction. */
 export function createSecondFactors(database: Database) {
   const authenticators = createTable<Omit<StoredAuthenticator, 'recoveryHashes'>>(database, {
-    ...{ name: 'authenticators', key: 'user_id', order: 'user_id' },
+    name: 'authenticators',
+    key: 'user_id',
+    order: 'user_id',
     fields: 'userId sealedSecret createdAtMs usedStep'
   })
   const recoveryCodes = database.prepare<[], { userId: UserId; hash: string }>(
@@ -19,7 +21,8 @@ export function createSecondFactors(database: Database) {
   const useCode = database.prepare<[string, string]>('DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?')
   const deleteCodes = database.prepare<[string]>('DELETE FROM recovery_codes WHERE user_id = ?')
   const passkeys = createTable<StoredPasskey>(database, {
-    ...{ name: 'passkeys', order: 'created_at_ms, id' },
+    name: 'passkeys',
+    order: 'created_at_ms, id',
     fields: 'id userId credentialId name host publicKey signCount createdAtMs lastUsedAtMs'
   })
   const usePasskey = database.prepare<{ id: string; signCount: number; atMs: number }>(

@@ -104,8 +104,16 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
-    ...{ database, clock, record, ask, discard, scheduleFlush },
-    ...{ settle: () => driver.settle(), beforeCommit, onRollback: () => audit.rollBack(), onCommit: afterCommit }
+    database,
+    clock,
+    record,
+    ask,
+    discard,
+    scheduleFlush,
+    settle: () => driver.settle(),
+    beforeCommit,
+    onRollback: () => audit.rollBack(),
+    onCommit: afterCommit
   })
   const nodes = nounOf('node', () => fleet.listNodes())
   const projects = nounOf('project', () =>

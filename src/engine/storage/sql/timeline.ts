@@ -14,7 +14,12 @@ export type Timeline = ReturnType<typeof createTimeline>
 export function createTimeline(database: Database) {
   const insert = database.prepareMany(
     insertMany('transitions', {
-      ...{ job_id: 'TEXT', attempt_number: 'INTEGER', at_ms: 'INTEGER', kind: 'TEXT', text: 'TEXT', evidence: 'TEXT' }
+      job_id: 'TEXT',
+      attempt_number: 'INTEGER',
+      at_ms: 'INTEGER',
+      kind: 'TEXT',
+      text: 'TEXT',
+      evidence: 'TEXT'
     })
   )
   let added: Cell[][] = []

@@ -8,10 +8,21 @@ const LATER_MS = 9_000_000_000_000
 const CHANNEL = aWebhookId('a'.repeat(32))
 
 const aFact = (key: string, atMs: number, value: number | null = 1, over = {}): StoredAlertFact => ({
-  ...{ watch: 'node_down', key, value, sinceMs: atMs - 5, atMs, subject: key, text: `${key} is down` },
+  watch: 'node_down',
+  key,
+  value,
+  sinceMs: atMs - 5,
+  atMs,
+  subject: key,
+  text: `${key} is down`,
   labels: {
-    ...{ project: aProjectName('shop'), spider: null, jobId: null, scheduleId: null, errorGroupId: null },
-    ...{ nodeId: null, nodeTags: ['eu', 'fast'] }
+    project: aProjectName('shop'),
+    spider: null,
+    jobId: null,
+    scheduleId: null,
+    errorGroupId: null,
+    nodeId: null,
+    nodeTags: ['eu', 'fast']
   },
   ...over
 })
@@ -61,10 +72,20 @@ export function describeAlertFacts(story: Story): void {
   describe('reports', () => {
     const putChannel = () =>
       story.store.putWebhook({
-        ...{ id: CHANNEL, kind: 'channel', name: 'Team', url: '', events: [], project: null, enabled: true },
-        ...{ createdAtMs: 5, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+        id: CHANNEL,
+        kind: 'channel',
+        name: 'Team',
+        url: '',
+        events: [],
+        project: null,
+        enabled: true,
+        createdAtMs: 5,
+        sealedSecret: null,
+        sealedOldSecret: null,
+        oldSecretUntilMs: null,
         channel: {
-          ...{ target: { kind: 'webhook', url: 'https://example.org/' }, quiet: null },
+          target: { kind: 'webhook', url: 'https://example.org/' },
+          quiet: null,
           digest: { every: 'day', at: '08:00', zone: 'UTC', weekday: 1 }
         }
       })

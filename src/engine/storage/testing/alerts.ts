@@ -19,17 +19,44 @@ const NEWEST = { before: null, limit: 100 }
 
 const aRule = (id: string, over: Partial<Plain<AlertRule>> = {}): AlertRule =>
   branded({
-    ...{ id, name: `Rule ${id}`, enabled: true, watch: 'node_down', comparison: 'at_least', threshold: 1.5 },
-    ...{ forSeconds: 60, severity: 'critical', owner: 'crawlers', channels: [CHANNEL], groupBy: 'node' },
-    ...{ gatherSeconds: 30, repeatSeconds: null, escalation: { afterSeconds: 600, channels: [CHANNEL] } },
-    ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: 'eu', revision: 1, createdAtMs: 5 },
+    id,
+    name: `Rule ${id}`,
+    enabled: true,
+    watch: 'node_down',
+    comparison: 'at_least',
+    threshold: 1.5,
+    forSeconds: 60,
+    severity: 'critical',
+    owner: 'crawlers',
+    channels: [CHANNEL],
+    groupBy: 'node',
+    gatherSeconds: 30,
+    repeatSeconds: null,
+    escalation: { afterSeconds: 600, channels: [CHANNEL] },
+    project: null,
+    spider: null,
+    scheduleId: null,
+    nodeId: null,
+    nodeTag: 'eu',
+    revision: 1,
+    createdAtMs: 5,
     ...over
   })
 
 const aSilence = (id: string, untilMs: number, repeats: AlertSilence['repeats'] = null): AlertSilence =>
   branded({
-    ...{ id, ruleId: null, project: 'shop', spider: null, scheduleId: null, nodeId: null, nodeTag: null },
-    ...{ fromMs: 1, untilMs, repeats, comment: 'maintenance', by: 'ada' }
+    id,
+    ruleId: null,
+    project: 'shop',
+    spider: null,
+    scheduleId: null,
+    nodeId: null,
+    nodeTag: null,
+    fromMs: 1,
+    untilMs,
+    repeats,
+    comment: 'maintenance',
+    by: 'ada'
   })
 
 function anEpisode(
@@ -47,17 +74,26 @@ function anEpisode(
     nodeTags: []
   }
   return branded({
-    ...{ id, ruleId: 'r1', ruleName: 'Rule', severity: 'warning', owner: '', watch: 'spider_items' },
-    ...{
-      key: `${project}/prices`,
-      value: 0,
-      subject: 'shop/prices',
-      text: 'has "no" items\0',
-      labels,
-      state: 'firing'
-    },
-    ...{ sinceMs: 1, firedAtMs: 2, endedAtMs: null, resolvedAtMs: null, acknowledged: null, isEscalated: false },
-    ...{ channels: { [CHANNEL]: { groupId: 'g1', isTold: true } }, ...over }
+    id,
+    ruleId: 'r1',
+    ruleName: 'Rule',
+    severity: 'warning',
+    owner: '',
+    watch: 'spider_items',
+    key: `${project}/prices`,
+    value: 0,
+    subject: 'shop/prices',
+    text: 'has "no" items\0',
+    labels,
+    state: 'firing',
+    sinceMs: 1,
+    firedAtMs: 2,
+    endedAtMs: null,
+    resolvedAtMs: null,
+    acknowledged: null,
+    isEscalated: false,
+    channels: { [CHANNEL]: { groupId: 'g1', isTold: true } },
+    ...over
   })
 }
 
@@ -69,11 +105,18 @@ const aGroup = (id: string, over: Partial<Plain<StoredAlertGroup>> = {}): Stored
   branded({ id, channelId: CHANNEL, ruleId: 'r1', lastToldAtMs: 7, flushAtMs: null, ...over })
 
 const aWrite = (over: Partial<AlertWrite> = {}): AlertWrite => ({
-  ...{ episodes: [], forgotten: [], groups: [], endedGroups: [], messages: [], ...over }
+  episodes: [],
+  forgotten: [],
+  groups: [],
+  endedGroups: [],
+  messages: [],
+  ...over
 })
 
 const aMessage = (channelId = CHANNEL, atMs = 9): AlertWrite['messages'][number] => ({
-  ...{ channelId: aWebhookId(channelId), atMs, data: { kind: 'news', title: 'shop/prices has no items' } }
+  channelId: aWebhookId(channelId),
+  atMs,
+  data: { kind: 'news', title: 'shop/prices has no items' }
 })
 
 const idsOf = (episodes: readonly StoredEpisode[]) => episodes.map(({ id }) => id)
@@ -91,8 +134,17 @@ export async function fillAlerts(store: AlertStore): Promise<void> {
 export function describeAlerts(story: Story): void {
   const putChannel = (over: Partial<NewWebhook> = {}) =>
     story.store.putWebhook({
-      ...{ id: aWebhookId(CHANNEL), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
-      ...{ createdAtMs: 5, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+      id: aWebhookId(CHANNEL),
+      kind: 'channel',
+      name: 'chat',
+      url: '',
+      events: [],
+      project: null,
+      enabled: true,
+      createdAtMs: 5,
+      sealedSecret: null,
+      sealedOldSecret: null,
+      oldSecretUntilMs: null,
       channel: { target: { kind: 'slack' }, quiet: { zone: 'UTC', from: '22:00', until: '07:00', days: [1] } },
       ...over
     })
@@ -200,7 +252,8 @@ export function describeAlerts(story: Story): void {
       const changed = { ...open[1]!, value: 3.5, state: 'calming' as const, endedAtMs: 60 }
       await story.store.writeAlerts({
         ...aWrite({ episodes: [changed], forgotten: ['1', '9'] as AlertId[] }),
-        ...{ groups: [aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })], endedGroups: ['g1', 'g9'] }
+        groups: [aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })],
+        endedGroups: ['g1', 'g9']
       })
       await story.reopen()
       const { episodes, groups } = await story.store.readAlertMemory(50)

@@ -8,9 +8,20 @@ import type { NewAuditRecord } from '../../model/records.ts'
 import type { Story } from './story.ts'
 
 export const anAuditRecord = (over: Partial<NewAuditRecord> = {}): NewAuditRecord => ({
-  ...{ atMs: 1_000, address: '10.0.0.7', door: 'api', requestId: 'r-1', operation: 'jobs.run', project: null },
+  atMs: 1_000,
+  address: '10.0.0.7',
+  door: 'api',
+  requestId: 'r-1',
+  operation: 'jobs.run',
+  project: null,
   who: { userId: null, name: 'anna', role: 'operator', tokenId: null, tokenName: null, session: null },
-  ...{ targets: [], moreTargets: 0, input: '{}', result: 'done', code: null, count: 1, isCut: false },
+  targets: [],
+  moreTargets: 0,
+  input: '{}',
+  result: 'done',
+  code: null,
+  count: 1,
+  isCut: false,
   ...over
 })
 
@@ -137,8 +148,15 @@ export function describeAudit(story: Story): void {
 
     test('delivers each entry to the webhooks that want it, of their project only', async () => {
       const webhook = {
-        ...{ kind: 'webhook' as const, name: 'siem', url: 'https://siem.example/', enabled: true, createdAtMs: 1 },
-        ...{ events: ['audit.recorded'], sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
+        kind: 'webhook' as const,
+        name: 'siem',
+        url: 'https://siem.example/',
+        enabled: true,
+        createdAtMs: 1,
+        events: ['audit.recorded'],
+        sealedSecret: null,
+        sealedOldSecret: null,
+        oldSecretUntilMs: null
       }
       await story.store.putWebhook({ ...webhook, id: aWebhookId('1'.repeat(32)), project: null })
       await story.store.putWebhook({ ...webhook, id: aWebhookId('2'.repeat(32)), project: aProjectName('shop') })

@@ -9,9 +9,17 @@ const AT_MS = 500_000 * HOUR_MS
 
 function anError(over: Partial<RunErrorRow> = {}): RunErrorRow {
   return {
-    ...{ fingerprint: 'f1', title: 'KeyError: <text>', culprit: 'shop/spiders/prices.py in parse' },
-    ...{ exceptionType: 'KeyError', because: 'frames', count: 1, firstSeenMs: AT_MS, lastSeenMs: AT_MS },
-    ...{ line: 12, offset: 900, message: 'Spider error processing <GET …>' },
+    fingerprint: 'f1',
+    title: 'KeyError: <text>',
+    culprit: 'shop/spiders/prices.py in parse',
+    exceptionType: 'KeyError',
+    because: 'frames',
+    count: 1,
+    firstSeenMs: AT_MS,
+    lastSeenMs: AT_MS,
+    line: 12,
+    offset: 900,
+    message: 'Spider error processing <GET …>',
     ...over
   }
 }
@@ -40,10 +48,24 @@ export function describeErrors(story: Story): void {
       await logged(second, anError({ count: 4, lastSeenMs: AT_MS + 2 * HOUR_MS }))
       expect(await page()).toEqual([
         {
-          ...{ id: expect.any(Number), project: 'shop', title: 'KeyError: <text>', exceptionType: 'KeyError' },
-          ...{ culprit: 'shop/spiders/prices.py in parse', because: 'frames', state: 'open', stateAtMs: null },
-          ...{ reopenedAtMs: null, firstSeenMs: AT_MS, lastSeenMs: AT_MS + 2 * HOUR_MS, firstVersion: '1' },
-          ...{ count: 7, jobCount: 2, spiderCount: 2, versionCount: 2, nodeCount: 2, spiders: ['stock', 'prices'] },
+          id: expect.any(Number),
+          project: 'shop',
+          title: 'KeyError: <text>',
+          exceptionType: 'KeyError',
+          culprit: 'shop/spiders/prices.py in parse',
+          because: 'frames',
+          state: 'open',
+          stateAtMs: null,
+          reopenedAtMs: null,
+          firstSeenMs: AT_MS,
+          lastSeenMs: AT_MS + 2 * HOUR_MS,
+          firstVersion: '1',
+          count: 7,
+          jobCount: 2,
+          spiderCount: 2,
+          versionCount: 2,
+          nodeCount: 2,
+          spiders: ['stock', 'prices'],
           hours: [
             { hour: 500_000, count: 3 },
             { hour: 500_002, count: 4 }
@@ -54,7 +76,13 @@ export function describeErrors(story: Story): void {
       expect(detail?.group.hours).toEqual([{ hour: 500_002, count: 4 }])
       expect(
         detail?.occurrences.map(({ jobId, spider, version, nodeId, count, line, offset }) => ({
-          ...{ jobId, spider, version, nodeId, count, line, offset }
+          jobId,
+          spider,
+          version,
+          nodeId,
+          count,
+          line,
+          offset
         }))
       ).toEqual([
         { jobId: second.id, spider: 'stock', version: '2', nodeId: 'node-2', count: 4, line: 12, offset: 900 },

@@ -145,8 +145,10 @@ async function compare(store: Store, jobs: StoredJob[], { before, limit, ...wish
   )
   const { queued, starting, running, ended } = await store.countByState({ onlyProjects })
   expect({ queued, starting, running, ended }).toEqual({
-    ...{ queued: counted.queued?.length ?? 0, starting: counted.starting?.length ?? 0 },
-    ...{ running: counted.running?.length ?? 0, ended: counted.ended?.length ?? 0 }
+    queued: counted.queued?.length ?? 0,
+    starting: counted.starting?.length ?? 0,
+    running: counted.running?.length ?? 0,
+    ended: counted.ended?.length ?? 0
   })
   const ends = await store.countEndedSince(0, { onlyProjects })
   expect(Object.values(ends).reduce((total, count) => total + count, 0)).toBe(ended)

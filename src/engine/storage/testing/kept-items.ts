@@ -8,8 +8,14 @@ const FIRST = anAttemptNumber(1)
 
 export function describeKeptItems(story: Story): void {
   const recordOf = ({ id, project, spider }: NewJob, over: Partial<ItemsRecord> = {}): ItemsRecord => ({
-    ...{ jobId: id, number: FIRST, project, spider, endedAtMs: 5_000 },
-    ...{ sizes: { rawBytes: 900, storedBytes: 90 }, problem: null, deletedAtMs: null },
+    jobId: id,
+    number: FIRST,
+    project,
+    spider,
+    endedAtMs: 5_000,
+    sizes: { rawBytes: 900, storedBytes: 90 },
+    problem: null,
+    deletedAtMs: null,
     ...over
   })
 

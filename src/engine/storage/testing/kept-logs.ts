@@ -8,7 +8,10 @@ export function describeKeptLogs(story: Story): void {
   const FIRST = anAttemptNumber(1)
   const sizes = { rawBytes: 3_000, storedBytes: 300 }
   const blocks = (over: Partial<IndexedLogBlocks> = {}): IndexedLogBlocks => ({
-    ...{ rawBytes: 3_000, firstBlock: null, wholeBlocks: 0, tailBlock: 7 },
+    rawBytes: 3_000,
+    firstBlock: null,
+    wholeBlocks: 0,
+    tailBlock: 7,
     ...over
   })
 
@@ -106,8 +109,13 @@ export function describeKeptLogs(story: Story): void {
       expect(idsOf(await list())).toEqual(newestFirst)
       expect(await list({ onlyProjects: [aProjectName('news')] })).toEqual([])
       expect((await list({ spider: 'other' }))[0]).toEqual({
-        ...{ jobId: elsewhere.id, number: 1, jobid: elsewhere.id, nodeId: 'node-1', startedAtMs: null },
-        ...{ project: 'shop', spider: 'other' }
+        jobId: elsewhere.id,
+        number: 1,
+        jobid: elsewhere.id,
+        nodeId: 'node-1',
+        startedAtMs: null,
+        project: 'shop',
+        spider: 'other'
       })
       expect(idsOf(await list({}, Number.MAX_SAFE_INTEGER))).toEqual(newestFirst.filter((id) => id !== over.id))
       expect(await list({}, 0, 1)).toHaveLength(2)
@@ -127,8 +135,14 @@ export function describeKeptLogs(story: Story): void {
       ])
       expect(found).toEqual([
         {
-          ...{ jobId: job.id, number: 1, project: job.project, spider: job.spider, nodeId: 'node-1' },
-          ...{ startedAtMs: attempt!.startedAtMs, endedAtMs: attempt!.endedAtMs, log: { packed: null, sizes } }
+          jobId: job.id,
+          number: 1,
+          project: job.project,
+          spider: job.spider,
+          nodeId: 'node-1',
+          startedAtMs: attempt!.startedAtMs,
+          endedAtMs: attempt!.endedAtMs,
+          log: { packed: null, sizes }
         }
       ])
     })

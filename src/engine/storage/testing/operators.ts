@@ -15,7 +15,12 @@ import { asSealedText } from '../../runtime/secret-box.ts'
 
 const changedMeanwhile = { code: 'CHANGED_MEANWHILE' }
 const rule = (id: string, over: Partial<LimitRule> = {}): LimitRule => ({
-  ...{ id, project: null, spider: null, tag: null, perNode: false, max: 1 },
+  id,
+  project: null,
+  spider: null,
+  tag: null,
+  perNode: false,
+  max: 1,
   ...over
 })
 const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => ({
@@ -31,20 +36,44 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
 })
 
 const aUser = (id: string, over: Partial<StoredUser> = {}): StoredUser => ({
-  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', enabled: true },
-  ...{ projects: {}, nodeGroups: {} },
-  ...{ passwordHash: null, createdAtMs: 1, sessionsSinceMs: 1, lastSeenAtMs: null },
-  ...{ subject: null, vouchedAtMs: null },
+  id: branded<UserId>(id.repeat(32)),
+  name: id,
+  kind: 'person',
+  role: 'operator',
+  enabled: true,
+  projects: {},
+  nodeGroups: {},
+  passwordHash: null,
+  createdAtMs: 1,
+  sessionsSinceMs: 1,
+  lastSeenAtMs: null,
+  subject: null,
+  vouchedAtMs: null,
   ...over
 })
 const aToken = (id: string, userId: UserId | null, over: Partial<StoredAccessToken> = {}): StoredAccessToken => ({
-  ...{ id: branded<AccessTokenId>(id.repeat(32)), userId, name: 'laptop', role: 'viewer', hash: id, ending: id },
-  ...{ projects: null, nodeGroups: null, createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
+  id: branded<AccessTokenId>(id.repeat(32)),
+  userId,
+  name: 'laptop',
+  role: 'viewer',
+  hash: id,
+  ending: id,
+  projects: null,
+  nodeGroups: null,
+  createdAtMs: 1,
+  expiresAtMs: null,
+  lastUsedAtMs: null,
   ...over
 })
 const aGroup = (id: string, over: Partial<StoredGroup> = {}): StoredGroup => ({
-  ...{ id: branded<GroupId>(id.repeat(32)), name: `group ${id}`, description: '', role: 'viewer', projects: {} },
-  ...{ nodeGroups: {}, members: [], createdAtMs: 1 },
+  id: branded<GroupId>(id.repeat(32)),
+  name: `group ${id}`,
+  description: '',
+  role: 'viewer',
+  projects: {},
+  nodeGroups: {},
+  members: [],
+  createdAtMs: 1,
   ...over
 })
 

@@ -76,7 +76,11 @@ export function describeOrder(story: Story): void {
       const again = { ...changed, dedupe: { ...KEY, key: 'new' }, entry: entry('Order changed') }
       expect(await store.changeQueued(again)).toEqual([job.id])
       expect(await store.getJob(job.id)).toMatchObject({
-        ...{ args: { a: '3' }, settings: { B: 'x' }, notBeforeMs: at, hold: 'not_before', dedupeKey: 'new' }
+        args: { a: '3' },
+        settings: { B: 'x' },
+        notBeforeMs: at,
+        hold: 'not_before',
+        dedupeKey: 'new'
       })
       expect((await order()).includes(job.id)).toBe(false)
       expect(await kindsOf(job)).toEqual(['queued', 'changed'])

@@ -72,10 +72,14 @@ export function describeRetention(story: Story): void {
       const counts = await deleteOld(store, OLDER_THAN_2_DAYS)
       expect(counts.filter(({ protection }) => protection === null)).toEqual([
         ...[{ project: 'shop', kind: 'jobs', protection: null, count: 2, bytes: 0 }].map((one) => ({
-          ...{ ...one, oldestMs: daysAgo(5), newestMs: daysAgo(3) }
+          ...one,
+          oldestMs: daysAgo(5),
+          newestMs: daysAgo(3)
         })),
         ...[{ project: 'shop', kind: 'logs', protection: null, count: 2, bytes: 1000 }].map((one) => ({
-          ...{ ...one, oldestMs: daysAgo(5), newestMs: daysAgo(3) }
+          ...one,
+          oldestMs: daysAgo(5),
+          newestMs: daysAgo(3)
         }))
       ])
       expect(await left(jobs)).toEqual([false, false, true, true])
@@ -102,8 +106,14 @@ export function describeRetention(story: Story): void {
       const [job, other] = [await ended(5), await ended(5), await ended(1.5)]
       const record = (one: NewJob, sizes: { rawBytes: number; storedBytes: number } | null) =>
         store.recordItems({
-          ...{ jobId: one.id, number: anAttemptNumber(1), project: one.project, spider: one.spider },
-          ...{ endedAtMs: daysAgo(5), sizes, problem: null, deletedAtMs: null }
+          jobId: one.id,
+          number: anAttemptNumber(1),
+          project: one.project,
+          spider: one.spider,
+          endedAtMs: daysAgo(5),
+          sizes,
+          problem: null,
+          deletedAtMs: null
         })
       await record(job, { rawBytes: 9, storedBytes: 5 })
       await record(other, null)
@@ -418,8 +428,13 @@ async function compare(store: Store, story: RetentionStory): Promise<void> {
     const ended = all.map(({ id, past }) => ({ ...past, id, endedAtMs: Math.round(daysAgo(past.daysAgo)) }))
     await store.applyChanges(
       ended.map(({ id, outcome, endedAtMs, isFlagged }) => ({
-        ...{ jobId: id, attemptNumber, from: ['sending' as const], to: 'ended' as const, kind: 'ended' as const },
-        ...{ result: outcome, entry: entry('ended', { atMs: endedAtMs }) },
+        jobId: id,
+        attemptNumber,
+        from: ['sending' as const],
+        to: 'ended' as const,
+        kind: 'ended' as const,
+        result: outcome,
+        entry: entry('ended', { atMs: endedAtMs }),
         ...(isFlagged && { mayHaveRunTwice: true as const })
       }))
     )

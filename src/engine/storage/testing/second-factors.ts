@@ -8,12 +8,23 @@ import type { Story } from './story.ts'
 const [ANNA, BEN] = ['a'.repeat(32), 'b'.repeat(32)] as [UserId, UserId]
 
 const anAuthenticator = (userId: UserId, over: Partial<StoredAuthenticator> = {}): StoredAuthenticator => ({
-  ...{ userId, sealedSecret: asSealedText('v1.x'), createdAtMs: 1, usedStep: 5, recoveryHashes: ['h1', 'h2'] },
+  userId,
+  sealedSecret: asSealedText('v1.x'),
+  createdAtMs: 1,
+  usedStep: 5,
+  recoveryHashes: ['h1', 'h2'],
   ...over
 })
 const aPasskey = (id: string, userId: UserId, over: Partial<StoredPasskey> = {}): StoredPasskey => ({
-  ...{ id: branded<PasskeyId>(id.repeat(32)), userId, credentialId: `c${id}`, name: 'laptop', host: 'deck' },
-  ...{ publicKey: 'k', signCount: 0, createdAtMs: Number(id), lastUsedAtMs: null },
+  id: branded<PasskeyId>(id.repeat(32)),
+  userId,
+  credentialId: `c${id}`,
+  name: 'laptop',
+  host: 'deck',
+  publicKey: 'k',
+  signCount: 0,
+  createdAtMs: Number(id),
+  lastUsedAtMs: null,
   ...over
 })
 

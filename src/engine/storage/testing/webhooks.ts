@@ -135,13 +135,30 @@ export function describeWebhooks(story: Story): void {
       })
       const id = aScheduleId('5'.repeat(32))
       const schedule = {
-        ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1 },
-        ...{ movedAtMs: 0, doneUntilMs: 1, runCount: 0, failuresInARow: 0, crawl: null }
+        id,
+        settings,
+        paused: false,
+        pauseNote: null,
+        pausedBy: null,
+        createdAtMs: 1,
+        changedAtMs: 1,
+        movedAtMs: 0,
+        doneUntilMs: 1,
+        runCount: 0,
+        failuresInARow: 0,
+        crawl: null
       }
       await story.store.putSchedule({ ...schedule, revision: 1 })
       const firing: Omit<NewFiring, 'state' | 'nominalMs'> = {
-        ...{ scheduleId: id, origin: 'tick', atMs: 10, reason: 'on_time', message: say('firing.on_time'), count: 1 },
-        ...{ backfillId: null, jobs: [], doneUntilMs: null }
+        scheduleId: id,
+        origin: 'tick',
+        atMs: 10,
+        reason: 'on_time',
+        message: say('firing.on_time'),
+        count: 1,
+        backfillId: null,
+        jobs: [],
+        doneUntilMs: null
       }
       const states = ['fired', 'skipped', 'missed', 'failed'] as const
       await story.store.fire(states.map((state, index) => ({ ...firing, state, nominalMs: index })))
@@ -286,7 +303,12 @@ export function describeWebhooks(story: Story): void {
       let at = 0
       const claim = (scope: string, key: string, quota: Partial<AnswerClaim['quota']> = {}) =>
         story.store.claimAnswer({
-          ...{ scope, key, fingerprint: 'f', begunBy: 'run', nowMs: 0, expiresAtMs: 1_000 + (at += 1) },
+          scope,
+          key,
+          fingerprint: 'f',
+          begunBy: 'run',
+          nowMs: 0,
+          expiresAtMs: 1_000 + (at += 1),
           quota: { ofScope: { count: 3, bytes: 100 }, ofAll: { count: 5, bytes: 150 }, ...quota }
         })
       const isKept = async (scope: string, key: string) => {

@@ -21,7 +21,10 @@ import { openRemoteEngines } from '../remote-engines.ts'
 /** The credentials of the fake engine in the server's tests. */
 export const CREDENTIALS = { kind: 'password' as const, username: 'scrapdeck', password: 'correct horse: battery' }
 export const settings = (url: string, changes: Partial<EngineSettings> = {}): EngineSettings => ({
-  ...{ name: 'EU', url, colour: 'teal' as const, readOnly: false },
+  name: 'EU',
+  url,
+  colour: 'teal' as const,
+  readOnly: false,
   ...changes
 })
 
@@ -52,7 +55,8 @@ export async function openDesktop({
       opened.push(url)
       onBrowser(url)
     },
-    ...{ ...seams, whileLive }
+    ...seams,
+    whileLive
   })
   onTestFinished(() => remote.stop())
   const { engines } = connectPort<ContractRouterClient<typeof desktopContract>>(remote.connectApp)
@@ -61,7 +65,11 @@ export async function openDesktop({
     return []
   }
   return {
-    ...{ directory, engines, opened, remote, list },
+    directory,
+    engines,
+    opened,
+    remote,
+    list,
     open: (id: string) => connectPort<EngineClient>(remote.findConnect(id)!),
     untilState: (state: RemoteEngine['state']) =>
       until(

@@ -11,9 +11,21 @@ import { renderApp } from '../../testing/render-app.tsx'
 
 const EMPTY = useRemoteEngines.getInitialState()
 const FRANKFURT: RemoteEngine = {
-  ...{ id: '0193a3c2-0000-4000-8000-000000000001', name: 'Frankfurt', url: 'https://eu.example.org', colour: 'orange' },
-  ...{ readOnly: false, signsInWith: 'token', username: null, pinned: null, state: 'live', sinceMs: 0, problem: null },
-  ...{ asOfMs: new Date(2026, 10, 2, 14, 2).getTime(), version: '0.1.0', age: 'same', lacks: [] }
+  id: '0193a3c2-0000-4000-8000-000000000001',
+  name: 'Frankfurt',
+  url: 'https://eu.example.org',
+  colour: 'orange',
+  readOnly: false,
+  signsInWith: 'token',
+  username: null,
+  pinned: null,
+  state: 'live',
+  sinceMs: 0,
+  problem: null,
+  asOfMs: new Date(2026, 10, 2, 14, 2).getTime(),
+  version: '0.1.0',
+  age: 'same',
+  lacks: []
 }
 
 let engine: FakeEngine

@@ -79,14 +79,18 @@ export const GroupForm = z
   })
   .transform(
     ({ name, description, members, ...rights }): NewGroup => ({
-      ...{ name, description, members },
+      name,
+      description,
+      members,
       ...toRights(rights)
     })
   )
 export type GroupTexts = z.input<typeof GroupForm>
 
 export const startGroup = (group: Group | null): GroupTexts => ({
-  ...{ name: group?.name ?? '', description: group?.description ?? '', members: [...(group?.members ?? [])] },
+  name: group?.name ?? '',
+  description: group?.description ?? '',
+  members: [...(group?.members ?? [])],
   ...rightsIn(group ?? { role: null, projects: {}, nodeGroups: {} })
 })
 
@@ -112,7 +116,13 @@ export interface UserTexts extends Omit<z.input<typeof UserForm>, 'kind'> {
 }
 
 export const startUser = (): UserTexts => ({
-  ...{ name: '', kind: 'person', role: 'viewer', projects: [], nodeGroups: [], groups: [], password: '' }
+  name: '',
+  kind: 'person',
+  role: 'viewer',
+  projects: [],
+  nodeGroups: [],
+  groups: [],
+  password: ''
 })
 
 export const SetPasswordForm = z.object({ password: Password })
@@ -167,7 +177,12 @@ export type TokenTexts = z.input<typeof TokenForm>
 
 /** A new token has the least permissions until the user chooses more. */
 export const startToken = (): TokenTexts => ({
-  ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
+  name: '',
+  userId: '',
+  role: 'viewer',
+  projects: [],
+  nodeGroups: [],
+  expiry: '90'
 })
 
 /** All permissions that these roles give in any project: a user's own and those of groups. */

@@ -168,7 +168,8 @@ it('gives roles in single projects, refuses an empty selection, and takes the ro
   fireEvent.click(form.getByRole('button', { name: 'Save' }))
   await waitFor(async () => {
     expect((await usersOf()).find(({ name }) => name === 'anna')).toMatchObject({
-      ...{ role: null, projects: { shop: 'operator' } }
+      role: null,
+      projects: { shop: 'operator' }
     })
   })
   await (await rowOf('Users', 'anna')).findByRole('button', { name: 'operator in shop' })

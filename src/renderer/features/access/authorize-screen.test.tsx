@@ -16,8 +16,13 @@ afterEach(() => {
 })
 
 const SEARCH = {
-  ...{ client: 'cli', host: 'laptop', user: 'ann', redirect_uri: 'http://127.0.0.1:50123/callback', state: 's-1' },
-  ...{ code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
+  client: 'cli',
+  host: 'laptop',
+  user: 'ann',
+  redirect_uri: 'http://127.0.0.1:50123/callback',
+  state: 's-1',
+  code_challenge: 'c'.repeat(43),
+  code_challenge_method: 'S256'
 }
 
 it("asks with the names of the computer and the user, and offers no more than the user's own role", async () => {

@@ -4,20 +4,31 @@ import { branded } from '../../../shared/testing/ids.ts'
 import { fromGroups, lossOf, namesIn } from './group-words.ts'
 
 const aUser = (name: string, over: Partial<User> = {}): User => ({
-  ...{ id: branded(name), name, kind: 'person', role: null, projects: {}, nodeGroups: {}, enabled: true },
-  ...{
-    hasPassword: true,
-    hasAuthenticator: false,
-    passkeyCount: 0,
-    origin: 'local',
-    createdAtMs: 0,
-    lastSeenAtMs: null,
-    ...over
-  }
+  id: branded(name),
+  name,
+  kind: 'person',
+  role: null,
+  projects: {},
+  nodeGroups: {},
+  enabled: true,
+  hasPassword: true,
+  hasAuthenticator: false,
+  passkeyCount: 0,
+  origin: 'local',
+  createdAtMs: 0,
+  lastSeenAtMs: null,
+  ...over
 })
 const aGroup = (name: string, members: User[], over: Partial<Group> = {}): Group => ({
-  ...{ id: branded(name), name, description: '', role: 'operator', projects: {}, nodeGroups: {}, createdAtMs: 0 },
-  ...{ members: members.map(({ id }) => id), ...over }
+  id: branded(name),
+  name,
+  description: '',
+  role: 'operator',
+  projects: {},
+  nodeGroups: {},
+  createdAtMs: 0,
+  members: members.map(({ id }) => id),
+  ...over
 })
 const [anna, ben, kim] = [aUser('anna', { role: 'viewer' }), aUser('ben'), aUser('kim')]
 

@@ -10,7 +10,8 @@ import { useRoles } from './use-access.ts'
 import { texts } from '../../../shared/texts/ui/access.ts'
 
 const NODE_ROLES = BUILT_IN_ROLES.filter(({ name }) => NODE_GROUP_ROLES.some((one) => one === name)).map((role) => ({
-  ...{ ...role, isBuiltIn: false },
+  ...role,
+  isBuiltIn: false,
   description: NODE_ROLE_WORDS[role.name as NodeGroupRole]
 }))
 

@@ -27,7 +27,10 @@ export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
 
 /** Until the engine has responded, and for an engine too old to have others. */
 export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
-  ...{ name, description: '', permissions: namesOf(ROLE_PERMISSIONS[name]), isBuiltIn: true },
+  name,
+  description: '',
+  permissions: namesOf(ROLE_PERMISSIONS[name]),
+  isBuiltIn: true,
   isForProjects: PROJECT_ROLES.some((one) => one === name)
 }))
 

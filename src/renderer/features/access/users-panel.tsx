@@ -277,7 +277,8 @@ function useUserChanges({ id, name, role }: User) {
     setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: texts.hasRole(name, next) }),
     setEnabled: (enabled: boolean) =>
       mutate({
-        ...{ to: { enabled }, back: { enabled: !enabled } },
+        to: { enabled },
+        back: { enabled: !enabled },
         done: enabled ? texts.canLogInAgain(name) : texts.isDisabled(name)
       })
   }

@@ -165,7 +165,10 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
   await waitFor(async () =>
     expect((await channels()).at(-1)).toMatchObject({
-      ...{ name: '-100123', hasSecret: true, target: { kind: 'telegram' }, messagesPerHour: 60 }
+      name: '-100123',
+      hasSecret: true,
+      target: { kind: 'telegram' },
+      messagesPerHour: 60
     })
   )
   fireEvent.click(await screen.findByRole('button', { name: 'More actions for -100123' }))

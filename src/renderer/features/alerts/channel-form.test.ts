@@ -13,7 +13,12 @@ const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.ex
 it('has the fields of its kind, and suggests a name', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
-      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null, messagesPerHour: 60, projects: [] },
+      name: 'ops@example.net',
+      enabled: true,
+      quiet: null,
+      digest: null,
+      messagesPerHour: 60,
+      projects: [],
       target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
     },
     secret: 'pass'
@@ -39,7 +44,10 @@ it('reports problems at the fields: of the target, of quiet hours, of a missing 
 it('has a report each day or week for kinds that people read, with problems at its fields', () => {
   const digest = { digestEvery: 'day' as const, digestAt: '07:15' }
   expect(read({ kind: 'slack', ...digest }, true).data?.settings.digest).toEqual({
-    ...{ every: 'day', at: '07:15', zone: 'UTC', weekday: 1 }
+    every: 'day',
+    at: '07:15',
+    zone: 'UTC',
+    weekday: 1
   })
   expect(read({ kind: 'desktop', ...digest }).data?.settings.digest).toBeNull()
   expect(problems({ kind: 'slack', ...digest, digestAt: '' }, true)).toEqual({
@@ -58,11 +66,21 @@ it('has a limit if it is new, and none if the field is empty', () => {
 
 it('a channel in the form gives the same channel again, without its secret', () => {
   const channel: AlertChannel = {
-    ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
+    id: aWebhookId('a'),
+    name: 'chat',
+    enabled: false,
+    target: { kind: 'telegram', chatId: '-100' },
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
     digest: { every: 'week', at: '08:30', zone: 'Europe/Berlin', weekday: 5 },
-    ...{ messagesPerHour: 5, createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null },
-    ...{ waiting: 0, dead: 0, held: null, problem: null, projects: branded(['shop']) }
+    messagesPerHour: 5,
+    createdAtMs: 0,
+    hasSecret: true,
+    lastDeliveredAtMs: null,
+    waiting: 0,
+    dead: 0,
+    held: null,
+    problem: null,
+    projects: branded(['shop'])
   }
   const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))
   expect(secret).toBeUndefined()

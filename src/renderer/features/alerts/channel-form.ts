@@ -74,25 +74,31 @@ export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
 export function startChannel(channel: AlertChannel | null, zone: string): ChannelTexts {
   const { quiet = null, digest = null } = channel ?? {}
   return {
-    ...{ name: channel?.name ?? '', enabled: channel?.enabled ?? true, kind: 'email', secret: '' },
-    ...{
-      to: [],
-      from: '',
-      host: '',
-      port: 587,
-      security: 'starttls',
-      username: '',
-      chatId: '',
-      url: '',
-      command: '',
-      plugin: ''
-    },
+    name: channel?.name ?? '',
+    enabled: channel?.enabled ?? true,
+    kind: 'email',
+    secret: '',
+    to: [],
+    from: '',
+    host: '',
+    port: 587,
+    security: 'starttls',
+    username: '',
+    chatId: '',
+    url: '',
+    command: '',
+    plugin: '',
     ...channel?.target,
-    ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
-    ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] },
+    hasQuiet: quiet !== null,
+    quietZone: quiet?.zone ?? zone,
+    quietFrom: quiet?.from ?? '22:00',
+    quietUntil: quiet?.until ?? '07:00',
+    quietDays: [...(quiet?.days ?? WEEK)],
     messagesPerHour: channel === null ? USUAL_PER_HOUR : (channel.messagesPerHour ?? ''),
     projects: [...(channel?.projects ?? [])],
-    ...{ digestEvery: digest?.every ?? 'off', digestAt: digest?.at ?? '08:00', digestZone: digest?.zone ?? zone },
+    digestEvery: digest?.every ?? 'off',
+    digestAt: digest?.at ?? '08:00',
+    digestZone: digest?.zone ?? zone,
     digestWeekday: String(digest?.weekday ?? 1)
   }
 }
@@ -110,8 +116,12 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
   formBy<AskedChannel, ChannelTexts>((texts) =>
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
       const read = AlertChannelSettings.safeParse({
-        ...{ name: texts.name.trim() || nameOf(texts), enabled: texts.enabled, target: targetOf(texts) },
-        ...{ quiet: quietOf(texts), digest: digestOf(texts), messagesPerHour: limitOf(texts) },
+        name: texts.name.trim() || nameOf(texts),
+        enabled: texts.enabled,
+        target: targetOf(texts),
+        quiet: quietOf(texts),
+        digest: digestOf(texts),
+        messagesPerHour: limitOf(texts),
         projects: texts.projects
       })
       const secret = texts.secret.trim() || undefined
@@ -163,7 +173,10 @@ function targetOf({
 export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'plugin' | 'chatId'>): string {
   const { kind, to, url, command, plugin, chatId } = texts
   const of = {
-    ...{ email: to[0], telegram: chatId.trim(), command: command.trim(), plugin: plugin.trim() },
+    email: to[0],
+    telegram: chatId.trim(),
+    command: command.trim(),
+    plugin: plugin.trim(),
     webhook: URL.canParse(url.trim()) ? new URL(url.trim()).hostname : ''
   } as Partial<Record<AlertTargetKind, string | undefined>>
   return of[kind] || CHANNEL_KINDS[kind]

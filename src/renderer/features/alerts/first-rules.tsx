@@ -71,7 +71,8 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
       for (const rule of usual.filter(({ watch }) => wanted.has(watch)))
         await client.alertRules.create({
           ...rule,
-          ...{ name: nameOf(rule, NO_NAMES), channels: chosen as AlertChannelId[] }
+          name: nameOf(rule, NO_NAMES),
+          channels: chosen as AlertChannelId[]
         })
     },
     onSuccess: () => {

@@ -2,7 +2,10 @@ import { expect, it } from 'vitest'
 import { adviceOf, firedWords, isNoisy } from './noise.ts'
 
 const rule = (over: Partial<Parameters<typeof adviceOf>[0]>) => ({
-  ...{ watch: 'spider_errors' as const, comparison: 'at_least' as const, fired: 41, actedOn: 2 },
+  watch: 'spider_errors' as const,
+  comparison: 'at_least' as const,
+  fired: 41,
+  actedOn: 2,
   ...over
 })
 

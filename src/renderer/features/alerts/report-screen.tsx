@@ -36,7 +36,8 @@ export function ReportScreen() {
   const report = useQuery({
     ...query.alerts.report.queryOptions({ input: { days: days ?? 1 } }),
     placeholderData: keepPreviousData,
-    ...{ staleTime: EVERY_MS, refetchInterval: EVERY_MS }
+    staleTime: EVERY_MS,
+    refetchInterval: EVERY_MS
   })
   const fromMs = report.data?.fromMs
   return (

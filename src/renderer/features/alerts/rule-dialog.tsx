@@ -228,8 +228,14 @@ function conditionOf(texts: RuleTexts): Parameters<typeof conditionWords>[0] {
   const named = (field: keyof typeof texts & (typeof fits)[number]) =>
     fits.includes(field) && texts[field] !== '' ? texts[field] : null
   return {
-    ...{ watch: texts.watch, comparison: texts.comparison, threshold: Number(texts.threshold) || 0, forSeconds: 0 },
-    ...{ project: named('project'), spider: named('spider'), scheduleId: named('scheduleId') },
-    ...{ nodeId: named('nodeId'), nodeTag: named('nodeTag') }
+    watch: texts.watch,
+    comparison: texts.comparison,
+    threshold: Number(texts.threshold) || 0,
+    forSeconds: 0,
+    project: named('project'),
+    spider: named('spider'),
+    scheduleId: named('scheduleId'),
+    nodeId: named('nodeId'),
+    nodeTag: named('nodeTag')
   } as Parameters<typeof conditionWords>[0]
 }

@@ -19,8 +19,16 @@ it('the initial values of each watch are a valid rule, except for a spider that 
 
 it('a rule in the form gives the same rule again, and a copy has another name', () => {
   const rule = AlertRuleSettings.parse({
-    ...{ name: 'few items', watch: 'spider_items', comparison: 'at_most', threshold: 20, forSeconds: 0 },
-    ...{ severity: 'info', project: 'news', channels: ['f'.repeat(32)], groupBy: 'each', repeatSeconds: null },
+    name: 'few items',
+    watch: 'spider_items',
+    comparison: 'at_most',
+    threshold: 20,
+    forSeconds: 0,
+    severity: 'info',
+    project: 'news',
+    channels: ['f'.repeat(32)],
+    groupBy: 'each',
+    repeatSeconds: null,
     escalation: { afterSeconds: 900, channels: ['e'.repeat(32)] }
   })
   const { enabled, ...same } = rule

@@ -41,7 +41,10 @@ const durationOf = (seconds: number | null | undefined): string => (seconds ? fo
 export function usualOf(watch: AlertWatch) {
   const { compares, usual } = ALERT_WATCHES[watch]
   return {
-    ...{ watch, comparison: compares[0], threshold: usual.threshold, severity: usual.severity },
+    watch,
+    comparison: compares[0],
+    threshold: usual.threshold,
+    severity: usual.severity,
     forSeconds: durationOf(usual.forSeconds)
   }
 }
@@ -51,7 +54,9 @@ export function startRule(given: Partial<AlertRuleSettings>): RuleTexts {
   const usual = usualOf(watch)
   return {
     ...ANYTHING,
-    ...{ name: '', owner: '', channels: [], groupBy: 'rule' },
+    name: '',
+    owner: '',
+    groupBy: 'rule',
     ...usual,
     ...withoutUndefined(given, ['name', 'comparison', 'threshold', 'severity', 'owner', 'groupBy']),
     ...withoutUndefined(given, ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']),

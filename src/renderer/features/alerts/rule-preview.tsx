@@ -76,10 +76,19 @@ export function RulePreview({ rule, why }: RulePreviewProps) {
 
 /** Only the fields that decide whether it fires, so that typing the owner sends no request. */
 const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
-  ...{ name: 'preview', channels: [], days: DAYS, watch: rule.watch, comparison: rule.comparison },
-  ...{ threshold: rule.threshold, forSeconds: rule.forSeconds, severity: rule.severity },
-  ...{ project: rule.project, spider: rule.spider, scheduleId: rule.scheduleId },
-  ...{ nodeId: rule.nodeId, nodeTag: rule.nodeTag }
+  name: 'preview',
+  channels: [],
+  days: DAYS,
+  watch: rule.watch,
+  comparison: rule.comparison,
+  threshold: rule.threshold,
+  forSeconds: rule.forSeconds,
+  severity: rule.severity,
+  project: rule.project,
+  spider: rule.spider,
+  scheduleId: rule.scheduleId,
+  nodeId: rule.nodeId,
+  nodeTag: rule.nodeTag
 })
 
 function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean }) {

@@ -53,7 +53,8 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       // Only the rule identifies an alert without spider and node.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
       ...startTimes(localZone()),
-      ...{ repeat: isMaintenance ? 'week' : 'once', comment: '' }
+      repeat: isMaintenance ? 'week' : 'once',
+      comment: ''
     }),
     save: async (silence) => {
       const times = timesOf(silence, Date.now())

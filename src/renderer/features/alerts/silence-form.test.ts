@@ -5,7 +5,13 @@ import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { scopeOfAlert, SilenceForm, startTimes, type TimeTexts, timesOf } from './silence-form.ts'
 
 const LABELS: AlertLabels = {
-  ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null, nodeTags: [] }
+  project: null,
+  spider: null,
+  jobId: null,
+  scheduleId: null,
+  errorGroupId: null,
+  nodeId: null,
+  nodeTags: []
 }
 const NOTHING = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
 
@@ -48,12 +54,15 @@ it('repeats each day or week from the first time that is not over, by the clocks
   const at = (text: string) => Date.parse(text)
   const repeats = { every: 'week', zone: 'Europe/Berlin', endsMs: null }
   expect(times({ repeat: 'week' })).toEqual({
-    ...{ repeats, fromMs: at('2026-12-06T01:00Z'), untilMs: at('2026-12-06T03:00Z') }
+    repeats,
+    fromMs: at('2026-12-06T01:00Z'),
+    untilMs: at('2026-12-06T03:00Z')
   })
   expect(times({ repeat: 'week', weekday: '3' })).toMatchObject({ fromMs: at('2026-12-02T01:00Z') })
   expect(times({ repeat: 'week', weekday: '3', to: '02:30' })).toMatchObject({ fromMs: at('2026-12-09T01:00Z') })
   expect(times({ repeat: 'day', from: '22:00', to: '06:00', lastDay: '2026-12-31' })).toEqual({
-    ...{ fromMs: at('2026-12-01T21:00Z'), untilMs: at('2026-12-02T05:00Z') },
+    fromMs: at('2026-12-01T21:00Z'),
+    untilMs: at('2026-12-02T05:00Z'),
     repeats: { ...repeats, every: 'day', endsMs: at('2026-12-31T23:00Z') }
   })
   const wrong = [{ from: '' }, { to: '' }, { zone: 'Berlin' }, { lastDay: '2026-12-05' }]

@@ -43,15 +43,24 @@ export function scopeOfAlert({ labels }: Pick<Alert, 'labels'>): AlertScope {
   const { project, spider, scheduleId, nodeId } = labels
   const isOfProject = project !== null
   return {
-    ...{ project, spider, nodeTag: null },
+    project,
+    spider,
+    nodeTag: null,
     scheduleId: isOfProject && spider !== null ? null : scheduleId,
     nodeId: isOfProject ? null : nodeId
   }
 }
 
 export const startTimes = (zone: string): TimeTexts => ({
-  ...{ repeat: 'once', until: 'hour', start: '', at: '' },
-  ...{ weekday: '0', from: '02:00', to: '04:00', zone, lastDay: '' }
+  repeat: 'once',
+  until: 'hour',
+  start: '',
+  at: '',
+  weekday: '0',
+  from: '02:00',
+  to: '04:00',
+  zone,
+  lastDay: ''
 })
 
 type Times = Pick<AlertSilence, 'untilMs' | 'repeats'> & { fromMs: number | null }

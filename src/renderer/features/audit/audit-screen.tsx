@@ -36,7 +36,12 @@ const PERIODS = [
   { value: '720', label: texts.last30Days }
 ]
 const NO_FILTER: AuditSearch = {
-  ...{ result: undefined, who: undefined, operation: undefined, project: undefined, hours: undefined, text: undefined }
+  result: undefined,
+  who: undefined,
+  operation: undefined,
+  project: undefined,
+  hours: undefined,
+  text: undefined
 }
 
 /** The filters and the open entry are in the URL. */
@@ -70,7 +75,14 @@ function AuditLog() {
   const list = useInfiniteQuery(
     query.audit.list.infiniteOptions({
       input: (before: number | undefined) => ({
-        ...{ result, who, operation, project, fromMs, text, before, limit: PAGE_ROWS }
+        result,
+        who,
+        operation,
+        project,
+        fromMs,
+        text,
+        before,
+        limit: PAGE_ROWS
       }),
       ...PAGED,
       staleTime: 0,

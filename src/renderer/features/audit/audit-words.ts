@@ -2,13 +2,11 @@ import type { AuditEntry } from '../../../shared/contract/index.ts'
 import { texts } from '../../../shared/texts/ui/audit.ts'
 
 const DOORS: Record<AuditEntry['door'], string> = {
-  ...{
-    ui: texts.scrapdeckUi,
-    api: 'API',
-    jsonrpc: 'JSON-RPC',
-    scrapyd: texts.scrapydApi,
-    socket: texts.localCommandLine
-  },
+  ui: texts.scrapdeckUi,
+  api: 'API',
+  jsonrpc: 'JSON-RPC',
+  scrapyd: texts.scrapydApi,
+  socket: texts.localCommandLine,
   login: texts.loginPage
 }
 

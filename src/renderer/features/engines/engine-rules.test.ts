@@ -3,8 +3,15 @@ import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { livingVersions, whyNotDrain } from './engine-rules.ts'
 
 const anEngine = (over: Partial<EngineInfo>): EngineInfo => ({
-  ...{ id: 'e', name: 'north', address: 'http://north:6800', version: '1.0.0', startedAtMs: 0, silentMs: 0 },
-  ...{ state: 'following', drained: false, hasLocalNode: false },
+  id: 'e',
+  name: 'north',
+  address: 'http://north:6800',
+  version: '1.0.0',
+  startedAtMs: 0,
+  silentMs: 0,
+  state: 'following',
+  drained: false,
+  hasLocalNode: false,
   ...over
 })
 

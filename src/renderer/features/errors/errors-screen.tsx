@@ -60,7 +60,14 @@ export function ErrorsScreen() {
   const list = useInfiniteQuery(
     query.errors.list.infiniteOptions({
       input: (before: string | undefined) => ({
-        ...{ project, spider, version, firstVersion: since, nodeId: node, text, before, limit: PAGE_ROWS },
+        project,
+        spider,
+        version,
+        firstVersion: since,
+        nodeId: node,
+        text,
+        before,
+        limit: PAGE_ROWS,
         state: state === 'all' ? undefined : state
       }),
       ...PAGED

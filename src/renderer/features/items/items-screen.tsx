@@ -128,7 +128,10 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
     query.items.page.infiniteOptions({
       input: (offset: number) => ({
         ...of,
-        ...{ offset, limit: PAGE_ROWS, columns: names, filter: conditions },
+        offset,
+        limit: PAGE_ROWS,
+        columns: names,
+        filter: conditions,
         ...(sort !== undefined && { sort })
       }),
       initialPageParam: 0,

@@ -23,7 +23,9 @@ it('describes a signal in sentences, with times to the second', () => {
 
 it('describes what a remote node cannot do for a run in whole sentences', () => {
   const evidence = {
-    ...{ jobid: '01a204c56669', answeredInMs: 5, env: 'remote nodes cannot set environment variables' },
+    jobid: '01a204c56669',
+    answeredInMs: 5,
+    env: 'remote nodes cannot set environment variables',
     secrets: 'on a Scrapyd node they are visible in its process list and logs'
   }
   expect(lineOf({ evidence })).toBe(
@@ -55,7 +57,9 @@ it('lists the steps of a stop: the last signal, the next one, and KILL', () => {
     { text: 'Kill (KILL)', state: 'later', atMs: 12 }
   ])
   expect(listCancelSteps([sending, sent('INT', { next: 'KILL', nextAtMs: 10 })])[1]).toEqual({
-    ...{ text: 'Kill (KILL)', state: 'next', atMs: 10 }
+    text: 'Kill (KILL)',
+    state: 'next',
+    atMs: 10
   })
   const killed = [sending, sent('INT', {}), sent('KILL', { next: 'KILL', nextAtMs: 20 })]
   expect(listCancelSteps(killed).at(-1)?.text).toBe('Kill again (KILL)')

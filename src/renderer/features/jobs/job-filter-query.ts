@@ -141,7 +141,8 @@ const HOUR_MS = 3_600_000
 
 const ALIASES: Record<string, FilterKey | undefined> = {
   ...Object.fromEntries(FILTER_KEYS.map((key) => [key, key])),
-  ...{ state: 'status', outcome: 'status' }
+  state: 'status',
+  outcome: 'status'
 }
 
 /** A key whose value is not typed yet; otherwise key and value, with the value quoted or bare. */

@@ -278,8 +278,14 @@ it('leaves values that a job took from the defaults to the defaults when it is r
   expect(pane.getByText(/from defaults args\.country, args\.token, priority, placement/)).toBeTruthy()
   fireEvent.click(await pane.findByRole('button', { name: 'Run again…' }))
   expect(useRunDialog.getState().prefill).toEqual({
-    ...{ ...order, version: null, settings: {}, env: {}, secretNames: [] },
-    ...{ limits: null, retry: null, noOverlap: false }
+    ...order,
+    version: null,
+    settings: {},
+    env: {},
+    secretNames: [],
+    limits: null,
+    retry: null,
+    noOverlap: false
   })
 })
 

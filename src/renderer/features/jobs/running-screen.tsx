@@ -190,7 +190,10 @@ function runningColumns(
     },
     ...COUNTS.map(
       ({ id, header, width, hideBelowPx, valueOf, isBad }): Column<RunningRow> => ({
-        ...{ id, width, align: 'end', sortBy: valueOf },
+        id,
+        width,
+        align: 'end',
+        sortBy: valueOf,
         ...(hideBelowPx !== undefined && { hideBelowPx }),
         header,
         cell: (job) => <Value value={valueOf(job)} format={formatCount} isBad={isBad} />
@@ -229,12 +232,18 @@ const rounded = (value: number | null) => (value === null ? null : Math.round(va
 const COUNTS: readonly CountColumn[] = [
   { id: 'pages', header: texts.pages, width: '70px', hideBelowPx: 620, valueOf: ({ pages }) => pages },
   {
-    ...{ id: 'pageRate', header: texts.pagesPerMin, width: '84px', hideBelowPx: 940 },
+    id: 'pageRate',
+    header: texts.pagesPerMin,
+    width: '84px',
+    hideBelowPx: 940,
     valueOf: ({ pagesPerMinute }) => rounded(pagesPerMinute)
   },
   { id: 'items', header: texts.items, width: '70px', hideBelowPx: 400, valueOf: ({ items }) => items },
   {
-    ...{ id: 'itemRate', header: texts.itemsPerMin, width: '84px', hideBelowPx: 940 },
+    id: 'itemRate',
+    header: texts.itemsPerMin,
+    width: '84px',
+    hideBelowPx: 940,
     valueOf: ({ itemsPerMinute }) => rounded(itemsPerMinute)
   },
   { id: 'errors', header: texts.errors, width: '62px', valueOf: ({ errors }) => errors, isBad: true }
@@ -265,8 +274,15 @@ type RunningRow = RunningJob | ExternalRow
 const isExternal = (row: RunningRow): row is ExternalRow => 'jobid' in row
 
 const UNKNOWN = {
-  ...{ sentVersion: null, cancelAskedAtMs: null, unknownSinceMs: null, usage: null },
-  ...{ pages: null, items: null, errors: null, pagesPerMinute: null, itemsPerMinute: null }
+  sentVersion: null,
+  cancelAskedAtMs: null,
+  unknownSinceMs: null,
+  usage: null,
+  pages: null,
+  items: null,
+  errors: null,
+  pagesPerMinute: null,
+  itemsPerMinute: null
 } as const
 
 /** The external jobs that the nodes listed last. */

@@ -120,8 +120,14 @@ async function removeLab(facts: Partial<Node>, shown: RegExp): Promise<void> {
 
 it('removes a free node at once and restores it with all its settings on Undo', async () => {
   const settings: Partial<Node> = {
-    ...{ queueAhead: 3, giveUpAfterSeconds: 600, group: 'lab', tags: ['eu'], mode: 'cordoned', proxyUrl: 'direct' },
-    ...{ slots: 7, slotsSource: 'set' }
+    queueAhead: 3,
+    giveUpAfterSeconds: 600,
+    group: 'lab',
+    tags: ['eu'],
+    mode: 'cordoned',
+    proxyUrl: 'direct',
+    slots: 7,
+    slotsSource: 'set'
   }
   await removeLab(settings, /up to 3 queued ahead/)
   await waitFor(() => expect(engine.nodes.has('lab-a')).toBe(false))

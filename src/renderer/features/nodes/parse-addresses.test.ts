@@ -53,7 +53,10 @@ it('accepts inventories: notes, list marks, commas, cfg lines, duplicate servers
 it('reports words that are not addresses as one error, and a row of addresses as several', () => {
   expect(parseAddresses('not a url')).toEqual([
     {
-      ...{ key: 'not a url', url: 'not a url', username: null, password: null },
+      key: 'not a url',
+      url: 'not a url',
+      username: null,
+      password: null,
       problem: 'This is not a valid address. Example: http://host:6800/'
     }
   ])

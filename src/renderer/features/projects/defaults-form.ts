@@ -25,7 +25,9 @@ export const DefaultsForm = z
   .transform(({ args, settings, env, ...rest }) => ({
     ...NO_DEFAULTS,
     ...rest,
-    ...{ args: valuesOf(args), settings: valuesOf(settings), env: valuesOf(env) },
+    args: valuesOf(args),
+    settings: valuesOf(settings),
+    env: valuesOf(env),
     secretNames: secretNamesOf([...args, ...settings, ...env])
   })) as never as z.ZodType<JobDefaults, DefaultsTexts>
 
@@ -34,8 +36,13 @@ export function startDefaults({ env, secretNames, priority, ...defaults }: JobDe
   const { args, settings, where, nodeId, tags } = jobTexts({ ...defaults, secretNames })
   const keep = (rows: FormRow[]) => rows.map((row) => (row.isSecret ? { ...row, value: SECRET_MASK } : row))
   return {
-    ...{ args: keep(args), settings: keep(settings), env: keep(rowsOf(env, secretNames)) },
-    ...{ where: where === 'any' ? 'default' : where, nodeId, tags, priority: priority ?? '' }
+    args: keep(args),
+    settings: keep(settings),
+    env: keep(rowsOf(env, secretNames)),
+    where: where === 'any' ? 'default' : where,
+    nodeId,
+    tags,
+    priority: priority ?? ''
   }
 }
 

@@ -255,7 +255,8 @@ it('edits the defaults of a project and of a spider, keeps an unchanged secret, 
   expect(await detail.findByText('argument token · variable HTTP_PROXY · priority 5')).toBeTruthy()
   expect(engine.projects.get('prices')?.settings.defaults).toEqual({
     ...secret,
-    ...{ env: { HTTP_PROXY: 'http://proxy' }, priority: 5 }
+    env: { HTTP_PROXY: 'http://proxy' },
+    priority: 5
   })
 })
 
@@ -326,7 +327,9 @@ it('keeps the changed defaults of one spider until they are saved, and offers on
   fireEvent.click(dialog.getByRole('button', { name: 'Save defaults' }))
   await waitFor(() =>
     expect(engine.projects.get('prices')?.settings).toMatchObject({
-      ...{ paused: true, defaults, spiderDefaults: { otto: { ...NO_DEFAULTS, priority: 7 } } }
+      paused: true,
+      defaults,
+      spiderDefaults: { otto: { ...NO_DEFAULTS, priority: 7 } }
     })
   )
 })

@@ -46,7 +46,9 @@ export function spiderOutcomeTexts(own: OutcomeRules | undefined): SpiderOutcome
     value === undefined ? '' : value === null ? NONE : typeof value === 'number' ? String(value) : value.join(', ')
   return {
     requireResponse: own?.requireResponse === undefined ? '' : own.requireResponse === true ? ON : NONE,
-    ...{ maxErrors: textOf(own?.maxErrors), minItems: textOf(own?.minItems), minPages: textOf(own?.minPages) },
+    maxErrors: textOf(own?.maxErrors),
+    minItems: textOf(own?.minItems),
+    minPages: textOf(own?.minPages),
     finishReasons: textOf(own?.finishReasons)
   }
 }

@@ -220,15 +220,22 @@ it('shows inherited values with their origin; one can be replaced or left out, a
   fireEvent.click(runButton(dialog))
   await waitFor(() => expect(engine.calls).toContain('jobs.run'))
   expect(JSON.parse(localStorage.getItem('scrapdeck.run-dialog.last') ?? '')).toEqual({
-    ...{ project: 'prices', version: null, spiders: ['otto'], args: { page: '9' }, settings: {} },
-    ...{ secretNames: [], limits: null, withoutDefaults: ['country'] }
+    project: 'prices',
+    version: null,
+    spiders: ['otto'],
+    args: { page: '9' },
+    settings: {},
+    secretNames: [],
+    limits: null,
+    withoutDefaults: ['country']
   })
 })
 
 it('leaves out only the defaults of the selected project and spider', async () => {
   const dialog = await open({ project: PRICES, spiders: ['otto'] })
   const withDefaults = (args: Record<string, string>) => ({
-    ...{ ...DEFAULT_PROJECT_SETTINGS, defaults: { ...NO_DEFAULTS, args } }
+    ...DEFAULT_PROJECT_SETTINGS,
+    defaults: { ...NO_DEFAULTS, args }
   })
   await engine.client.projects.configure({ project: PRICES, settings: withDefaults({ country: 'de', page: '1' }) })
   await engine.client.projects.configure({ project: NEWS, settings: withDefaults({ page: '1' }) })

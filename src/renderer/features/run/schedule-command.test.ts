@@ -56,7 +56,10 @@ it('leaves out secrets', () => {
 
 it('leaves out the secrets of a schedule too, wherever its jobs get their values', () => {
   const job = RunTemplate.parse({
-    ...{ project: 'shop', spiders: ['a'], argSets: [{ token: 'hush-1' }], matrix: { key: ['hush-2', 'hush-3'] } },
+    project: 'shop',
+    spiders: ['a'],
+    argSets: [{ token: 'hush-1' }],
+    matrix: { key: ['hush-2', 'hush-3'] },
     secretNames: ['token', 'key']
   })
   const rules = [{ kind: 'cron', expression: '0 3 * * *' }]

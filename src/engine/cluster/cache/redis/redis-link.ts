@@ -55,7 +55,9 @@ export class RedisLink {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
     this.#state = { name: address.name, isUp: false, reason: null, sinceMs: clock.nowMs() }
     this.#client = create({
-      ...{ host: address.host, port: address.port, db: address.database },
+      host: address.host,
+      port: address.port,
+      db: address.database,
       ...(address.username !== null && { username: address.username }),
       ...(address.password !== null && { password: address.password }),
       ...(address.isTls && { tls: { servername: address.host } }),
@@ -63,8 +65,11 @@ export class RedisLink {
       lazyConnect: true,
       connectTimeout: CONNECT_LIMIT_MS,
       // A call without a connection fails at once, and no call is repeated on the next connection.
-      ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
-      ...{ enableReadyCheck: false, disableClientInfo: true },
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      enableReadyCheck: false,
+      disableClientInfo: true,
       retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 10), LONGEST_RECONNECT_MS)
     })
     this.#client.on('ready', () => void this.#probe())

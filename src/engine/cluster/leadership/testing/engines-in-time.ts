@@ -190,7 +190,9 @@ class SimulatedEngine {
     this.#world = world
     this.id = id
     this.client = new FakeLeaseClient({
-      ...{ database: world.database, isDatabaseUp: () => world.isDatabaseUp, onItsWayMs: () => world.onItsWayMs() },
+      database: world.database,
+      isDatabaseUp: () => world.isDatabaseUp,
+      onItsWayMs: () => world.onItsWayMs(),
       run: (callback) => this.#run(callback),
       after: (delayMs, callback) => void world.at(delayMs, callback)
     })

@@ -11,8 +11,13 @@ export class FakeDatabase {
   readonly #engines = new Map<string, { name: string; address: string; certificate: string; isDrained: boolean }>()
   #lockedBy: Session | null = null
   #lease = {
-    ...{ epoch: 0, holder: null as string | null, hasLock: false, expiresAtMs: 0, renewal: 0 },
-    ...{ next: null as string | null, nextUntilMs: 0 }
+    epoch: 0,
+    holder: null as string | null,
+    hasLock: false,
+    expiresAtMs: 0,
+    renewal: 0,
+    next: null as string | null,
+    nextUntilMs: 0
   }
 
   /** `wallMs`: the server's clock, which may step. */
@@ -45,7 +50,11 @@ export class FakeDatabase {
     const { epoch, holder, hasLock, expiresAtMs, renewal, next, nextUntilMs } = this.#lease
     const leader = holder === null ? undefined : this.#engines.get(holder)
     return {
-      ...{ epoch, holder, hasLock, isExpired: expiresAtMs < this.#wallMs(), renewal: String(renewal) },
+      epoch,
+      holder,
+      hasLock,
+      isExpired: expiresAtMs < this.#wallMs(),
+      renewal: String(renewal),
       next: nextUntilMs > this.#wallMs() ? next : null,
       leaderAddress: leader?.address ?? null,
       leaderCertificate: leader?.certificate ?? null,

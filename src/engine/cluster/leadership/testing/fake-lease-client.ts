@@ -80,7 +80,11 @@ export class FakeLeaseClient {
       leave: (id) => this.#ask(() => database.leave(id)),
       reset: () => this.#reset(),
       close: async () => this.lose(),
-      ...{ clientAddress: nobodyAsks, common: nobodyAsks, setDrained: nobodyAsks, list: nobodyAsks, terms: nobodyAsks }
+      clientAddress: nobodyAsks,
+      common: nobodyAsks,
+      setDrained: nobodyAsks,
+      list: nobodyAsks,
+      terms: nobodyAsks
     }
   }
 
@@ -97,7 +101,10 @@ export class FakeLeaseClient {
       return promise
     }
     const connection = (this.#connection ??= {
-      ...{ session: { isOpen: true }, isClosed: false, held: [], pending: new Set() }
+      session: { isOpen: true },
+      isClosed: false,
+      held: [],
+      pending: new Set()
     })
     connection.pending.add(reject)
     const send = (arrive: () => void) =>

@@ -10,7 +10,13 @@ const OUTPUT = `Traceback (most recent call last):\n  File "/tmp/shop-1.egg"\n${
 function candidate(values: Partial<EggCandidate> = {}): EggCandidate {
   const name = values.name ?? 'n'
   return {
-    ...{ id: aNodeId(name), name, mode: 'active', isUp: true, notUpSinceMs: null, egg: 'absent', importError: null },
+    id: aNodeId(name),
+    name,
+    mode: 'active',
+    isUp: true,
+    notUpSinceMs: null,
+    egg: 'absent',
+    importError: null,
     ...values
   }
 }

@@ -515,10 +515,8 @@ describe('a plugin that chooses nodes', () => {
   ]
   const eggState = (nodeId: string): EggState => (nodeId === 'n4' ? 'absent' : 'present')
   const say = (choices: Record<string, string>) => ({
-    ...{
-      eggState,
-      chosen: new Map(Object.entries(choices).map(([id, node]) => [id, { node, why: '' }]))
-    }
+    eggState,
+    chosen: new Map(Object.entries(choices).map(([id, node]) => [id, { node, why: '' }]))
   })
 
   it('receives the nodes with room for each job, including those that the plan fills and those that lack the egg', () => {

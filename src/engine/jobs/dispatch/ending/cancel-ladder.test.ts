@@ -184,7 +184,10 @@ describe('cancelling', () => {
     const [attempt] = await store.listLiveAttempts()
     await store.applyChanges([
       {
-        ...{ jobId: attempt!.jobId, attemptNumber: attempt!.number, from: ['running'], kind: 'cancel_asked' },
+        jobId: attempt!.jobId,
+        attemptNumber: attempt!.number,
+        from: ['running'],
+        kind: 'cancel_asked',
         entry: { atMs: clock.nowMs(), message: plain('Immediate stop requested'), evidence: { force: true } }
       }
     ])

@@ -106,7 +106,11 @@ export class BrokenEggJobs {
       if ((nodeId !== null && nodeId !== stored.id) || !meetsTags(tags, stored.tags)) continue
       const { id, name, mode } = stored
       yield {
-        ...{ id, name, mode, isUp: status.health === 'up', notUpSinceMs: status.notUpSinceMs },
+        id,
+        name,
+        mode,
+        isUp: status.health === 'up',
+        notUpSinceMs: status.notUpSinceMs,
         egg: distribution.stateOf(id, line.project, version),
         importError: errors.get(id) ?? null
       }

@@ -12,15 +12,24 @@ const idOf = (at: number) => String(at).padStart(32, '0') as JobId
 /** Newest first, a minute apart; the newest has the number of runs as its id. */
 const runsOf = (...items: (number | null)[]) =>
   items.toReversed().map((count, at) => ({
-    ...{ id: idOf(items.length - at), outcome: 'succeeded' as Outcome | null, items: count, errors: 1 },
-    ...{ queuedAtMs: 0, endedAtMs: NOW_MS - at * MINUTE_MS }
+    id: idOf(items.length - at),
+    outcome: 'succeeded' as Outcome | null,
+    items: count,
+    errors: 1,
+    queuedAtMs: 0,
+    endedAtMs: NOW_MS - at * MINUTE_MS
   }))
 const outcomes = (...all: Outcome[]) =>
   runsOf(...all.map(() => 0)).map((run, at) => ({ ...run, outcome: all.at(-1 - at)! }))
 const successes = (...seconds: number[]): PastRun[] =>
   seconds.toReversed().map((count, at) => ({
-    ...{ jobId: idOf(seconds.length - at), pages: 200, items: 9, errors: 4, filledFields: null },
-    ...{ startedAtMs: NOW_MS - count * 1_000, endedAtMs: NOW_MS }
+    jobId: idOf(seconds.length - at),
+    pages: 200,
+    items: 9,
+    errors: 4,
+    filledFields: null,
+    startedAtMs: NOW_MS - count * 1_000,
+    endedAtMs: NOW_MS
   }))
 
 test('the run of an alert stands out among its neighbours, with the units spelled out', () => {
@@ -32,9 +41,11 @@ test('the run of an alert stands out among its neighbours, with the units spelle
       { value: 3, tone: 'now' },
       { value: 990, tone: 'past' }
     ],
-    ...{ fromMs: NOW_MS - 3 * MINUTE_MS, untilMs: NOW_MS },
+    fromMs: NOW_MS - 3 * MINUTE_MS,
+    untilMs: NOW_MS,
     caption: 'This run: 3 items. 3 other runs: 640 to 1,204 items.',
-    ...{ titleCode: 'history_title.runs', titleParams: { metric: 'items', runs: 4, subject } },
+    titleCode: 'history_title.runs',
+    titleParams: { metric: 'items', runs: 4, subject },
     captionCode: 'history.runs',
     captionParams: { isOfAlert: true, value: 3, others: 3, low: 640, high: 1_204, unit: 'items' }
   })
@@ -91,7 +102,8 @@ test('a day shows the worst value of each half hour, and ends with the current v
   expect(disk).toMatchObject({
     title: 'Free disk space of the service in the last 2 hours',
     bars: [50, 20, 60, 8.2].map((value, at) => ({ value, tone: at === 3 ? 'now' : 'past' })),
-    ...{ fromMs: NOW_MS - 120 * MINUTE_MS, untilMs: NOW_MS },
+    fromMs: NOW_MS - 120 * MINUTE_MS,
+    untilMs: NOW_MS,
     caption: 'At the end: 8.2 %. Before: 20 to 60 %. Each bar is the lowest value of 30 minutes.'
   })
   const queue = historyOfDay('queue_length', [ago(3_000, 7), ago(45, 1_310)], { now: 1_204, nowMs: NOW_MS })!

@@ -9,13 +9,20 @@ import { wantedForNews } from './wanted.ts'
 const RUN = wantedForNews(someNews({ firing: [aRunAlert()] }))
 const JOB = aRunAlert().labels.jobId!
 const runs = [3, 1_204].map((items, at) => ({
-  ...{ id: at === 0 ? JOB : 'older', project: 'shop' as ProjectName, spider: 'prices', outcome: 'succeeded', items },
-  ...{ queuedAtMs: 0, endedAtMs: NOW_MS - at * 60_000 }
+  id: at === 0 ? JOB : 'older',
+  project: 'shop' as ProjectName,
+  spider: 'prices',
+  outcome: 'succeeded',
+  items,
+  queuedAtMs: 0,
+  endedAtMs: NOW_MS - at * 60_000
 })) as StoredJob[]
 
 const log: EvidenceParts['readLog'] = async () => ({ offset: 0, text: 'one\ntwo\n' })
 const partsOf = (over: Partial<EvidenceParts> = {}, store: Partial<EvidenceParts['store']> = {}): EvidenceParts => ({
-  ...{ clock: createFakeClock(), readLog: log, figureOf: () => null },
+  clock: createFakeClock(),
+  readLog: log,
+  figureOf: () => null,
   store: { listJobs: async () => runs, ...store } as EvidenceParts['store'],
   ...over
 })

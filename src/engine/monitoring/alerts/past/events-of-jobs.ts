@@ -19,9 +19,24 @@ export function pastJobOf(job: StoredJob): PastJob {
   const { id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs } = job
   const { killingLine, reason, reasonCode, reasonParams, lane, priority, notBeforeMs, attemptCount, after } = job
   return {
-    ...{ id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs },
+    id,
+    project,
+    spider,
+    nodeId,
+    outcome,
+    items,
+    errors,
+    queuedAtMs,
+    startedAtMs,
+    endedAtMs,
     ...(reasonCode !== undefined && { reasonCode, reasonParams }),
-    ...{ killingLine, reason, lane, priority, notBeforeMs, attemptCount, isAfterOthers: after.length > 0 }
+    killingLine,
+    reason,
+    lane,
+    priority,
+    notBeforeMs,
+    attemptCount,
+    isAfterOthers: after.length > 0
   }
 }
 
@@ -92,7 +107,10 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
     yield {
       atMs,
       signal: {
-        ...{ ...of, value: 1, sinceMs: atMs, subject: spiderSubject({ project, spider }) },
+        ...of,
+        value: 1,
+        sinceMs: atMs,
+        subject: spiderSubject({ project, spider }),
         text: encode(say('alert.job_ran_long', { project, spider, node: node?.name ?? nodeId })),
         labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
       }
@@ -141,11 +159,18 @@ const goesBefore = (one: PastJob, other: PastJob): boolean =>
 function waitOf({ id, lane, project, spider }: PastJob, { nodeOf }: Nodes): Signal {
   const { nodeId } = parseLane(lane).placement
   return {
-    ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(id) },
+    watch: 'job_waits_long',
+    key: lane,
+    value: 1,
+    sinceMs: timeOfJobId(id),
     subject: spiderSubject({ project, spider }),
     text: encode(say('alert.job_waited_long', { project, spider })),
     labels: {
-      ...{ ...NO_LABELS, project, spider, jobId: id, nodeId },
+      ...NO_LABELS,
+      project,
+      spider,
+      jobId: id,
+      nodeId,
       nodeTags: (nodeId && nodeOf(nodeId)?.tags) || []
     }
   }

@@ -16,8 +16,14 @@ const shown = (events: Iterable<PastEvent>) =>
 test('an error counts for a day from when it appeared or reappeared', () => {
   const group = (id: number, firstSeenMs: number, lastSeenMs: number, reopenedAtMs: number | null = null) =>
     ({
-      ...{ id: id as ErrorGroupId, project: SHOP, title: 'KeyError', culprit: 'parse', jobCount: 4 },
-      ...{ firstSeenMs, lastSeenMs, reopenedAtMs }
+      id: id as ErrorGroupId,
+      project: SHOP,
+      title: 'KeyError',
+      culprit: 'parse',
+      jobCount: 4,
+      firstSeenMs,
+      lastSeenMs,
+      reopenedAtMs
     }) as StoredErrorGroup
   expect(shown(eventsOfErrors([group(1, 100, 200), group(2, 50, 50), group(3, 1, 2 * DAY_MS, DAY_MS / 2)]))).toEqual([
     [50, '2', 1],

@@ -42,7 +42,10 @@ export function* eventsOfSuccesses(
   { fromMs, untilMs }: { fromMs: number; untilMs: number }
 ): Generator<PastEvent> {
   const signalAt = (sinceMs: number, hours: number): Signal => ({
-    ...{ watch: 'spider_overdue', key: `${project}/${spider}`, value: hours, sinceMs },
+    watch: 'spider_overdue',
+    key: `${project}/${spider}`,
+    value: hours,
+    sinceMs,
     subject: spiderSubject({ project, spider }),
     text: encode(say('alert.spider_was_overdue', { project, spider, hours })),
     labels: { ...NO_LABELS, project, spider }
@@ -79,8 +82,12 @@ export function eventsOfFirings(
       events.push({
         atMs,
         signal: {
-          ...{ watch, key: place, value: 1, sinceMs: state === 'missed' ? nominalMs : atMs },
-          ...{ subject: encode(title), text: encode(say('alert.problem', { title, text: messageOf(firing) })) },
+          watch,
+          key: place,
+          value: 1,
+          sinceMs: state === 'missed' ? nominalMs : atMs,
+          subject: encode(title),
+          text: encode(say('alert.problem', { title, text: messageOf(firing) })),
           labels: { ...NO_LABELS, project, scheduleId }
         }
       })

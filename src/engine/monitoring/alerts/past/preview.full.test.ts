@@ -34,7 +34,9 @@ it('finds failures of spiders in past jobs, and when they ended', async () => {
   await runSpider('shutdown')
   const once = await previewOf('spider_fails')
   expect(once).toMatchObject({
-    ...{ fired: 2, isComplete: true, note: '' },
+    fired: 2,
+    isComplete: true,
+    note: '',
     alerts: [
       { subject: 'shop/prices', resolvedAtMs: null },
       { subject: 'shop/prices', resolvedAtMs: expect.any(Number) }
@@ -113,7 +115,8 @@ it('finds jobs that ran or waited for a long time', async () => {
   await t.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await t.clock.advanceBy(400_000)
   expect(await previewOf('job_waits_long', { forSeconds: 300 })).toMatchObject({
-    ...{ fired: 1, alerts: [{ subject: 'shop/prices', text: 'shop/prices waited', resolvedAtMs: null }] }
+    fired: 1,
+    alerts: [{ subject: 'shop/prices', text: 'shop/prices waited', resolvedAtMs: null }]
   })
   await t.client.system.setPaused({ paused: false })
   await t.until(async () => (await previewOf('job_waits_long', { forSeconds: 300 })).alerts[0]!.resolvedAtMs !== null)
@@ -131,7 +134,8 @@ it('finds that a spider was overdue', async () => {
   const { fired, alerts } = await previewOf('spider_overdue', of)
   expect([fired, alerts[0]!.resolvedAtMs]).toEqual([1, expect.any(Number)])
   expect(await previewOf('spider_overdue', { ...of, spider: 'other' })).toMatchObject({
-    ...{ fired: 0, note: 'It has never succeeded yet' }
+    fired: 0,
+    note: 'It has never succeeded yet'
   })
 })
 

@@ -25,8 +25,14 @@ export async function replay(
   let lastId = 0
   const book = new AlertBook(() => String((lastId += 1)) as AlertId)
   const rule: AlertRule = {
-    ...{ ...settings, enabled: true, channels: [], escalation: null, repeatSeconds: null },
-    ...{ id: 'preview' as AlertRuleId, revision: 1, createdAtMs: fromMs }
+    ...settings,
+    enabled: true,
+    channels: [],
+    escalation: null,
+    repeatSeconds: null,
+    id: 'preview' as AlertRuleId,
+    revision: 1,
+    createdAtMs: fromMs
   }
   const setup = { rules: [rule], channels: new Map(), muting: { silences: [], cordonedNodes: new Set<never>() } }
   book.configure(setup, Number.NEGATIVE_INFINITY)
@@ -53,5 +59,7 @@ export async function replay(
 }
 
 const alertOf = (one: Episode): PastAlert => ({
-  ...{ ...textsOf(one), firedAtMs: one.firedAtMs!, resolvedAtMs: one.resolvedAtMs }
+  ...textsOf(one),
+  firedAtMs: one.firedAtMs!,
+  resolvedAtMs: one.resolvedAtMs
 })

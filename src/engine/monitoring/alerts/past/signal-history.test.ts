@@ -15,9 +15,23 @@ const NODES = ['north', 'south', 'east']
 const giveWay = async () => {}
 
 const settingsOf = (watch: 'node_down' | 'queue_length', forSeconds: number): AlertRuleSettings => ({
-  ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null, name: 'rule', enabled: true },
-  ...{ ...ALERT_WATCHES[watch].usual, watch, comparison: 'at_least', forSeconds, owner: '', channels: [] },
-  ...{ groupBy: 'rule', gatherSeconds: 0, repeatSeconds: null, escalation: null },
+  project: null,
+  spider: null,
+  scheduleId: null,
+  nodeId: null,
+  nodeTag: null,
+  name: 'rule',
+  enabled: true,
+  ...ALERT_WATCHES[watch].usual,
+  watch,
+  comparison: 'at_least',
+  forSeconds,
+  owner: '',
+  channels: [],
+  groupBy: 'rule',
+  gatherSeconds: 0,
+  repeatSeconds: null,
+  escalation: null,
   ...(watch === 'queue_length' && { threshold: 50 })
 })
 
@@ -36,12 +50,20 @@ const aLook = fc.record({
 })
 
 const nodeSignal = (name: string, downForMs: number | null, nowMs: number): Signal => ({
-  ...{ watch: 'node_down', key: name, value: downForMs === null ? 0 : 1, sinceMs: nowMs - (downForMs ?? 0) },
-  ...{ subject: name, text: name, labels: { ...NO_LABELS, nodeId: name as NodeId } }
+  watch: 'node_down',
+  key: name,
+  value: downForMs === null ? 0 : 1,
+  sinceMs: nowMs - (downForMs ?? 0),
+  subject: name,
+  text: name,
+  labels: { ...NO_LABELS, nodeId: name as NodeId }
 })
 
 const ruleOf = (settings: AlertRuleSettings): AlertRule => ({
-  ...{ ...settings, id: 'live' as AlertRuleId, revision: 1, createdAtMs: 0 }
+  ...settings,
+  id: 'live' as AlertRuleId,
+  revision: 1,
+  createdAtMs: 0
 })
 
 function liveBook(settings: AlertRuleSettings) {
@@ -110,7 +132,12 @@ test('a preview of recorded signals fires the alerts that really fired, also acr
 test('figures are recorded at most every five minutes, states whenever they change, and both once a day', () => {
   const history = new SignalHistory()
   const queue = (value: number, atMs: number): Signal => ({
-    ...{ watch: 'queue_length', key: 'service', value, sinceMs: atMs, subject: 'The queue', text: '' },
+    watch: 'queue_length',
+    key: 'service',
+    value,
+    sinceMs: atMs,
+    subject: 'The queue',
+    text: '',
     labels: NO_LABELS
   })
   const written = (signals: Signal[], watch: Signal['watch'], atMs: number) => {

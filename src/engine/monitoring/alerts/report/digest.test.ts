@@ -11,16 +11,35 @@ const SHOP = 'shop' as ProjectName
 
 let lastId = 0
 const aJob = (spider: string, outcome: Outcome, minutes: number, endedAtMs: number | null = FROM_MS + 1): PastJob => ({
-  ...{ id: String((lastId += 1)) as JobId, project: SHOP, spider, nodeId: 'n' as NodeId, outcome, items: 1, errors: 0 },
-  ...{ queuedAtMs: FROM_MS, startedAtMs: (endedAtMs ?? UNTIL_MS) - minutes * 60_000, endedAtMs, killingLine: null },
-  ...{ reason: outcome === 'failed' ? 'exit code 1' : 'finished', lane: '[]', priority: 0, notBeforeMs: null },
-  ...{ attemptCount: 1, isAfterOthers: false }
+  id: String((lastId += 1)) as JobId,
+  project: SHOP,
+  spider,
+  nodeId: 'n' as NodeId,
+  outcome,
+  items: 1,
+  errors: 0,
+  queuedAtMs: FROM_MS,
+  startedAtMs: (endedAtMs ?? UNTIL_MS) - minutes * 60_000,
+  endedAtMs,
+  killingLine: null,
+  reason: outcome === 'failed' ? 'exit code 1' : 'finished',
+  lane: '[]',
+  priority: 0,
+  notBeforeMs: null,
+  attemptCount: 1,
+  isAfterOthers: false
 })
 const anError = (id: number, jobCount: number, title: string) =>
   ({ id: id as ErrorGroupId, project: SHOP, title, jobCount }) as StoredErrorGroup
 
 const input = (over: Partial<DigestInput> = {}): DigestInput => ({
-  ...{ fromMs: FROM_MS, untilMs: UNTIL_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
+  fromMs: FROM_MS,
+  untilMs: UNTIL_MS,
+  jobs: [],
+  errors: [],
+  findings: [],
+  service: null,
+  isComplete: true,
   ended: { succeeded: 3, failed: 2, cancelled: 0, lost: 1, unclear: 2 },
   endedWithBefore: { succeeded: 5, failed: 2, cancelled: 1, lost: 1, unclear: 3 },
   ...over

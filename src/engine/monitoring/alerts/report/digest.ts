@@ -36,7 +36,9 @@ export function digestOf(input: DigestInput): AlertReport {
   const { fromMs, untilMs, ended, endedWithBefore, errors, findings, isComplete } = input
   const spiders = bySpider(input.jobs.filter((job) => isWithin(job.endedAtMs, input)))
   return {
-    ...{ fromMs, untilMs, isComplete },
+    fromMs,
+    untilMs,
+    isComplete,
     runs: countsOf(ended),
     runsBefore: countsOf(endedWithBefore, ended),
     failing: failingOf(spiders),
@@ -52,7 +54,8 @@ export function digestOf(input: DigestInput): AlertReport {
       .toSorted((one, other) => other.endedAtMs - one.endedAtMs)
       .slice(0, LISTED_MAX)
       .map(({ project, spider, findings: found }) => ({
-        ...{ project, spider },
+        project,
+        spider,
         ...writtenShort(wordsOf(found))
       })),
     slowest: slowestOf(spiders),
@@ -66,8 +69,11 @@ const isWithin = (atMs: number | null, { fromMs, untilMs }: DigestInput): boolea
 function countsOf(all: Record<Outcome, number>, without?: Record<Outcome, number>): AlertReport['runs'] {
   const count = (outcome: Outcome) => Math.max(0, all[outcome] - (without?.[outcome] ?? 0))
   return {
-    ...{ succeeded: count('succeeded'), failed: count('failed') },
-    ...{ lost: count('lost'), cancelled: count('cancelled'), unclear: count('unclear') }
+    succeeded: count('succeeded'),
+    failed: count('failed'),
+    lost: count('lost'),
+    cancelled: count('cancelled'),
+    unclear: count('unclear')
   }
 }
 
@@ -111,7 +117,9 @@ function serviceOf(service: DigestInput['service']): AlertReport['service'] {
   const { alertsFired, nodes, queued, sums, disk } = service
   const down = nodes.filter(({ status: { health } }) => health !== 'up' && health !== 'unknown')
   return {
-    ...{ alertsFired, queued, nodes: nodes.length },
+    alertsFired,
+    queued,
+    nodes: nodes.length,
     nodesDown: down.slice(0, DOWN_MAX).map(({ stored }) => stored.name),
     databaseBytes: sums.database.bytes,
     logBytes: sums.logs.reduce((bytes, log) => bytes + log.bytes, 0),

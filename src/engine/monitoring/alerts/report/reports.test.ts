@@ -15,7 +15,8 @@ const DAY_MS = 86_400_000
 const target = { kind: 'webhook' as const, url: 'https://hooks.example.org/reports' }
 /** A daily report that is due so many minutes from now, by the second of a minute at least. */
 const dueIn = (minutes: number) => ({
-  ...{ every: 'day' as const, zone: 'UTC' },
+  every: 'day' as const,
+  zone: 'UTC',
   at: new Date(t.clock.nowMs() + minutes * 60_000).toISOString().slice(11, 16)
 })
 const runSpider = async (finishReason?: string) => {
@@ -36,7 +37,9 @@ it('a report lists the runs, and a channel gets it once per due time, even over 
   await runSpider('shutdown')
   await runSpider()
   expect(await t.client.alerts.report({})).toMatchObject({
-    ...{ runs: { succeeded: 1, failed: 1 }, runsBefore: { succeeded: 0, failed: 0 }, isComplete: true },
+    runs: { succeeded: 1, failed: 1 },
+    runsBefore: { succeeded: 0, failed: 0 },
+    isComplete: true,
     failing: [{ spider: 'prices', failed: 1, runs: 2 }],
     slowest: [{ spider: 'prices', runs: 2 }],
     service: { nodes: 1, nodesDown: [] }

@@ -50,7 +50,12 @@ export class Reports {
       store.countEndedSince(fromMs - days * DAY_MS, only)
     ])
     return digestOf({
-      ...{ fromMs, untilMs, ended, endedWithBefore, jobs: jobs.rows, errors: errors.rows },
+      fromMs,
+      untilMs,
+      ended,
+      endedWithBefore,
+      jobs: jobs.rows,
+      errors: errors.rows,
       findings: findings().filter(({ project }) => seen === null || seen.has(project)),
       service: seen === null ? await this.#readService(fromMs) : null,
       isComplete: jobs.isComplete && errors.isComplete

@@ -41,20 +41,21 @@ function openWatch(watched: AlertWatch[]) {
     }
   }
   const watch = new SignalWatch({
-    ...{ clock, logger: silentLogger, alerts, store: {}, nodes: () => nodes, nodeOf: () => undefined },
-    ...{
-      stuckSinceMs: (id: string) => (stuck.has(id) ? 1 : null),
-      live: () => [],
-      findings: () => [],
-      figures: () => ({ queued: 0, sampledAtMs: 0 })
-    },
-    ...{
-      disk: () => known.disk,
-      certificateEndsMs: () => known.certificateEndsMs,
-      otherCertificates: async () => known.others,
-      problems: () => known.problems,
-      waitingOf: () => ({})
-    }
+    clock,
+    logger: silentLogger,
+    alerts,
+    store: {},
+    nodes: () => nodes,
+    nodeOf: () => undefined,
+    stuckSinceMs: (id: string) => (stuck.has(id) ? 1 : null),
+    live: () => [],
+    findings: () => [],
+    figures: () => ({ queued: 0, sampledAtMs: 0 }),
+    disk: () => known.disk,
+    certificateEndsMs: () => known.certificateEndsMs,
+    otherCertificates: async () => known.others,
+    problems: () => known.problems,
+    waitingOf: () => ({})
   } as unknown as SignalWatchParts)
   return { clock, known, told, signals, nodes, stuck, unknown: () => unknown, watch }
 }

@@ -20,9 +20,13 @@ it('a node that has not been polled yet gives no signal', () => {
   expect(nodeSignals([aNode('unknown')])).toEqual({ signals: [], unknown: new Set([aNodeId('n1')]) })
   expect(asSent(nodeSignals([aNode('down', 'connection refused.')]).signals)).toMatchObject([
     {
-      ...{ value: 1, sinceMs: 5_000, labels: { nodeTags: ['eu'] }, subject: 'north' },
+      value: 1,
+      sinceMs: 5_000,
+      labels: { nodeTags: ['eu'] },
+      subject: 'north',
       text: 'north is down: connection refused',
-      ...{ code: 'alert.node_away', params: { node: 'north', health: 'down', problem: 'connection refused.' } }
+      code: 'alert.node_away',
+      params: { node: 'north', health: 'down', problem: 'connection refused.' }
     }
   ])
   expect(nodeSignals([aNode('up')]).signals).toMatchObject([{ value: 0 }])
@@ -73,7 +77,10 @@ it('reports a new error even if more than a page of older ones was logged after 
   const nowMs = 100 * 86_400_000
   const group = { project: 'shop', title: 'KeyError', culprit: 'parse', jobCount: 1, reopenedAtMs: null }
   const old = Array.from({ length: 600 }, (_, at) => ({
-    ...{ ...group, id: at + 2, firstSeenMs: 0, lastSeenMs: nowMs - at }
+    ...group,
+    id: at + 2,
+    firstSeenMs: 0,
+    lastSeenMs: nowMs - at
   }))
   const all = [...old, { ...group, id: 1, firstSeenMs: nowMs - 3_600_000, lastSeenMs: nowMs - 3_600_000 }]
   const store = {

@@ -12,8 +12,11 @@ export function nodeSignals(nodes: readonly FleetNode[]): { signals: Signal[]; u
   const known = nodes.filter(({ status }) => status.health !== 'unknown')
   return {
     signals: known.map(({ stored, status }) => ({
-      ...{ watch: 'node_down', key: stored.id, value: status.health === 'up' ? 0 : 1 },
-      ...{ sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0, subject: nodeSubject(stored) },
+      watch: 'node_down',
+      key: stored.id,
+      value: status.health === 'up' ? 0 : 1,
+      sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0,
+      subject: nodeSubject(stored),
       text: encode(stateOf(stored.name, status)),
       labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
     })),
@@ -32,7 +35,11 @@ export const stuckSignals = (nodes: readonly FleetNode[], stuckSinceMs: (id: Nod
     if (sinceMs === null) return []
     return [
       {
-        ...{ watch: 'node_stuck', key: stored.id, value: 1, sinceMs, subject: nodeSubject(stored) },
+        watch: 'node_stuck',
+        key: stored.id,
+        value: 1,
+        sinceMs,
+        subject: nodeSubject(stored),
         text: encode(say('alert.node_stuck', { node: stored.name })),
         labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
       }
@@ -48,7 +55,10 @@ export const runSignals = (
     const node = nodeOf(nodeId)
     return [
       {
-        ...{ watch: 'job_runs_long', key: jobId, value: 1, sinceMs: startedAtMs },
+        watch: 'job_runs_long',
+        key: jobId,
+        value: 1,
+        sinceMs: startedAtMs,
         subject: spiderSubject({ project, spider }),
         text: encode(say('alert.job_runs_long', { project, spider, node: node?.name ?? nodeId })),
         labels: { ...NO_LABELS, project, spider, jobId, nodeId, nodeTags: node?.tags ?? [] }
@@ -58,8 +68,12 @@ export const runSignals = (
 
 export const unusualSignals = (findings: readonly SpiderFindings[]): Signal[] =>
   findings.map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
-    ...{ watch: 'spider_unusual', key: `${project}/${spider}`, value: 1, sinceMs: endedAtMs },
-    ...{ subject: spiderSubject({ project, spider }), text: encode(wordsOf(found)) },
+    watch: 'spider_unusual',
+    key: `${project}/${spider}`,
+    value: 1,
+    sinceMs: endedAtMs,
+    subject: spiderSubject({ project, spider }),
+    text: encode(wordsOf(found)),
     labels: { ...NO_LABELS, project, spider, jobId }
   }))
 
@@ -67,22 +81,35 @@ const SERVICE = 'service'
 const DAY_MS = 86_400_000
 
 export const queueSignal = ({ queued, sampledAtMs }: Figures): Signal => ({
-  ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, labels: NO_LABELS },
-  ...{ subject: encode(say('alert_subject.queue')), text: encode(say('alert.queue_length', { jobs: queued })) }
+  watch: 'queue_length',
+  key: SERVICE,
+  value: queued,
+  sinceMs: sampledAtMs,
+  labels: NO_LABELS,
+  subject: encode(say('alert_subject.queue')),
+  text: encode(say('alert.queue_length', { jobs: queued }))
 })
 
 export const diskSignal = ({ totalBytes, freeBytes, atMs }: DiskState): Signal => {
   const percent = totalBytes === 0 ? 100 : Math.floor((1_000 * freeBytes) / totalBytes) / 10
   return {
-    ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, labels: NO_LABELS },
-    ...{ subject: encode(say('alert_subject.disk')), text: encode(say('alert.disk_free', { percent })) }
+    watch: 'disk_free',
+    key: SERVICE,
+    value: percent,
+    sinceMs: atMs,
+    labels: NO_LABELS,
+    subject: encode(say('alert_subject.disk')),
+    text: encode(say('alert.disk_free', { percent }))
   }
 }
 
 /** `engine`: null for this engine. */
 export const certificateSignal = (endsMs: number, nowMs: number, engine: string | null = null): Signal => ({
-  ...{ watch: 'certificate_days', key: engine === null ? SERVICE : `engine ${engine}`, labels: NO_LABELS },
-  ...{ value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+  watch: 'certificate_days',
+  key: engine === null ? SERVICE : `engine ${engine}`,
+  labels: NO_LABELS,
+  value: Math.floor((endsMs - nowMs) / DAY_MS),
+  sinceMs: nowMs,
   subject: encode(say('alert_subject.certificate', { engine })),
   text: encode(say(endsMs > nowMs ? 'alert.certificate_expires' : 'alert.certificate_expired', { engine, endsMs }))
 })
@@ -93,7 +120,8 @@ export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
     .map((one) => ({
-      ...{ watch: 'schedule_misses', ...ofProblem(one) },
+      watch: 'schedule_misses',
+      ...ofProblem(one),
       labels: { ...NO_LABELS, project: one.project, scheduleId: one.scheduleId ?? null }
     }))
 

@@ -54,8 +54,13 @@ export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signa
   const signals: Signal[] = []
   const add = (watch: AlertWatch, value: number, text: Message) =>
     signals.push({
-      ...{ watch, key: `${project}/${spider}`, value, sinceMs: endedAtMs ?? queuedAtMs },
-      ...{ subject: spiderSubject({ project, spider }), text: encode(text), labels }
+      watch,
+      key: `${project}/${spider}`,
+      value,
+      sinceMs: endedAtMs ?? queuedAtMs,
+      subject: spiderSubject({ project, spider }),
+      text: encode(text),
+      labels
     })
   const isLost = outcome === 'lost'
   const bad = { project, spider, isLost, times: inARow, hasMore: inARow === RUNS_READ, why: whyFailed(newest) }
@@ -90,11 +95,18 @@ export async function waitingSignals(
     const { nodeId } = placement
     return [
       {
-        ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(head.id) },
+        watch: 'job_waits_long',
+        key: lane,
+        value: 1,
+        sinceMs: timeOfJobId(head.id),
         subject: spiderSubject({ project, spider }),
         text: encode(say('alert.job_waits_long', { project, spider, waiting: waitingMessage(waitingOf(lane)) })),
         labels: {
-          ...{ ...NO_LABELS, project, spider, jobId: head.id, nodeId },
+          ...NO_LABELS,
+          project,
+          spider,
+          jobId: head.id,
+          nodeId,
           nodeTags: (nodeId && nodes.nodeOf(nodeId)?.tags) || []
         }
       }
@@ -120,7 +132,10 @@ export async function errorSignals(store: ErrorStore, nowMs: number): Promise<Si
 export function errorSignalOf(group: StoredErrorGroup): Signal {
   const { id, project, title, culprit, jobCount, reopenedAtMs } = group
   return {
-    ...{ watch: 'error_appears', key: String(id), value: jobCount, sinceMs: bornMs(group) },
+    watch: 'error_appears',
+    key: String(id),
+    value: jobCount,
+    sinceMs: bornMs(group),
     subject: encode(say('alert_subject.error', { project, title })),
     text: encode(say('alert.error_appears', { project, title, culprit, isBack: reopenedAtMs !== null })),
     labels: { ...NO_LABELS, project, errorGroupId: id }
@@ -145,7 +160,10 @@ export async function overdueSignals(
     const [run] = await store.listSuccessfulRuns(of.project, of.spider, { upTo: null, limit: 1 })
     const sinceMs = run?.endedAtMs ?? rule.createdAtMs
     signals.push({
-      ...{ watch: 'spider_overdue', key, value: Math.floor((nowMs - sinceMs) / HOUR_MS), sinceMs },
+      watch: 'spider_overdue',
+      key,
+      value: Math.floor((nowMs - sinceMs) / HOUR_MS),
+      sinceMs,
       subject: spiderSubject(of),
       text: encode(say('alert.spider_overdue', { ...of, hasSucceeded: run !== undefined })),
       labels: { ...NO_LABELS, ...of, jobId: run?.jobId ?? null }

@@ -40,7 +40,9 @@ export interface StorySignal {
 }
 
 const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | 'spider' | 'nodeId', string>> = {}) => ({
-  ...{ watch, key, labels }
+  watch,
+  key,
+  labels
 })
 
 /** Few, so that rules, groups and silences overlap. Two of them have the same key. */
@@ -62,8 +64,12 @@ export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal,
   const { watch, key, labels } = THINGS[index % THINGS.length]!
   const isYesNo = ALERT_WATCHES[watch].unit === 'yes_no'
   return {
-    ...{ watch, key, value: isYesNo ? Math.min(value, 1) : value, sinceMs: nowMs - sinceAgoMs },
-    ...{ subject: key, text: `${key} ${value}` },
+    watch,
+    key,
+    value: isYesNo ? Math.min(value, 1) : value,
+    sinceMs: nowMs - sinceAgoMs,
+    subject: key,
+    text: `${key} ${value}`,
     labels: branded({
       ...NO_LABELS,
       ...labels,
@@ -77,7 +83,9 @@ export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal,
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
   const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({
-    ...{ ...one, fromMs: one.fromMs + laterMs, untilMs: one.untilMs + laterMs },
+    ...one,
+    fromMs: one.fromMs + laterMs,
+    untilMs: one.untilMs + laterMs,
     repeats: one.repeats && { ...one.repeats, endsMs: one.repeats.endsMs && one.repeats.endsMs + laterMs }
   }))
   const setup = { ...given, muting: { ...given.muting, silences } }
@@ -115,17 +123,26 @@ const aRule = (id: string): fc.Arbitrary<AlertRule> =>
   fc
     .record({
       ...scope,
-      ...{ enabled: fc.nat(9).map((number) => number > 0), watch: fc.constantFrom(...WATCHES) },
-      ...{ threshold: fc.integer({ min: 1, max: 2 }), forSeconds: seconds(0, 0, 30, 120, 1_800) },
-      ...{ severity: fc.constantFrom('info', 'warning', 'critical'), channels },
-      ...{ groupBy: fc.constantFrom('rule', 'project', 'node', 'each'), gatherSeconds: seconds(0, 10, 30, 300) },
+      enabled: fc.nat(9).map((number) => number > 0),
+      watch: fc.constantFrom(...WATCHES),
+      threshold: fc.integer({ min: 1, max: 2 }),
+      forSeconds: seconds(0, 0, 30, 120, 1_800),
+      severity: fc.constantFrom('info', 'warning', 'critical'),
+      channels,
+      groupBy: fc.constantFrom('rule', 'project', 'node', 'each'),
+      gatherSeconds: seconds(0, 10, 30, 300),
       repeatSeconds: fc.constantFrom(null, 60, 600, 3_600),
       escalation: oftenNull(fc.record({ afterSeconds: seconds(60, 600, 3_600), channels }), 1)
     })
     .map((rule): AlertRule => {
       const ofWatch = ALERT_WATCHES[rule.watch as AlertWatch].unit === 'yes_no' ? { threshold: 1 } : {}
       const of = {
-        ...{ id, name: id, revision: 1, createdAtMs: 1, owner: '', comparison: 'at_least' },
+        id,
+        name: id,
+        revision: 1,
+        createdAtMs: 1,
+        owner: '',
+        comparison: 'at_least',
         ...rule,
         ...ofWatch
       }
@@ -152,7 +169,8 @@ const silence = fc
     lastingMs: seconds(30, 60, 300, 1_800, 40_000).map((one) => one * SECOND_MS),
     repeats: oftenNull(
       fc.record({
-        ...{ every: fc.constantFrom('day', 'day', 'week'), zone: fc.constantFrom('UTC', 'Europe/Berlin') },
+        every: fc.constantFrom('day', 'day', 'week'),
+        zone: fc.constantFrom('UTC', 'Europe/Berlin'),
         endsMs: oftenNull(fc.constant(STORY_BEGINS_MS + 200_000 * SECOND_MS), 1)
       }),
       1
@@ -214,7 +232,8 @@ export const anAlertStory = (length: number) =>
           weight: 1,
           arbitrary: fc.record({
             do: fc.constant('flap' as const),
-            ...{ of: fc.nat(THINGS.length - 1), times: fc.integer({ min: 2, max: 5 }) },
+            of: fc.nat(THINGS.length - 1),
+            times: fc.integer({ min: 2, max: 5 }),
             everyMs: seconds(0, 10, 100, 300).map((one) => one * SECOND_MS)
           })
         },
@@ -232,7 +251,8 @@ export const anAlertStory = (length: number) =>
           weight: 3,
           arbitrary: fc.record({
             do: fc.constant('acknowledge' as const),
-            ...{ which: fc.nat(9), isTakenBack: fc.nat(2).map((number) => number === 0) }
+            which: fc.nat(9),
+            isTakenBack: fc.nat(2).map((number) => number === 0)
           })
         },
         { weight: 2, arbitrary: fc.record({ do: fc.constant('configure' as const), change }) },

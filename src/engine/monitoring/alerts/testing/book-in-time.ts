@@ -7,15 +7,38 @@ import type { AlertChannelSetup } from '../notifier.ts'
 
 export const aRule = (over: Partial<Plain<AlertRule>> = {}): AlertRule =>
   branded({
-    ...{ id: 'rule', name: 'Rule', enabled: true, watch: 'node_stuck', comparison: 'at_least', threshold: 1 },
-    ...{ forSeconds: 0, severity: 'warning', owner: '', channels: ['chat'], groupBy: 'rule', gatherSeconds: 30 },
-    ...{ repeatSeconds: null, escalation: null, revision: 1, createdAtMs: 1 },
-    ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null, ...over }
+    id: 'rule',
+    name: 'Rule',
+    enabled: true,
+    watch: 'node_stuck',
+    comparison: 'at_least',
+    threshold: 1,
+    forSeconds: 0,
+    severity: 'warning',
+    owner: '',
+    channels: ['chat'],
+    groupBy: 'rule',
+    gatherSeconds: 30,
+    repeatSeconds: null,
+    escalation: null,
+    revision: 1,
+    createdAtMs: 1,
+    project: null,
+    spider: null,
+    scheduleId: null,
+    nodeId: null,
+    nodeTag: null,
+    ...over
   })
 
 export const aSignal = (key: string, over: Partial<Plain<Signal>> = {}): Signal =>
   branded({
-    ...{ watch: 'node_stuck', key, value: 1, sinceMs: 0, subject: key, text: `${key} is stuck` },
+    watch: 'node_stuck',
+    key,
+    value: 1,
+    sinceMs: 0,
+    subject: key,
+    text: `${key} is stuck`,
     labels: { ...NO_LABELS, nodeId: key as NodeId, nodeTags: [] },
     ...over
   })

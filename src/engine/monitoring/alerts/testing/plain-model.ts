@@ -59,7 +59,9 @@ export class PlainModel {
   #setUpMs: number
   #serial = 0
   #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; sent: { channel: string; atMs: number }[] } = {
-    ...{ episodes: [], groups: [], sent: [] }
+    episodes: [],
+    groups: [],
+    sent: []
   }
 
   constructor(setup: AlertSetup, nowMs: number) {
@@ -278,8 +280,16 @@ export class PlainModel {
       let one = this.#open().find((each) => each.rule.id === rule.id && isSame(each.signal, signal))
       if (one === undefined) {
         one = {
-          ...{ serial: (this.#serial += 1), rule, signal, sinceMs: signal.sinceMs, state: 'pending' },
-          ...{ firedAtMs: null, endedAtMs: null, isAcknowledged: false, isEscalated: false, groups: [] }
+          serial: (this.#serial += 1),
+          rule,
+          signal,
+          sinceMs: signal.sinceMs,
+          state: 'pending',
+          firedAtMs: null,
+          endedAtMs: null,
+          isAcknowledged: false,
+          isEscalated: false,
+          groups: []
         }
         this.episodes.push(one)
       }
@@ -412,7 +422,10 @@ export class PlainModel {
       const known = this.#members(group).filter((one) => isFiring(one) && isTold(one, group))
       this.#sent.push({ channel: group.channel, atMs })
       this.messages.push({
-        ...{ channel: group.channel, group: group.id, kind: news.length > 0 ? 'news' : 'repeat', atMs },
+        channel: group.channel,
+        group: group.id,
+        kind: news.length > 0 ? 'news' : 'repeat',
+        atMs,
         firing: [...news.filter(isFiring), ...repeats].map(({ serial }) => serial),
         resolved: news.filter((one) => !isFiring(one)).map(({ serial }) => serial),
         stillFiring: known.length - repeats.length,

@@ -6,8 +6,15 @@ import { isolate, sandboxArguments, type Ways } from './isolation-plan.ts'
 const DATA = '/srv/data'
 const LOCAL = `${DATA}/local`
 const launch: LaunchPlan = {
-  ...{ id: 'j1', python: '/opt/env/bin/python', project: aProjectName('shop'), spider: 'prices', arguments: [] },
-  ...{ source: { egg: `${LOCAL}/egg-files/x.egg` }, environment: { GIVEN: '1' }, secrets: [], resourceLimits: null },
+  id: 'j1',
+  python: '/opt/env/bin/python',
+  project: aProjectName('shop'),
+  spider: 'prices',
+  arguments: [],
+  source: { egg: `${LOCAL}/egg-files/x.egg` },
+  environment: { GIVEN: '1' },
+  secrets: [],
+  resourceLimits: null,
   workingDirectory: `${LOCAL}/work/shop`,
   logFile: `${LOCAL}/logs/shop/prices/j1.log`,
   directories: []
@@ -17,10 +24,16 @@ function plan(ways: Ways, user: number | null, over: Partial<LaunchPlan> = {}) {
   return isolate(
     { ...launch, ...over },
     {
-      ...{ ways, user, runDirectory: `${LOCAL}/runs/j1`, dataDirectory: DATA, readable: ['/opt/env'] },
+      ways,
+      user,
+      runDirectory: `${LOCAL}/runs/j1`,
+      dataDirectory: DATA,
+      readable: ['/opt/env'],
       directories: {
-        ...{ logsDirectory: `${LOCAL}/logs`, itemsDirectory: `${LOCAL}/items` },
-        ...{ jobsDirectory: null, workDirectory: `${LOCAL}/work` }
+        logsDirectory: `${LOCAL}/logs`,
+        itemsDirectory: `${LOCAL}/items`,
+        jobsDirectory: null,
+        workDirectory: `${LOCAL}/work`
       }
     }
   )

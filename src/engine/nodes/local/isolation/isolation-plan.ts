@@ -85,7 +85,8 @@ export function isolate(
   const temporary = ways.sandbox === null ? null : join(runDirectory, 'tmp')
   const code = 'egg' in source ? [source.egg] : source.path
   const view: SandboxView = {
-    ...{ hidden: where.dataDirectory, temporary },
+    hidden: where.dataDirectory,
+    temporary,
     readable: [...where.readable, ...code],
     writable: [...owned, ...files]
   }

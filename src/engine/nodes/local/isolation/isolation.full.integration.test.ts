@@ -74,12 +74,17 @@ async function aPlace(way: Way, { warm = true } = {}) {
     const setting: ProjectPython =
       requirements === null ? { kind: 'default' } : { kind: 'requirements', text: requirements }
     const node = await LocalNode.open({
-      ...{ directory, dataDirectory: data, resourcesDirectory, pythonPath: python, slots: () => 4 },
+      directory,
+      dataDirectory: data,
+      resourcesDirectory,
+      pythonPath: python,
+      slots: () => 4,
       isolation: { way, users: DEFAULT_USERS },
       warmStarts: { isOn: warm, mostParents: 4, waitMs: 0, mostParked: 1 },
       projectPythons: { names: () => [OURS], of: () => setting },
       source: async (project) => (eggs[project] ? { egg: eggs[project] } : null),
-      ...{ clock: systemClock, logger: silentLogger }
+      clock: systemClock,
+      logger: silentLogger
     })
     closings.push(async () => {
       await node.stopAll()
@@ -94,8 +99,16 @@ async function aPlace(way: Way, { warm = true } = {}) {
 
 function aRequest(spider: string, over: Partial<ScheduleRequest> = {}): ScheduleRequest {
   return {
-    ...{ project: OURS, version: aVersionName('1'), spider, jobid: spider, settings: {}, args: {}, priority: 0 },
-    ...{ isVersionAsked: true, secretNames: [], limits: null },
+    project: OURS,
+    version: aVersionName('1'),
+    spider,
+    jobid: spider,
+    settings: {},
+    args: {},
+    priority: 0,
+    isVersionAsked: true,
+    secretNames: [],
+    limits: null,
     ...over
   }
 }

@@ -120,7 +120,11 @@ export class Isolation {
     if (this.#ways === null) return launch
     const { dataDirectory, directories, resourcesDirectory } = this.#options!
     return isolate(launch, {
-      ...{ ways: this.#ways, user: await this.#userOf(launch.project), runDirectory, dataDirectory, directories },
+      ways: this.#ways,
+      user: await this.#userOf(launch.project),
+      runDirectory,
+      dataDirectory,
+      directories,
       readable: [...this.#foldersOf(launch.python), join(resourcesDirectory, 'python')]
     })
   }
@@ -153,7 +157,10 @@ export class Isolation {
         : [
             sandbox.bwrap,
             ...sandboxArguments(sandbox.proc, {
-              ...{ hidden: this.#options!.dataDirectory, readable, writable, temporary: null }
+              hidden: this.#options!.dataDirectory,
+              readable,
+              writable,
+              temporary: null
             }),
             '--'
           ]),
@@ -265,8 +272,13 @@ async function findClosed(group: number, range: UserRange, options: IsolationOpt
 async function findFailure([command, ...args]: string[], { clock }: IsolationOptions): Promise<string | null> {
   try {
     const result = await runCommand({
-      ...{ command: command!, args, environment: isolatedEnvironment(process.env), directory: '/', clock },
-      ...{ timeLimitMs: TRY_LIMIT_MS, stdoutLimitBytes: 4096 }
+      command: command!,
+      args,
+      environment: isolatedEnvironment(process.env),
+      directory: '/',
+      clock,
+      timeLimitMs: TRY_LIMIT_MS,
+      stdoutLimitBytes: 4096
     })
     if (result.code === 0) return null
     return result.stderr.trim().slice(0, 500) || 'it failed without an error message'

@@ -224,7 +224,9 @@ export class MadeEnvironment {
       scrapyVersion,
       failure: why
     } = await checkPython(python, {
-      ...{ directory: this.directory, clock: this.#clock, signal: run.signal },
+      directory: this.directory,
+      clock: this.#clock,
+      signal: run.signal,
       isolation: { isolation, name, directory: build }
     })
     await isolation.takeBack(name, build)

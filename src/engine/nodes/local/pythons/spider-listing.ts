@@ -103,8 +103,18 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   const { pool, isolation = NO_ISOLATION, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
-    ...{ id: directory, python, project, spider: '', arguments: [], source, environment: {} },
-    ...{ workingDirectory, logFile: '', directories: [], secrets: [], resourceLimits: null }
+    id: directory,
+    python,
+    project,
+    spider: '',
+    arguments: [],
+    source,
+    environment: {},
+    workingDirectory,
+    logFile: '',
+    directories: [],
+    secrets: [],
+    resourceLimits: null
   }
   let stoppedFor: Listing['stoppedFor'] = null
   let stop: () => void = () => {}

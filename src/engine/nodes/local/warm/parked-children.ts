@@ -92,7 +92,10 @@ export class ParkedChildren {
     if (this.#isClosed) return
     const parents = this.#options.parents()
     const wanted = parkedWanted(parents, {
-      ...{ monotonicMs: clock.monotonicMs(), mostParked, freeSlots: freeSlots(), memory }
+      monotonicMs: clock.monotonicMs(),
+      mostParked,
+      freeSlots: freeSlots(),
+      memory
     })
     for (const [at, parent] of parents.entries()) if (wanted[at]! + parent.parked > 0) parent.park(wanted[at]!)
     const isUsed = parents.some(

@@ -46,16 +46,18 @@ async function aWorkplace(chosen: Partial<WarmPoolOptions> = {}): Promise<Workpl
     until: (python, mode) => vi.waitFor(() => expect(pool.mode(python).mode).toBe(mode), WAIT),
     start(python) {
       const launch = {
-        ...{
-          id: 'job',
-          python,
-          project: aProjectName('p'),
-          spider: 's',
-          arguments: [],
-          source: { egg: '' },
-          environment: {}
-        },
-        ...{ workingDirectory: '', logFile: '', directories: [], secrets: [], resourceLimits: null }
+        id: 'job',
+        python,
+        project: aProjectName('p'),
+        spider: 's',
+        arguments: [],
+        source: { egg: '' },
+        environment: {},
+        workingDirectory: '',
+        logFile: '',
+        directories: [],
+        secrets: [],
+        resourceLimits: null
       }
       const note = (name: string) => () => void events.push(name)
       const noted = { child: note('child'), exit: note('exit'), supervisorEnded: note('gone') }

@@ -9,9 +9,14 @@ const onlyShop = ({ project }: { project: string | null }) => project === 'shop'
 
 test('one alert is named in the title, with what is wrong', () => {
   expect(noticeOf(deliveryOf(someNews()), everything)).toEqual({
-    ...{ id: 'msg_m8x2v9_1', atMs: NOW_MS, groupId: 'channel rule ', severity: 'critical' },
-    ...{ title: 'Critical: north', body: 'north is down: connection refused' },
-    ...{ alertIds: ['a'.repeat(32)], retryJobIds: [] }
+    id: 'msg_m8x2v9_1',
+    atMs: NOW_MS,
+    groupId: 'channel rule ',
+    severity: 'critical',
+    title: 'Critical: north',
+    body: 'north is down: connection refused',
+    alertIds: ['a'.repeat(32)],
+    retryJobIds: []
   })
 })
 
@@ -29,7 +34,10 @@ test('several alerts are counted and the first ones listed; ended ones among the
 test('an ended alert has no severity and cannot be acknowledged', () => {
   const news = someNews({ firing: [], resolved: [anAlert({ resolvedAtMs: NOW_MS })] })
   expect(noticeOf(deliveryOf(news), everything)).toMatchObject({
-    ...{ title: 'Resolved: north', severity: null, alertIds: [], retryJobIds: [] }
+    title: 'Resolved: north',
+    severity: null,
+    alertIds: [],
+    retryJobIds: []
   })
 })
 

@@ -29,7 +29,10 @@ export function noticeOf(
   const what =
     count === 1 ? subjectOf((firing[0] ?? resolved[0])!, TITLE_MAX) : textOf('mail.alerts', { alerts: count })
   return {
-    ...{ id, atMs: madeAtMs, groupId, severity: isFiring && news.kind !== 'test' ? news.severity : null },
+    id,
+    atMs: madeAtMs,
+    groupId,
+    severity: isFiring && news.kind !== 'test' ? news.severity : null,
     title: oneLine(textOf('mail.headline', { mood, title: what }), TITLE_MAX),
     body: linesOf(news, count).join('\n'),
     alertIds: news.kind === 'test' ? [] : firing.map((alert) => alert.id),

@@ -35,7 +35,11 @@ const UNKNOWN_WEBHOOK = 10_015
 const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {
-  ...{ critical: 0xe03131, warning: 0xf08c00, info: 0x1c7ed6, resolved: 0x2f9e44, test: 0x868e96 }
+  critical: 0xe03131,
+  warning: 0xf08c00,
+  info: 0x1c7ed6,
+  resolved: 0x2f9e44,
+  test: 0x868e96
 }
 
 /** The request of a webhook. It pings no one, whatever the text says, and shows foreign Markdown as written. */
@@ -49,7 +53,8 @@ export function discordMessage(news: AlertNews, links: Links) {
     description: linesOf(section, DESCRIPTION_MAX, (alert) => lineOf(alert, section.isFiring, links)).join('\n')
   }))
   const fields = factsOf(news).map(([name, value]) => ({
-    ...{ name, value: shown(value, FIELD_MAX) },
+    name,
+    value: shown(value, FIELD_MAX),
     // Short fields share a line.
     inline: value.length <= INLINE_MAX
   }))

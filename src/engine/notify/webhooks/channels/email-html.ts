@@ -12,11 +12,19 @@ const WIDTH = 600
 
 /** Dark enough for white text. */
 const STRONG: Record<Mood, string> = {
-  ...{ critical: '#c92a2a', warning: '#b35300', info: '#1864ab', resolved: '#2b7a3b', test: '#495057' }
+  critical: '#c92a2a',
+  warning: '#b35300',
+  info: '#1864ab',
+  resolved: '#2b7a3b',
+  test: '#495057'
 }
 /** For bars and dots, on light and dark backgrounds. */
 const SOFT: Record<Mood, string> = {
-  ...{ critical: '#e5484d', warning: '#f08c00', info: '#339af0', resolved: '#40a35a', test: '#868e96' }
+  critical: '#e5484d',
+  warning: '#f08c00',
+  info: '#339af0',
+  resolved: '#40a35a',
+  test: '#868e96'
 }
 const CHART_HEIGHT = 48
 const BAR_MIN = 3

@@ -54,7 +54,8 @@ async function openMailServer(options: SMTPServerOptions = {}) {
         mails.push({
           from: mailFrom === false ? '' : mailFrom.address,
           to: rcptTo.map(({ address }) => address),
-          ...{ isEncrypted: session.secure, user: session.user as string | undefined },
+          isEncrypted: session.secure,
+          user: session.user as string | undefined,
           source: Buffer.concat(pieces).toString('utf8')
         })
         callback(null, 'queued as 4711')
@@ -71,8 +72,13 @@ async function openMailServer(options: SMTPServerOptions = {}) {
 }
 
 const target = (port: number, over: Partial<Extract<AlertTarget, { kind: 'email' }>> = {}): AlertTarget => ({
-  ...{ kind: 'email', to: ['team@example.org', 'boss@example.org'], from: 'Scrapdeck <deck@example.org>' },
-  ...{ host: 'localhost', port, security: 'starttls', username: 'deck' },
+  kind: 'email',
+  to: ['team@example.org', 'boss@example.org'],
+  from: 'Scrapdeck <deck@example.org>',
+  host: 'localhost',
+  port,
+  security: 'starttls',
+  username: 'deck',
   ...over
 })
 
@@ -90,7 +96,10 @@ test.each(['tls', 'starttls'] as const)(
     })
     const { source, ...envelope } = mails[0]!
     expect(envelope).toEqual({
-      ...{ from: 'deck@example.org', to: ['team@example.org', 'boss@example.org'], isEncrypted: true, user: 'deck' }
+      from: 'deck@example.org',
+      to: ['team@example.org', 'boss@example.org'],
+      isEncrypted: true,
+      user: 'deck'
     })
     expect(source).toContain('From: Scrapdeck <deck@example.org>')
     expect(source).toContain('Subject: [Scrapdeck] Critical: north is down: connection refused')
@@ -124,8 +133,15 @@ test('the current evidence is in both parts, and is read for each try', async ()
 test('a report has no evidence', async () => {
   const none = { succeeded: 0, failed: 0, cancelled: 0, lost: 0, unclear: 0 }
   const nothing = {
-    ...{ fromMs: NOW_MS - 1, untilMs: NOW_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
-    ...{ ended: none, endedWithBefore: none }
+    fromMs: NOW_MS - 1,
+    untilMs: NOW_MS,
+    jobs: [],
+    errors: [],
+    findings: [],
+    service: null,
+    isComplete: true,
+    ended: none,
+    endedWithBefore: none
   }
   const { port, mails } = await openMailServer()
   const readEvidence = async () => expect.unreachable('nothing fires in a report')

@@ -53,7 +53,11 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
   const { host, port, security, username } = target
   const { createTransport } = await import('nodemailer')
   const transport = createTransport({
-    ...{ host, port, secure: security === 'tls', requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
+    host,
+    port,
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
     ...(username !== '' && { auth: { user: username, pass: secret }, forceAuth: true }),
     ...(parts.authorities !== undefined && { tls: { ca: parts.authorities } }),
     // nodemailer's own look-up would bypass the guard.
@@ -63,16 +67,28 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
         (error: Error) => callback(error)
       )
     },
-    ...{ connectionTimeout: PART_LIMIT_MS, greetingTimeout: PART_LIMIT_MS, socketTimeout: PART_LIMIT_MS },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
-    ...{ transactionLog: true, logger: conversationOf(message) }
+    connectionTimeout: PART_LIMIT_MS,
+    greetingTimeout: PART_LIMIT_MS,
+    socketTimeout: PART_LIMIT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    transactionLog: true,
+    logger: conversationOf(message)
   })
   const { subject, html, text } =
     report === null ? renderEmail(news, parts.links, await parts.readEvidence(news)) : renderReport(report, parts.links)
   const ids = idsOf(message)
   const info = await transport.sendMail({
-    ...{ from: target.from, to: target.to, subject, html, text, signal },
-    ...{ date: new Date(madeAtMs), messageId: ids.own, references: [ids.thread], inReplyTo: ids.thread },
+    from: target.from,
+    to: target.to,
+    subject,
+    html,
+    text,
+    signal,
+    date: new Date(madeAtMs),
+    messageId: ids.own,
+    references: [ids.thread],
+    inReplyTo: ids.thread,
     ...(news.severity === 'critical' && news.firing.length > 0 && { priority: 'high' as const }),
     // RFC 3834: suppresses automatic replies.
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' }

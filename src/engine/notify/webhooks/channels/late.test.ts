@@ -11,8 +11,11 @@ test('a late message shows ended alerts as ended, and the others unchanged', () 
   const news = someNews({ kind: 'repeat', firing: [north, shop], title: `2 alerts: ${north.text}` })
   expect(asOfNow(news, ended())).toBe(news)
   expect(asOfNow(news, ended(north.id))).toMatchObject({
-    ...{ kind: 'repeat', severity: 'warning', title: shop.text },
-    ...{ firing: [shop], resolved: [{ ...north, resolvedAtMs: NOW_MS }] }
+    kind: 'repeat',
+    severity: 'warning',
+    title: shop.text,
+    firing: [shop],
+    resolved: [{ ...north, resolvedAtMs: NOW_MS }]
   })
   expect(asOfNow(news, ended(north.id, shop.id))).toMatchObject({ kind: 'news', severity: 'critical', firing: [] })
 })

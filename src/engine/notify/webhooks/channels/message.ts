@@ -41,8 +41,12 @@ export function newsIn(body: string): AlertNews {
 
 export const exampleNews = (atMs: number): AlertNews =>
   newsOf('test', {
-    ...{ ruleName: textOf('mail.channel_test'), title: say('alert.test'), subject: say('alert_subject.test') },
-    ...{ text: say('alert.test'), value: 1, atMs }
+    ruleName: textOf('mail.channel_test'),
+    title: say('alert.test'),
+    subject: say('alert_subject.test'),
+    text: say('alert.test'),
+    value: 1,
+    atMs
   })
 
 /** A message about something else than alerts, for channels that only support these. */
@@ -52,14 +56,34 @@ export function newsOf(
 ): AlertNews {
   const id = kind.padEnd(32, '0')
   return {
-    ...{ kind, ruleId: id as AlertRuleId, groupId: id, ruleName: of.ruleName, owner: '', severity: 'info' },
-    ...{ ...writtenAs('title', of.title), resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
+    kind,
+    ruleId: id as AlertRuleId,
+    groupId: id,
+    ruleName: of.ruleName,
+    owner: '',
+    severity: 'info',
+    ...writtenAs('title', of.title),
+    resolved: [],
+    moreFiring: 0,
+    moreResolved: 0,
+    stillFiring: 0,
     firing: [
       {
-        ...{ id: id as AlertId, severity: 'info', watch: 'service_problem', value: of.value },
-        ...{ ...writtenAs('subject', of.subject), ...written(of.text), firedAtMs: of.atMs, resolvedAtMs: null },
+        id: id as AlertId,
+        severity: 'info',
+        watch: 'service_problem',
+        value: of.value,
+        ...writtenAs('subject', of.subject),
+        ...written(of.text),
+        firedAtMs: of.atMs,
+        resolvedAtMs: null,
         labels: {
-          ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null },
+          project: null,
+          spider: null,
+          jobId: null,
+          scheduleId: null,
+          errorGroupId: null,
+          nodeId: null,
           nodeTags: []
         }
       }

@@ -17,11 +17,14 @@ const Event = z.strictObject({
       source: z.string().min(1),
       severity: z.enum(['critical', 'warning', 'error', 'info']),
       timestamp: z.iso.datetime().optional(),
-      ...{ component: z.string().optional(), group: z.string().optional(), class: z.string().optional() },
+      component: z.string().optional(),
+      group: z.string().optional(),
+      class: z.string().optional(),
       custom_details: z.record(z.string(), z.unknown())
     })
     .optional(),
-  ...{ client: z.string().optional(), client_url: z.url().optional() },
+  client: z.string().optional(),
+  client_url: z.url().optional(),
   links: z.array(z.strictObject({ href: z.url(), text: z.string() })).optional()
 })
 const KEY = 'a1b2c3d4'.repeat(4)

@@ -57,11 +57,14 @@ function triggerOf(news: AlertNews, alert: AlertNews['firing'][number], links: L
   const { labels } = alert
   const link = jobLink(links, alert)
   return {
-    ...{ event_action: 'trigger', dedup_key: alert.id },
+    event_action: 'trigger',
+    dedup_key: alert.id,
     payload: {
       summary: oneLine(alert.text, SUMMARY_MAX) || oneLine(`${news.ruleName}: ${alert.subject}`, SUMMARY_MAX),
       source: subjectOf(alert, SOURCE_MAX),
-      ...{ severity: alert.severity, timestamp: new Date(alert.firedAtMs).toISOString(), class: alert.watch },
+      severity: alert.severity,
+      timestamp: new Date(alert.firedAtMs).toISOString(),
+      class: alert.watch,
       ...(labels.project !== null && { group: labels.project }),
       ...(labels.spider !== null && { component: oneLine(labels.spider, SOURCE_MAX) }),
       custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200), value: alert.value, labels }
@@ -72,10 +75,12 @@ function triggerOf(news: AlertNews, alert: AlertNews['firing'][number], links: L
 }
 
 const restEvent = (news: AlertNews, dedup_key: string, links: Links): PagerDutyEvent => ({
-  ...{ event_action: 'trigger', dedup_key },
+  event_action: 'trigger',
+  dedup_key,
   payload: {
     summary: oneLine(textOf('mail.more_of_rule', { alerts: news.moreFiring, rule: news.ruleName }), SUMMARY_MAX),
-    ...{ source: 'Scrapdeck', severity: news.severity },
+    source: 'Scrapdeck',
+    severity: news.severity,
     custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200) }
   },
   ...clientOf(links)

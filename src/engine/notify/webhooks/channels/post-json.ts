@@ -44,7 +44,9 @@ export async function postJson(
   const reason = oneLine(withoutSecret(reasonIn(text)), REASON_MAX)
   say(`< ${status}${reason === '' ? '' : ` ${reason}`}`)
   return {
-    ...{ isGood, status, text },
+    isGood,
+    status,
+    text,
     answer: answerOf(status, isGood ? '' : reason),
     retryAfterSeconds: status === 429 || status >= 500 ? waitAsked(retryAfterSeconds, text) : null,
     isGone: status === 410,

@@ -22,7 +22,10 @@ const nameOf = ({ project, spider }: { project: string; spider: string }): strin
 
 const titleOf = ({ fromMs, untilMs, runs, newErrors }: AlertReport): Message =>
   say('report.title', {
-    ...{ isWeekly: untilMs - fromMs > DAY_MS, runs: sumOf(runs), failed: badOf(runs), newErrors: newErrors.count }
+    isWeekly: untilMs - fromMs > DAY_MS,
+    runs: sumOf(runs),
+    failed: badOf(runs),
+    newErrors: newErrors.count
   })
 
 const moodOfReport = (report: AlertReport): Mood =>
@@ -34,7 +37,8 @@ export function newsOfReport(report: AlertReport): AlertNews {
   const text = say('report.summary', {
     failing: report.failing.slice(0, 3).map((one) => `${nameOf(one)} (${one.failed})`),
     unusual: report.unusual.length,
-    ...{ slowest: slowest === undefined ? null : nameOf(slowest), medianMs: slowest?.medianMs ?? 0 },
+    slowest: slowest === undefined ? null : nameOf(slowest),
+    medianMs: slowest?.medianMs ?? 0,
     down: report.service?.nodesDown.slice(0, 5) ?? []
   })
   const [title, subject] = [titleOf(report), say('report.name')]
@@ -75,9 +79,11 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
     {
       title: textOf('report_part.failing'),
       rows: failing.map((one) => ({
-        ...{ mood: 'warning' as const, name: nameOf(one) },
+        mood: 'warning' as const,
+        name: nameOf(one),
         text: textOf('report.failing', {
-          ...{ failed: one.failed, runs: one.runs },
+          failed: one.failed,
+          runs: one.runs,
           reason: plain(one.reason)
         })
       }))
@@ -85,7 +91,9 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
     {
       title: textOf('report_part.errors', { errors, unlisted: errors > groups.length }),
       rows: groups.map(({ project, title, runs }) => ({
-        ...{ mood: 'warning' as const, name: `${project}: ${title}`, text: textOf('report.error', { runs }) }
+        mood: 'warning' as const,
+        name: `${project}: ${title}`,
+        text: textOf('report.error', { runs })
       }))
     },
     {
@@ -95,7 +103,8 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
     {
       title: textOf('report_part.slowest'),
       rows: slowest.map((one) => ({
-        ...{ mood: 'test' as const, name: nameOf(one) },
+        mood: 'test' as const,
+        name: nameOf(one),
         text: textOf('report.slowest', { medianMs: one.medianMs, longestMs: one.longestMs, runs: one.runs })
       }))
     }
@@ -112,7 +121,9 @@ export function renderReport(report: AlertReport, links: Links): { subject: stri
   }))
   const [about, link] = [factsOfReport(report), links.base === null ? null : `${links.base}/#/alerts`]
   const html = card({
-    ...{ subject, mood, preview: about[1]![1] },
+    subject,
+    mood,
+    preview: about[1]![1],
     parts: [
       ...[pill(textOf('report.name'), mood), heading(title), facts(about)],
       ...parts.flatMap(({ title: part, rows }) => [

@@ -9,7 +9,12 @@ const [example] = exampleNews(1).firing
 const of = (project: string | null) =>
   ({ ...example, subject: `${project}/a`, labels: { ...example!.labels, project } }) as AlertView
 const news = (firing: AlertView[], resolved: AlertView[] = []): AlertNews => ({
-  ...{ ...exampleNews(1), kind: 'news', firing, resolved, moreFiring: 4, title: 'all of them' }
+  ...exampleNews(1),
+  kind: 'news',
+  firing,
+  resolved,
+  moreFiring: 4,
+  title: 'all of them'
 })
 
 test('a channel for some projects gets their alerts, and none that belong to no project', () => {

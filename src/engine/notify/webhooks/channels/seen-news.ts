@@ -29,7 +29,12 @@ export function seenNews(news: AlertNews, isSeen: (alert: AlertView) => boolean)
   if (firing.length + resolved.length === 0) return null
   const shown = firing.length > 0 ? firing : resolved
   return {
-    ...{ ...news, ...titleOf(shown.length, messageOf(shown[0]!)), severity: worstOf(shown) },
-    ...{ firing, resolved, moreFiring: 0, moreResolved: 0 }
+    ...news,
+    ...titleOf(shown.length, messageOf(shown[0]!)),
+    severity: worstOf(shown),
+    firing,
+    resolved,
+    moreFiring: 0,
+    moreResolved: 0
   }
 }

@@ -15,7 +15,10 @@ const Element = z.discriminatedUnion('type', [
     style: z.strictObject({ bold: z.literal(true) }).optional()
   }),
   z.strictObject({
-    ...{ type: z.literal('date'), timestamp: z.number().int(), format: z.string(), fallback: z.string() }
+    type: z.literal('date'),
+    timestamp: z.number().int(),
+    format: z.string(),
+    fallback: z.string()
   }),
   z.strictObject({ type: z.literal('link'), url: z.url(), text: z.string() })
 ])
@@ -36,8 +39,10 @@ const Block = z.discriminatedUnion('type', [
 const Message = z.strictObject({
   text: z.string().max(4_000),
   blocks: z.array(Block).max(50),
-  ...{ mrkdwn: z.literal(false), link_names: z.literal(false) },
-  ...{ unfurl_links: z.literal(false), unfurl_media: z.literal(false) }
+  mrkdwn: z.literal(false),
+  link_names: z.literal(false),
+  unfurl_links: z.literal(false),
+  unfurl_media: z.literal(false)
 })
 
 test('whatever alerts contain, a message keeps to the limits, and its text is in elements without markup', () => {

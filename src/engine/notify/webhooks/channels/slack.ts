@@ -61,7 +61,10 @@ export function slackBlocks(news: AlertNews, links: Links): Block[] {
 export const slackMessage = (news: AlertNews, links: Links): Block => ({
   text: escapeSlack(`${signOf(moodOf(news))} ${headlineOf(news)}`),
   blocks: slackBlocks(news, links),
-  ...{ mrkdwn: false, link_names: false, unfurl_links: false, unfurl_media: false }
+  mrkdwn: false,
+  link_names: false,
+  unfurl_links: false,
+  unfurl_media: false
 })
 
 /** docs.slack.dev/messaging/formatting-message-text: only these three begin mentions and links. */
@@ -70,10 +73,12 @@ const escapeSlack = (text: string): string =>
 
 const plainText = (text: string) => ({ type: 'plain_text', text, emoji: false })
 const richText = (elements: Block[]): Block => ({
-  ...{ type: 'rich_text', elements: [{ type: 'rich_text_section', elements }] }
+  type: 'rich_text',
+  elements: [{ type: 'rich_text_section', elements }]
 })
 const words = (text: string, style?: Record<string, true>): Block => ({
-  ...{ type: 'text', text },
+  type: 'text',
+  text,
   ...(style && { style })
 })
 

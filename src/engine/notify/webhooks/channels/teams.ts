@@ -28,7 +28,11 @@ const TEXT_MAX = 400
 /** In a Workflow or a card, `{{` starts a date or a template. */
 const JOINED = /\{(?=\{)|\$(?=\{)|@(?=\{)/g
 const COLORS: Record<Mood, string> = {
-  ...{ critical: 'attention', warning: 'warning', info: 'accent', resolved: 'good', test: 'default' }
+  critical: 'attention',
+  warning: 'warning',
+  info: 'accent',
+  resolved: 'good',
+  test: 'default'
 }
 
 /**

@@ -70,7 +70,8 @@ export const telegramSender =
         parse_mode: 'HTML',
         link_preview_options: { is_disabled: true }
       },
-      ...{ secret, say }
+      secret,
+      say
     })
     const parameters = objectIn(result.text)?.['parameters'] as { migrate_to_chat_id?: unknown } | undefined
     const moved = parameters?.migrate_to_chat_id

@@ -33,7 +33,10 @@ export async function openArchivedFleet() {
   ]
   for (const threads of [archiving, indexing, searching]) opened.adopt(threads, () => threads.close())
   const archive = new LogArchive({
-    ...{ blobs, threads: archiving, random: systemRandom, directory },
+    blobs,
+    threads: archiving,
+    random: systemRandom,
+    directory,
     cache: LogCache.open(join(directory, 'cache'))
   })
   const indexDirectory = join(directory, 'log-index')
@@ -42,8 +45,13 @@ export async function openArchivedFleet() {
   const movedWhenRead = new Map<JobId, () => Promise<void>>()
   const openIndex = () =>
     new LogIndex({
-      ...{ store, archive, indexing, searching, directory: indexDirectory },
-      ...{ clock: systemClock, logger: silentLogger }
+      store,
+      archive,
+      indexing,
+      searching,
+      directory: indexDirectory,
+      clock: systemClock,
+      logger: silentLogger
     })
   let index = openIndex()
   const searchThreads: Pick<ThreadPool, 'run'> = searching

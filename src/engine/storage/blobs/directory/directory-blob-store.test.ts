@@ -16,7 +16,11 @@ const isRoot = process.geteuid?.() === 0
 
 const openAt = (path: string, more: Partial<DirectoryBlobsOptions> = {}) =>
   openDirectoryBlobs({
-    ...{ path, knownMark: null, clock: systemClock, random: systemRandom, logger: silentLogger },
+    path,
+    knownMark: null,
+    clock: systemClock,
+    random: systemRandom,
+    logger: silentLogger,
     ...more
   })
 
@@ -48,7 +52,8 @@ describe('blobs in a shared directory', () => {
     ]
     for (const [place, message] of cases)
       await expect(openAt(place)).rejects.toMatchObject({
-        ...{ code: 'BLOBS_UNUSABLE', message: expect.stringMatching(message) }
+        code: 'BLOBS_UNUSABLE',
+        message: expect.stringMatching(message)
       })
     expect((await readdir(directory)).toSorted()).toEqual(['data', 'file'])
   })
@@ -56,7 +61,8 @@ describe('blobs in a shared directory', () => {
   test.skipIf(isRoot || process.platform === 'win32')('report a directory that cannot be written to', async () => {
     await mkdir(path, { mode: 0o500 })
     await expect(openAt(path)).rejects.toMatchObject({
-      ...{ code: 'BLOBS_UNUSABLE', message: expect.stringContaining('permission denied') }
+      code: 'BLOBS_UNUSABLE',
+      message: expect.stringContaining('permission denied')
     })
     await chmod(path, 0o700)
   })
@@ -170,7 +176,8 @@ describe('blobs in a shared directory', () => {
     })
     await mkdir(path)
     await expect(openAt(path, { knownMark: mark })).rejects.toMatchObject({
-      ...{ code: 'BLOBS_UNUSABLE', message: expect.stringMatching(`write ${mark} into its file owner/place`) }
+      code: 'BLOBS_UNUSABLE',
+      message: expect.stringMatching(`write ${mark} into its file owner/place`)
     })
     expect(await readdir(path)).toEqual([])
     expect((await openAt(elsewhere)).mark).toBe(mark)
@@ -202,7 +209,9 @@ describe('blobs in a shared directory', () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
     }
     await expect(store.write('logs/a.zst', Readable.from(full()))).rejects.toMatchObject({
-      ...{ code: 'BLOBS_UNUSABLE', data: { problem: 'ENOSPC' }, message: expect.stringContaining('is full') }
+      code: 'BLOBS_UNUSABLE',
+      data: { problem: 'ENOSPC' },
+      message: expect.stringContaining('is full')
     })
     expect(state().problem).toMatchObject({ data: { problem: 'ENOSPC' } })
     await expect(store.read('logs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })

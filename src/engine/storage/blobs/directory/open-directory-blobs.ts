@@ -43,7 +43,8 @@ export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promis
   return {
     name: path,
     ifForeign: 'Name another directory. If that store no longer exists, delete the file owner/store in it.',
-    ...{ store, mark },
+    store,
+    mark,
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || store.problem !== null) {
         checkedAtMs = clock.monotonicMs()

@@ -24,7 +24,10 @@ describe('credentials', () => {
   }
   const chain = (environment: Record<string, string>, more: { file?: string; profile?: string } = {}) =>
     new CredentialChain({
-      ...{ file: more.file ?? null, profile: more.profile ?? null, homeDirectory: home, clock },
+      file: more.file ?? null,
+      profile: more.profile ?? null,
+      homeDirectory: home,
+      clock,
       environment: { ...nothing, ...environment }
     })
   const shared = (name: string, key: string) =>

@@ -119,7 +119,10 @@ export class CredentialChain {
     const region = environment['AWS_REGION'] || environment['AWS_DEFAULT_REGION']
     const endpoint = environment['AWS_ENDPOINT_URL_STS'] || `https://sts${region ? `.${region}` : ''}.amazonaws.com`
     const body = new URLSearchParams({
-      ...{ Action: 'AssumeRoleWithWebIdentity', Version: '2011-06-15', RoleArn: role, WebIdentityToken: token },
+      Action: 'AssumeRoleWithWebIdentity',
+      Version: '2011-06-15',
+      RoleArn: role,
+      WebIdentityToken: token,
       RoleSessionName: environment['AWS_ROLE_SESSION_NAME'] || 'scrapdeck'
     })
     const { status, text } = await ask(endpoint, {
@@ -233,7 +236,9 @@ function complete({ AccessKeyId, SecretAccessKey, Token, Expiration }: Found, fr
   if (!isComplete) throw missing(`${from} gave incomplete credentials.`)
   const expiresAtMs = typeof Expiration === 'string' ? Date.parse(Expiration) : Number.NaN
   return {
-    ...{ accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, from },
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    from,
     sessionToken: typeof Token === 'string' && Token !== '' ? Token : null,
     expiresAtMs: Number.isNaN(expiresAtMs) ? null : expiresAtMs
   }

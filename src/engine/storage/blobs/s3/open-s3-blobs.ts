@@ -86,7 +86,9 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
 }
 
 const listOne = (address: S3Address) => ({
-  ...{ operation: 'list', method: 'GET' as const, key: '' },
+  operation: 'list',
+  method: 'GET' as const,
+  key: '',
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
@@ -99,7 +101,10 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
   await client.send(put)
   try {
     const range = await client.stream({
-      ...{ operation: 'get_range', method: 'GET', key, headers: { range: 'bytes=8-17' } }
+      operation: 'get_range',
+      method: 'GET',
+      key,
+      headers: { range: 'bytes=8-17' }
     })
     let text = ''
     for await (const piece of range.body) text += String(piece)

@@ -7,7 +7,12 @@ import { elementsOf, encode, textOf } from './s3-xml.ts'
 import { PART_BYTES, partBytesOf } from './upload.ts'
 
 const failure = (more: Partial<S3Failure>): S3Failure => ({
-  ...{ operation: 'put', status: 403, code: '', message: '', region: null, clockOffsetMs: null },
+  operation: 'put',
+  status: 403,
+  code: '',
+  message: '',
+  region: null,
+  clockOffsetMs: null,
   ...more
 })
 const address = parseS3Address('s3://crawls/a?endpoint=https://s3.example')

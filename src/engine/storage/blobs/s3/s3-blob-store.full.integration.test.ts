@@ -25,9 +25,14 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
   const openAt = async (directory: string, prefix: string, more: Partial<S3BlobsOptions> = {}) => {
     const blobs = await openS3Blobs({
       address: parseS3Address(`s3://${S3_BUCKET}/${prefix}?endpoint=${server.endpoint}`),
-      ...{ credentialsFile: null, cacheBytes: 100_000_000, cacheDirectory: join(directory, `cache-${randomUUID()}`) },
-      ...{ clock: systemClock, random: systemRandom, logger: silentLogger },
-      ...{ environment: S3_KEYS, homeDirectory: directory },
+      credentialsFile: null,
+      cacheBytes: 100_000_000,
+      cacheDirectory: join(directory, `cache-${randomUUID()}`),
+      clock: systemClock,
+      random: systemRandom,
+      logger: silentLogger,
+      environment: S3_KEYS,
+      homeDirectory: directory,
       ...more
     })
     onTestFinished(() => blobs.stop())

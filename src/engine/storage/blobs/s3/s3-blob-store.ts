@@ -421,14 +421,18 @@ export class S3BlobStore implements SharedBlobStore {
   async #head(name: string, tries?: number): Promise<S3Object | null> {
     try {
       const { headers } = await this.#parts.client.send({
-        ...{ operation: 'head', method: 'HEAD', key: this.#keyOf(name) },
+        operation: 'head',
+        method: 'HEAD',
+        key: this.#keyOf(name),
         ...(tries === undefined ? {} : { tries })
       })
       const sizeBytes = Number(headers['content-length'])
       if (headers['etag'] === undefined || !Number.isSafeInteger(sizeBytes)) throw notS3('head')
       const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(headers['last-modified'] ?? '')
       return {
-        ...{ sizeBytes, etag: headers['etag'], sha256: headers[SHA256_HEADER] ?? null },
+        sizeBytes,
+        etag: headers['etag'],
+        sha256: headers[SHA256_HEADER] ?? null,
         // Without a time it counts as new, so it is not deleted.
         ageMs: Number.isNaN(ageMs) ? 0 : ageMs
       }

@@ -91,8 +91,12 @@ export class S3Client {
     this.region = region
     this.#parts = { ...others, answerMs }
     this.#agent = new Agent({
-      ...{ connections: CONNECTIONS, allowH2: false, pipelining: 1 },
-      ...{ headersTimeout: answerMs, bodyTimeout: answerMs, connect: { timeout: CONNECT_MS } }
+      connections: CONNECTIONS,
+      allowH2: false,
+      pipelining: 1,
+      headersTimeout: answerMs,
+      bodyTimeout: answerMs,
+      connect: { timeout: CONNECT_MS }
     })
   }
 
@@ -177,8 +181,12 @@ export class S3Client {
         headers: answered,
         body: stream
       } = await this.#agent.request({
-        ...{ origin: url.origin, path: url.pathname + url.search, method: request.method },
-        ...{ headers: { ...headers, ...PLAIN_BODIES }, body, signal: anyOf(aborting.signal, signal) }
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: request.method,
+        headers: { ...headers, ...PLAIN_BODIES },
+        body,
+        signal: anyOf(aborting.signal, signal)
       })
       this.figures.sentBytes += body?.length ?? 0
       answer = { status: statusCode, headers: flatten(answered), body: stream }
@@ -210,9 +218,15 @@ export class S3Client {
     // The server verifies the content against this checksum before it keeps it.
     const headers: Record<string, string> = { ...request.headers, 'x-amz-content-sha256': sha256 }
     const signed = await new AwsV4Signer({
-      ...{ method: request.method, url: url.href, headers, accessKeyId, secretAccessKey },
+      method: request.method,
+      url: url.href,
+      headers,
+      accessKeyId,
+      secretAccessKey,
       ...(sessionToken === null ? {} : { sessionToken }),
-      ...{ service: 's3', region: this.region, cache: this.#signingKeys },
+      service: 's3',
+      region: this.region,
+      cache: this.#signingKeys,
       datetime: new Date(clock.nowMs()).toISOString().replace(/[:-]|\.\d{3}/g, '')
     }).sign()
     return { url: signed.url, headers: Object.fromEntries(signed.headers) }
@@ -226,7 +240,8 @@ export class S3Client {
     const isForeign = code === null && request.method !== 'HEAD' && ![301, 307, 304, 404, 412, 416].includes(status)
     const isBusy = status >= 500
     return {
-      ...{ operation: request.operation, status },
+      operation: request.operation,
+      status,
       code: code ?? (status === 301 || status === 307 ? 'PermanentRedirect' : isForeign && !isBusy ? 'NOT_S3' : ''),
       message: oneLine(textOf(text, 'Message') ?? (isForeign ? `status ${status}` : '')),
       region: headers['x-amz-bucket-region'] ?? textOf(text, 'Region'),

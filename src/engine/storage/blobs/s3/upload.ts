@@ -50,7 +50,8 @@ export async function contentOfFile(path: string): Promise<Content> {
     sizeBytes += bytesRead
   }
   return {
-    ...{ sizeBytes, sha256: hash.digest('hex') },
+    sizeBytes,
+    sha256: hash.digest('hex'),
     async read(offset, length) {
       await using again = await open(path)
       const bytes = Buffer.allocUnsafe(length)
@@ -73,18 +74,27 @@ export async function upload(
   condition: Condition
 ): Promise<string> {
   const headers = {
-    ...{ [SHA256_HEADER]: content.sha256, 'content-type': 'application/octet-stream' },
+    [SHA256_HEADER]: content.sha256,
+    'content-type': 'application/octet-stream',
     ...encryptionHeaders(client.address)
   }
   if (content.sizeBytes <= PART_BYTES) {
     const body = await content.read(0, content.sizeBytes)
     const answer = await client.send({
-      ...{ operation: 'put', method: 'PUT', key, headers: { ...headers, ...condition }, body }
+      operation: 'put',
+      method: 'PUT',
+      key,
+      headers: { ...headers, ...condition },
+      body
     })
     return answer.headers['etag'] ?? ''
   }
   const begun = await client.send({
-    ...{ operation: 'begin_upload', method: 'POST', key, query: { uploads: '' }, headers }
+    operation: 'begin_upload',
+    method: 'POST',
+    key,
+    query: { uploads: '' },
+    headers
   })
   const uploadId = textOf(begun.text, 'UploadId')
   if (uploadId === null) throw notS3('begin_upload')
@@ -96,7 +106,12 @@ export async function upload(
     )
     const body = Buffer.from(`<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`)
     const ended = await client.send({
-      ...{ operation: 'end_upload', method: 'POST', key, query: { uploadId }, headers: { ...condition }, body }
+      operation: 'end_upload',
+      method: 'POST',
+      key,
+      query: { uploadId },
+      headers: { ...condition },
+      body
     })
     return textOf(ended.text, 'ETag') ?? ''
   } catch (error) {
@@ -124,7 +139,12 @@ async function uploadParts(
       const body = await content.read(offset, Math.min(partBytes, content.sizeBytes - offset))
       const query = { partNumber: String(index + 1), uploadId }
       const { headers } = await client.send({
-        ...{ operation: 'put_part', method: 'PUT', key, query, body, signal: failed.signal }
+        operation: 'put_part',
+        method: 'PUT',
+        key,
+        query,
+        body,
+        signal: failed.signal
       })
       if (headers['etag'] === undefined) throw notS3('put_part')
       return headers['etag']
@@ -172,6 +192,10 @@ export const isConditionUnknown = (error: unknown): boolean =>
 
 export const notS3 = (operation: string): S3Error =>
   new S3Error({
-    ...{ operation, status: 200, code: 'NOT_S3', message: 'its answer lacks what S3 answers' },
-    ...{ region: null, clockOffsetMs: null }
+    operation,
+    status: 200,
+    code: 'NOT_S3',
+    message: 'its answer lacks what S3 answers',
+    region: null,
+    clockOffsetMs: null
   })

@@ -5,7 +5,10 @@ import { copyStore, type StorePlace } from '../copy-store.ts'
 const clock = new Int32Array(new SharedArrayBuffer(4))
 const [from, to] = JSON.parse(process.argv[2] ?? '') as [StorePlace, StorePlace]
 copyStore({
-  ...{ from, to, logger: silentLogger, limits: { rows: 20, bytes: 100_000 } },
+  from,
+  to,
+  logger: silentLogger,
+  limits: { rows: 20, bytes: 100_000 },
   report(progress) {
     process.stdout.write(`${JSON.stringify(progress)}\n`)
     // Long enough for the killing test to have read that.

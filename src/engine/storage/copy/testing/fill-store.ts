@@ -39,9 +39,17 @@ export async function fillStore(store: Store): Promise<void> {
   )
   await store.putSetting('paused', false)
   await store.putWebhook({
-    ...{ id: aWebhookId('a'.repeat(32)), kind: 'webhook', name: 'ours', url: 'https://example.org/', project: null },
-    ...{ events: ['job.queued', 'job.started', 'job.ended'], enabled: true, createdAtMs: 5 },
-    ...{ sealedSecret: asSealedText('sealed'), sealedOldSecret: null, oldSecretUntilMs: null }
+    id: aWebhookId('a'.repeat(32)),
+    kind: 'webhook',
+    name: 'ours',
+    url: 'https://example.org/',
+    project: null,
+    events: ['job.queued', 'job.started', 'job.ended'],
+    enabled: true,
+    createdAtMs: 5,
+    sealedSecret: asSealedText('sealed'),
+    sealedOldSecret: null,
+    oldSecretUntilMs: null
   })
   await fillAlerts(store)
   await fillAlertFacts(store)
@@ -60,17 +68,19 @@ export async function fillStore(store: Store): Promise<void> {
   const role = 'operator' as const
   await store.putUser(
     branded({
-      ...{
-        id: 'e'.repeat(32),
-        name: 'anna',
-        kind: 'person',
-        role,
-        projects: { shop: 'deployer' } as never,
-        nodeGroups: { eu: 'admin' },
-        enabled: true
-      },
-      ...{ passwordHash: 'argon2id 1,1,1 a b', createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null },
-      ...{ subject: 'oidc https://id.example.org 7', vouchedAtMs: 3 }
+      id: 'e'.repeat(32),
+      name: 'anna',
+      kind: 'person',
+      role,
+      projects: { shop: 'deployer' } as never,
+      nodeGroups: { eu: 'admin' },
+      enabled: true,
+      passwordHash: 'argon2id 1,1,1 a b',
+      createdAtMs: 1,
+      sessionsSinceMs: 2,
+      lastSeenAtMs: null,
+      subject: 'oidc https://id.example.org 7',
+      vouchedAtMs: 3
     })
   )
   const anna = branded<UserId>('e'.repeat(32))
@@ -79,21 +89,42 @@ export async function fillStore(store: Store): Promise<void> {
   )
   await store.addPasskey(
     branded({
-      ...{ id: 'f'.repeat(32), userId: anna, credentialId: 'AbCd', name: 'laptop', host: 'deck.example.org' },
-      ...{ publicKey: 'pQEC', signCount: 0, createdAtMs: 1, lastUsedAtMs: null }
+      id: 'f'.repeat(32),
+      userId: anna,
+      credentialId: 'AbCd',
+      name: 'laptop',
+      host: 'deck.example.org',
+      publicKey: 'pQEC',
+      signCount: 0,
+      createdAtMs: 1,
+      lastUsedAtMs: null
     })
   )
   await store.putGroup(
     branded({
-      ...{ id: 'd'.repeat(32), name: 'Crawl team', description: 'größer', role: null, projects: {}, createdAtMs: 4 },
-      ...{ nodeGroups: { eu: 'operator' }, members: ['e'.repeat(32)] }
+      id: 'd'.repeat(32),
+      name: 'Crawl team',
+      description: 'größer',
+      role: null,
+      projects: {},
+      createdAtMs: 4,
+      nodeGroups: { eu: 'operator' },
+      members: ['e'.repeat(32)]
     })
   )
   await store.addAccessToken(
     branded({
-      ...{ id: 'f'.repeat(32), userId: 'e'.repeat(32), name: 'laptop', role, projects: ['shop'], hash: 'c0ffee' },
+      id: 'f'.repeat(32),
+      userId: 'e'.repeat(32),
+      name: 'laptop',
+      role,
+      projects: ['shop'],
+      hash: 'c0ffee',
       nodeGroups: null,
-      ...{ ending: 'ffee', createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
+      ending: 'ffee',
+      createdAtMs: 1,
+      expiresAtMs: null,
+      lastUsedAtMs: 3
     })
   )
   await store.putRole({ name: 'größer', description: '', permissions: ['read', 'jobs.run'], createdAtMs: 5 })
@@ -136,14 +167,17 @@ async function fillJobs(store: Store, scheduleId: string): Promise<void> {
     const packed = index % 6 === 0 ? null : Buffer.from(Array.from({ length: index * 40 }, (_, at) => (at * 7) % 256))
     await store.markLogArchived(job.id, FIRST, { packed, sizes: { rawBytes: 900, storedBytes: 90 } } as never)
     const error = {
-      ...{
-        fingerprint: `f${index % 4}`,
-        title: 'KeyError',
-        culprit: 'in parse',
-        exceptionType: null,
-        because: 'frames'
-      },
-      ...{ count: 2, firstSeenMs: 5_000_000, lastSeenMs: 6_000_000, line: 12, offset: 900, message: 'it failed' }
+      fingerprint: `f${index % 4}`,
+      title: 'KeyError',
+      culprit: 'in parse',
+      exceptionType: null,
+      because: 'frames',
+      count: 2,
+      firstSeenMs: 5_000_000,
+      lastSeenMs: 6_000_000,
+      line: 12,
+      offset: 900,
+      message: 'it failed'
     }
     const figures = { jobId: job.id, attemptNumber: FIRST, figures: '{"pages":7}', errors: [error] }
     await store.recordReadings([figures as never])
@@ -157,8 +191,14 @@ async function fillJobs(store: Store, scheduleId: string): Promise<void> {
     ])
     await store.recordItems(
       branded({
-        ...{ jobId: job.id, number: 1, project: job.project, spider: job.spider, endedAtMs: 5_000 },
-        ...{ sizes: { rawBytes: 900, storedBytes: 90 }, problem: null, deletedAtMs: null }
+        jobId: job.id,
+        number: 1,
+        project: job.project,
+        spider: job.spider,
+        endedAtMs: 5_000,
+        sizes: { rawBytes: 900, storedBytes: 90 },
+        problem: null,
+        deletedAtMs: null
       })
     )
     await store.applyChanges([{ ...change, to: 'ended', result: RESULTS[index % 4]! }])

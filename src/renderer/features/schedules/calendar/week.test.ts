@@ -9,15 +9,18 @@ const A = 'a'.repeat(32)
 const B = 'b'.repeat(32)
 
 const aFiring = (over: Partial<Firing>): Firing => ({
-  ...{
-    id: 1,
-    scheduleId: aScheduleId(A),
-    nominalMs: NOW - 3_600_000,
-    origin: 'tick',
-    atMs: NOW - 3_600_000,
-    state: 'fired'
-  },
-  ...{ reason: 'on_time', text: '', count: 1, jobIds: [], outcome: 'succeeded', durationMs: 1000 },
+  id: 1,
+  scheduleId: aScheduleId(A),
+  nominalMs: NOW - 3_600_000,
+  origin: 'tick',
+  atMs: NOW - 3_600_000,
+  state: 'fired',
+  reason: 'on_time',
+  text: '',
+  count: 1,
+  jobIds: [],
+  outcome: 'succeeded',
+  durationMs: 1000,
   ...over
 })
 
@@ -72,7 +75,10 @@ it('a schedule that runs often has a row that shows the worst outcome of each ho
   const runs = Array.from(
     { length: OFTEN_FROM },
     (_, index): Run => ({
-      ...{ scheduleId: aScheduleId(A), atMs: start + index * 60_000, count: 1, firing: null },
+      scheduleId: aScheduleId(A),
+      atMs: start + index * 60_000,
+      count: 1,
+      firing: null,
       look: index === 3 ? 'missed' : 'succeeded'
     })
   )

@@ -136,8 +136,16 @@ function perHour(list: readonly Run[], utc: boolean): OftenDay['hours'] {
 
 /** The highest rank wins if there is space for only one. */
 const RANK: Record<RunLook, number> = {
-  ...{ ahead: 0, succeeded: 1, cancelled: 2, skipped: 3, live: 4 },
-  ...{ unclear: 5, lost: 6, failed: 7, missed: 8, refused: 9 }
+  ahead: 0,
+  succeeded: 1,
+  cancelled: 2,
+  skipped: 3,
+  live: 4,
+  unclear: 5,
+  lost: 6,
+  failed: 7,
+  missed: 8,
+  refused: 9
 }
 
 const countOf = (runs: readonly Run[]) => runs.reduce((sum, { count }) => sum + count, 0)

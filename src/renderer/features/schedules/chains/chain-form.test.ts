@@ -39,16 +39,16 @@ it('accepts values from the previous job, and no placeholder that does not exist
 it('returns its initial values, with secrets unchanged', () => {
   const run = RunTemplate.parse({ ...template, args: { token: SECRET_MASK }, secretNames: ['token'] })
   const chain: Chain = {
-    ...{
-      id: aChainId('c'.repeat(32)),
-      name: 'a',
-      enabled: false,
-      project: aProjectName('news'),
-      spider: '*',
-      on: 'ended',
-      run
-    },
-    ...{ firedCount: 3, lastFiredAtMs: 1, problem: null }
+    id: aChainId('c'.repeat(32)),
+    name: 'a',
+    enabled: false,
+    project: aProjectName('news'),
+    spider: '*',
+    on: 'ended',
+    run,
+    firedCount: 3,
+    lastFiredAtMs: 1,
+    problem: null
   }
   const { name, project, spider, on } = chain
   expect(ChainForm.parse(startChain(chain))).toEqual({ name, project, spider, on, run })

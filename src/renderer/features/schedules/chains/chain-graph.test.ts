@@ -8,16 +8,16 @@ let number = 1
 function aChain(from: string, to: string[], over: Partial<Chain> = {}): Chain {
   const [project, spider] = from.split('/') as [string, string]
   return {
-    ...{
-      id: aChainId(String(number++).padStart(32, '0')),
-      name: from,
-      enabled: true,
-      project: aProjectName(project),
-      spider,
-      on: 'succeeded'
-    },
+    id: aChainId(String(number++).padStart(32, '0')),
+    name: from,
+    enabled: true,
+    project: aProjectName(project),
+    spider,
+    on: 'succeeded',
     run: RunTemplate.parse({ project: to[0]?.split('/')[0], spiders: to.map((each) => each.split('/')[1]) }),
-    ...{ firedCount: 0, lastFiredAtMs: null, problem: null },
+    firedCount: 0,
+    lastFiredAtMs: null,
+    problem: null,
     ...over
   }
 }

@@ -118,7 +118,12 @@ export function formOf(settings: ScheduleSettings, nowMs: number): ScheduleTexts
   const { zone, name, gap, doubled, overlap, catchUp } = settings
   const local = (atMs: number | null) => (atMs === null ? '' : toLocalInput(atMs, zone))
   return {
-    ...{ name, zone, gap, doubled, overlap, catchUp },
+    name,
+    zone,
+    gap,
+    doubled,
+    overlap,
+    catchUp,
     rules: settings.rules.map((rule) => newRule(zone, nowMs, rulePatch(rule, zone))),
     jobs: settings.jobs.map(templateOf),
     excludedDates: settings.excludedDates,

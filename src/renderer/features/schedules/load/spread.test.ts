@@ -110,7 +110,9 @@ it('only as many as needed are moved, to the nearest minutes with room', () => {
 
 it('counts one job for each spider, set and combination', () => {
   const template = RunTemplate.parse({
-    ...{ project: 'p', spiders: ['a', 'b'], argSets: [{ x: '1' }, { x: '2' }, { x: '3' }] },
+    project: 'p',
+    spiders: ['a', 'b'],
+    argSets: [{ x: '1' }, { x: '2' }, { x: '3' }],
     matrix: { region: ['eu', 'us'], layer: ['a', 'b'] }
   })
   expect(jobsOf([template])).toBe(24)

@@ -45,7 +45,10 @@ export async function startS3(): Promise<S3Server> {
   }
   await start()
   return {
-    ...{ endpoint, start, kill: () => server.kill(), directory: join(objects, S3_BUCKET) },
+    endpoint,
+    start,
+    kill: () => server.kill(),
+    directory: join(objects, S3_BUCKET),
     async stop() {
       await server.kill()
       rmSync(root, { recursive: true, force: true })
