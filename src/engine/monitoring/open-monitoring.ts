@@ -35,9 +35,8 @@ export interface MonitoringOptions {
   dataDirectory: string
   host: 'desktop' | 'service'
   scrapdeckVersion: string
-  /** Names of metrics begin with it and `_`. Default: scrapdeck. */
+  /** Prefix of the metric names, followed by `_`. Default: scrapdeck. */
   metricsPrefix?: string
-  /** Where to send heartbeats of this engine, and how often; null: nowhere. */
   heartbeat?: { url: string; everySeconds: number } | null
 }
 
@@ -61,7 +60,7 @@ interface MonitoringParts
   loopDelay: LoopDelay
   /** null: the fields of items are not counted after a run. */
   countFilled: Runs['countFilled'] | null
-  /** What operators and the HTTP server have set; read when needed. */
+  /** Set by operators and by the HTTP server; read when needed. */
   system: {
     readonly isPaused: boolean
     readonly plainHttpOn: string | null

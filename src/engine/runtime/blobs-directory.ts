@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const isFileUrl = (text: string): boolean => /^file:/i.test(text.trim())
 
-/** Reads `/mnt/share/scrapdeck` or `file:///mnt/share/scrapdeck`; null: it is neither. Pure. */
+/** Parses `/mnt/share/scrapdeck` or `file:///mnt/share/scrapdeck`; null: neither. Pure. */
 export function parseBlobsDirectory(text: string): string | null {
   const given = text.trim()
   if (isAbsolute(given)) return resolve(given)

@@ -1,6 +1,6 @@
 import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
 
-/** One more than a chunk: whether the tail begins at the start of a line shows in the byte before it. */
+/** One byte more than a chunk: the byte before the tail shows whether it begins at the start of a line. */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
 
 /** A range of a file. A negative `offset` counts from its end, at most MAX_TAIL_BYTES. */
@@ -9,21 +9,21 @@ export interface WantedBytes {
   limitBytes: number
 }
 
-/** A piece of a log, and the size of the whole log at that moment. Same shape as the node client's LogRange. */
+/** A piece of a log, and the size of the whole log at that time. Same shape as the node client's LogRange. */
 export interface LogBytes {
   offset: number
   sizeBytes: number
   bytes: Uint8Array
-  /** Tells one file from the next that has its name. */
+  /** Changes when another file takes this name. */
   fileId?: string | undefined
 }
 
 /** Receives a whole file piece by piece and keeps only one range of it. */
 export interface ByteWindow {
   append(piece: Uint8Array): void
-  /** The range, as far as the file has been read. */
+  /** The range, as far as the file has been received. */
   result(): LogBytes
-  /** Further pieces cannot change the bytes of the range. Only the size is still unknown. */
+  /** Further pieces cannot change the bytes of the range, only the size. */
   isFull(): boolean
 }
 
@@ -60,7 +60,7 @@ function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
       pieces.push(new Uint8Array(piece))
       keptBytes += piece.length
       seenBytes += piece.length
-      // Joined only once it has doubled, so that the work stays linear.
+      // Joined only once the size has doubled, so that the work stays linear.
       if (keptBytes < tailBytes * 2 + 65_536) return
       const tail = new Uint8Array(concat(pieces).subarray(-tailBytes))
       pieces = [tail]
@@ -79,7 +79,7 @@ function concat(pieces: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces))
 }
 
-/** Where a range is in a file of this size: `end` is the byte after it. */
+/** The position of a range in a file of this size: `end` is the byte after it. */
 export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: number): { start: number; end: number } {
   const start = offset < 0 ? Math.max(0, sizeBytes - Math.min(-offset, MAX_TAIL_BYTES)) : Math.min(offset, sizeBytes)
   return { start, end: Math.min(sizeBytes, start + limitBytes) }
@@ -91,7 +91,7 @@ export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
   return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }
 }
 
-/** Reads of a log whose end was read already: that part is not requested again. */
+/** Reads a log whose end was already read, without requesting that part again. */
 export const fromTail =
   (tail: LogBytes, read: (range: WantedBytes) => Promise<LogBytes | null>) =>
   async (range: WantedBytes): Promise<LogBytes | null> => {
@@ -101,9 +101,9 @@ export const fromTail =
   }
 
 /**
- * Frees the memory of a buffer that is no longer used. Otherwise it stays until the garbage collector runs, and
- * buffers of a megabyte make it run so often that threads which read whole logs spend a third of their time in it. Does
- * nothing with one that may share its memory with others, as small ones do.
+ * Frees the memory of a buffer that is no longer used. Otherwise it stays until the garbage collector runs, and buffers
+ * of a megabyte make it run so often that threads that read whole logs spend a third of their time in it. Does nothing
+ * for a buffer that may share its memory, as small ones do.
  */
 export function freeBuffer({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

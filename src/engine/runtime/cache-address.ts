@@ -1,7 +1,7 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** Where the cache is that several Scrapdecks share. */
+/** The location of a cache that several Scrapdecks share. */
 export interface CacheAddress {
   host: string
   port: number
@@ -9,7 +9,7 @@ export interface CacheAddress {
   password: string | null
   database: number
   isTls: boolean
-  /** What the names of all its keys begin with: one for each Scrapdeck, or each group of engines on one database. */
+  /** Prefix of all keys: one per Scrapdeck, or per group of engines on one database. */
   namespace: string
   /** For messages: without user name and password. */
   name: string
@@ -18,9 +18,9 @@ export interface CacheAddress {
 /** How answers are kept there. */
 export interface AnswerLimits {
   ttlMs: number
-  /** Of one answer, before compression: longer ones are not kept. */
+  /** Of one response before compression: longer ones are not cached. */
   maxBytes: number
-  /** Answers at least as long are compressed. */
+  /** Responses of at least this length are compressed. */
   compressFromBytes: number
 }
 
@@ -30,8 +30,8 @@ const NAMESPACE = /^[a-z][a-z0-9_]{0,39}$/
 const DATABASE = /^\/?(\d{0,5})$/
 
 /**
- * Reads `redis://[user[:password]@]host[:port][/database][?namespace=…]`; `rediss:` is over TLS. `password` replaces
- * the one of the address. Throws BAD_INPUT.
+ * Parses `redis://[user[:password]@]host[:port][/database][?namespace=…]`; `rediss:` uses TLS. `password` replaces the
+ * one in the address. Throws BAD_INPUT.
  */
 export function parseCacheAddress(text: string, password: string | null = null): CacheAddress {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', sentence('storage.redis_address_invalid', { what }))

@@ -1,4 +1,3 @@
-/** How well a cache serves, since the engine started. */
 export interface CacheFigures {
   hits: number
   misses: number

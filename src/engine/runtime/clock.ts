@@ -1,4 +1,3 @@
-/** A pending timer; `cancel` may be called twice. */
 export interface Timer {
   cancel(): void
 }
@@ -7,13 +6,12 @@ export interface Timer {
 export interface Clock {
   /** Wall time: milliseconds since 1970 UTC. May jump; use it for records. */
   nowMs(): number
-  /** Never goes back; use it for measuring and for waits. */
   monotonicMs(): number
-  /** Calls `callback` once after `delayMs`. The timer does not keep the process alive by itself. */
+  /** Calls `callback` once after `delayMs`. The timer does not keep the process alive. */
   setTimer(delayMs: number, callback: () => void): Timer
 }
 
-/** The timers of one room. Stopping cancels all of them; none can be set afterwards. */
+/** The timers of one part. Stopping cancels all of them; none can be set afterwards. */
 export class Timers {
   readonly #clock: Clock
   readonly #timers = new Set<Timer>()
@@ -39,7 +37,7 @@ export class Timers {
   }
 }
 
-/** Rings at the earliest of the times that it was set to. Once stopped it can be set no more. */
+/** Rings at the earliest of the times set. Once stopped, it cannot be set again. */
 export class Alarm {
   readonly #clock: Clock
   readonly #ring: () => void
@@ -67,7 +65,7 @@ export class Alarm {
     })
   }
 
-  /** In place of the time that it is set to. */
+  /** Rings now instead of at the set time. */
   ringNow(): void {
     if (this.#isStopped) return
     this.#timer?.cancel()
@@ -81,7 +79,7 @@ export class Alarm {
   }
 }
 
-/** Resolves after `delayMs`, or at once when aborted: the caller checks its signal. */
+/** Resolves after `delayMs`, or immediately on abort: the caller checks its signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
@@ -124,7 +122,7 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
   }
 }
 
-// Node fires a timer of more than 2^31 - 1 ms (25 days) at once, so longer waits are split.
+// Node fires a timer of more than 2^31 - 1 ms (25 days) immediately, so longer waits are split.
 const LONGEST_STEP_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -135,7 +133,7 @@ export const systemClock: Clock = {
   }
 }
 
-/** An object without a closure: thousands are set per second, and most are cancelled. */
+/** A class without closures: thousands are set per second, and most are cancelled. */
 class ShortTimer implements Timer {
   readonly #timeout: NodeJS.Timeout
 

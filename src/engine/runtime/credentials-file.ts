@@ -4,15 +4,15 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Random } from './random.ts'
 
-/** Checked without zod, which the command line would load for this alone. */
+/** Checked without zod, which the command line would load only for this. */
 export interface StoredCredentials {
   username: string
   password: string
 }
 
 /**
- * The user name and password for clients: those `given`, else those in `<directory>/credentials.json`, else new ones.
- * The file is updated, so that `scrapdeck credentials` is accurate; only its user can read it. Throws BAD_INPUT for
+ * The user name and password for clients: the `given` ones, else those in `<directory>/credentials.json`, else new
+ * ones. Updates the file, so that `scrapdeck credentials` is accurate; only its user can read it. Throws BAD_INPUT for
  * credentials that Basic authentication cannot carry, DATA_DIRECTORY_UNUSABLE for a damaged file.
  */
 export function readOrCreateCredentials(
@@ -31,7 +31,6 @@ export function readOrCreateCredentials(
 
 export const credentialsFile = (directory: string): string => join(directory, 'credentials.json')
 
-/** null: none have been created yet. */
 export function readCredentials(directory: string): StoredCredentials | null {
   const file = credentialsFile(directory)
   if (!existsSync(file)) return null

@@ -14,10 +14,10 @@ const COMMAND_MAX_MS = 30_000
 const HEX = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 const LOST = new RegExp(`^lost ([0-9a-f]{${KEY_ID_BYTES * 2}})$`)
 
-/** Where the keys for stored files come from; the operator's configuration names one of the two at most. */
+/** Where the keys for stored files come from; the configuration has at most one of the two. */
 export interface EncryptionOptions {
   keyFile: string | null
-  /** Prints what a key file has. Run by the system's shell, as this user. */
+  /** A command that prints the content of a key file. Runs in the system's shell, as this user. */
   keyCommand: string | null
 }
 
@@ -27,21 +27,20 @@ export interface EncryptionKey {
   bytes: Buffer
 }
 
-/** The keys with which files are encrypted at rest. */
 export interface EncryptionKeys {
-  /** Seals whatever is written; null: nothing is sealed. */
+  /** Seals new files; null: nothing is sealed. */
   newest: EncryptionKey | null
-  /** Of all that are here, newest first. */
+  /** Ids of all available keys, newest first. */
   ids: readonly string[]
-  /** What the operator says is gone: files that it sealed cannot be read, but nothing waits for it. */
+  /** Keys that the operator declares lost: files sealed with them cannot be read, and nothing waits for them. */
   lostIds: readonly string[]
-  /** Throws ENCRYPTION_KEY_MISSING, which names `what` needs the key. */
+  /** Throws ENCRYPTION_KEY_MISSING; `what` names the data that needs the key. */
   find(id: string, what: string): Buffer
 }
 
 export const NO_KEYS: EncryptionKeys = keysOf([], [])
 
-/** With a key that only this process has: for files that are not read after it ends. */
+/** With a key that only this process has: for files that no later process reads. */
 export function keysOfThisProcess(): EncryptionKeys {
   const bytes = randomBytes(KEY_BYTES)
   return keysOf([{ id: idOfKey(bytes), bytes }], [])
@@ -59,8 +58,8 @@ export async function openEncryptionKeys(options: EncryptionOptions | null | und
 }
 
 /**
- * One key a line, newest first, as 64 hexadecimal digits or base64 of 32 bytes; `lost ID` for a key that is gone; lines
- * that begin with # and empty ones are skipped. Throws ENCRYPTION_KEYS_UNUSABLE, without what a line has. Pure.
+ * One key per line, newest first, as 64 hexadecimal digits or base64 of 32 bytes; `lost ID` for a lost key. Skips empty
+ * lines and lines that begin with #. Throws ENCRYPTION_KEYS_UNUSABLE, without the content of a line. Pure.
  */
 export function parseEncryptionKeys(text: string, source: string): EncryptionKeys {
   const keys: EncryptionKey[] = []
@@ -71,7 +70,7 @@ export function parseEncryptionKeys(text: string, source: string): EncryptionKey
     const lostId = LOST.exec(line)?.[1]
     const bytes = HEX.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64')
     if (lostId !== undefined) lostIds.push(lostId)
-    // Node skips what is not base64: only what it would write itself is a key.
+    // Node ignores characters that are not base64: only text that Node itself would write is a key.
     else if (bytes.length === KEY_BYTES && (HEX.test(line) || bytes.toString('base64') === line))
       keys.push({ id: idOfKey(bytes), bytes })
     else throw unusable(`Line ${index + 1} of ${source} is not a key: write ${FORM}`)
@@ -123,7 +122,7 @@ async function readKeyFile(path: string): Promise<string> {
   }
 }
 
-/** Errors must quote neither the output nor the command: either may contain secrets. */
+/** Errors must not quote the output or the command: both may contain secrets. */
 async function runKeyCommand(command: string): Promise<string> {
   try {
     const limits = { timeout: COMMAND_MAX_MS, maxBuffer: TEXT_MAX_BYTES, windowsHide: true }
@@ -142,9 +141,9 @@ function unusable(text: string, cause?: unknown): ScrapdeckError {
 const PLAIN = 'plain'
 
 /**
- * What the store records of the keys: the newest, others that may have sealed what is stored, and `plain` if some of it
- * may not be sealed. Returns the record as it is from this start on; null: nothing was ever sealed. Throws
- * ENCRYPTION_KEY_MISSING: without a key that was used, an engine must not start as if all could be read. Pure.
+ * What the store records of the keys: the newest, others that may have sealed stored data, and `plain` if some data may
+ * not be sealed. Returns the record from this start on; null: nothing was ever sealed. Throws ENCRYPTION_KEY_MISSING:
+ * without a key that was used, an engine must not start as if it could read everything. Pure.
  */
 export function recordKeys(before: string | null, keys: EncryptionKeys): string | null {
   const used = (before ?? '').split(' ').filter((each) => each !== '')
@@ -155,5 +154,5 @@ export function recordKeys(before: string | null, keys: EncryptionKeys): string 
   return [id, ...(before === null ? [PLAIN] : used.filter((each) => each !== id))].join(' ')
 }
 
-/** Everything is sealed with one key. Pure. */
+/** All data is sealed with one key. Pure. */
 export const isAllSealed = (record: string, { newest }: EncryptionKeys): boolean => record === newest?.id

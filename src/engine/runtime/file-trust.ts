@@ -4,8 +4,9 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
 /**
- * Who may change a file, as sshd's StrictModes and git's safe.directory ask. Only this file knows what differs between
- * systems: Windows has neither user ids nor mode bits, and its profile directories are private by their access lists.
+ * Who can change a file, as in sshd's StrictModes and git's safe.directory. Only this file knows the differences
+ * between systems: Windows has neither user ids nor mode bits, and its profile directories are private by their access
+ * lists.
  */
 const HAS_OWNERS = process.platform !== 'win32'
 const ROOT = 0
@@ -14,14 +15,13 @@ const WRITABLE_BY_ALL = 0o002
 const STICKY = 0o1000
 const LONGEST_LINK_CHAIN = 40
 
-/** Why a path is not trusted: the part of it that another user controls, and the remedy. */
 export interface Distrust {
   path: string
   reason: string
   remedy: string
 }
 
-/** The user that this process runs as; null: this system has no user ids. */
+/** The user of this process; null: this system has no user ids. */
 const ownUserId = (): number | null => (HAS_OWNERS ? process.geteuid!() : null)
 
 /** Belongs to neither this user nor root. */
@@ -29,19 +29,19 @@ export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
 
-/** Another user may have planted it for this user; root chooses among the files of all users. */
+/** Another user may have planted it; root chooses among the files of all users. */
 export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(info) && ownUserId() !== ROOT
 
-/** Belongs to this user, who may therefore change its mode. */
+/** Belongs to this user, who can therefore change its mode. */
 export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
 
-/** Belongs to another user, or to root if we are not. */
+/** Belongs to another user, or to root if this process is not root. */
 export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !isOwn(info)
 
-/** The owner's name, or number if the system's files do not list it. */
+/** The owner's name, or number if the system does not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 
-/** Others may open what is in this directory, if they know its name, or this file. */
+/** Others may open this file, or files in this directory if they know their names. */
 export function othersMayReach({ mode }: Pick<Stats, 'mode'>): boolean {
   return HAS_OWNERS && (mode & 0o033) !== 0
 }
@@ -52,9 +52,9 @@ export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
 }
 
 /**
- * Null if only this user and root can change the file: it, every directory above it and every link on the way
- * belong to one of them, and no one else may write there. In a sticky directory such as /tmp others can neither rename
- * nor replace it. A missing file is not distrusted.
+ * Null if only this user and root can change the file: the file, every directory above it and every link on the way
+ * belong to one of them, and no one else can write there. In a sticky directory such as /tmp others can neither rename
+ * nor replace it. A missing file is trusted.
  */
 export function findDistrust(path: string, links = 0): Distrust | null {
   if (!HAS_OWNERS) return null
@@ -81,7 +81,7 @@ export function findDistrust(path: string, links = 0): Distrust | null {
   return null
 }
 
-/** Throws BAD_INPUT that names the file and the remedy. `otherwise`: what to do if the file is not the user's own. */
+/** Throws BAD_INPUT that names the file and the remedy. `otherwise`: the remedy if the file is not the user's own. */
 export function requireTrusted(path: string, otherwise: string): void {
   const distrust = findDistrust(path)
   if (distrust === null) return
@@ -96,7 +96,7 @@ function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
   return { reason: `belongs to another user (${userName(uid)})`, remedy: `chown ${userName(ownUserId()!)} ${place}` }
 }
 
-/** Who besides the owner and root may write; null: no one. */
+/** Who can write besides the owner and root; null: no one. */
 export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string | null {
   if (!HAS_OWNERS) return null
   if (mode & WRITABLE_BY_ALL) return 'every user'
@@ -104,9 +104,9 @@ export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string 
 }
 
 /**
- * Many systems give each user a group of its own and let new files be writable by it: it is the primary group of this
- * user or of root, and has no other member in the system's files. Any other group counts as shared, also one without
- * members: services and setgid programs may still run with it.
+ * Many systems give each user a private group and make new files writable by it: the primary group of this user or of
+ * root, without other members in the system's files. Any other group counts as shared, even without members: services
+ * and setgid programs may still run with it.
  */
 function isPrivateGroup(gid: number): boolean {
   const group = linesOf('/etc/group').find(([, , id]) => id === String(gid))

@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { freemem, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Memory that this process and its children may still take, and all that they could have, in bytes. */
+/** Memory that this process and its children can still take, and their total, in bytes. */
 export interface FreeMemory {
   freeBytes: number
   totalBytes: number
 }
 
 /**
- * Of the machine or, where that is less, of a control group that limits this process (a container, a systemd slice).
- * Files that the kernel can drop from its cache count as free in both. `root`: of the file system, for tests.
+ * Of the machine or, if less, of a control group that limits this process (a container, a systemd slice). Files that
+ * the kernel can drop from its cache count as free in both. `root`: of the file system, for tests.
  */
 export async function readFreeMemory(root = '/'): Promise<FreeMemory> {
   const machine = { freeBytes: freemem(), totalBytes: totalmem() }
@@ -41,7 +41,7 @@ function withAncestors(group: string): string[] {
   return group === '/' ? [group] : [group, ...withAncestors(dirname(group))]
 }
 
-/** '' if there is no such file for us. */
+/** '' if the file does not exist or is not readable. */
 function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }

@@ -1,4 +1,3 @@
-/** A binary heap: reading the first item is O(1), adding and removing items is O(log n). */
 export class Heap<Item> {
   readonly #items: Item[]
   readonly #goesBefore: (one: Item, other: Item) => boolean
@@ -38,7 +37,7 @@ export class Heap<Item> {
     return first
   }
 
-  /** Restores the order after the first item changed so that it may have to go later. */
+  /** Restores the order after the first item has grown. */
   sinkFirst(): void {
     this.#sink(0)
   }

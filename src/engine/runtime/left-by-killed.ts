@@ -13,7 +13,7 @@ interface Owner extends ProcessIdentity {
   host: string
 }
 
-/** Says whose it is from the first moment on. */
+/** The name shows the owning process from the start. */
 export async function nameOfOwn(prefix: string): Promise<string> {
   const owner: Owner = { host: hostname(), pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
   return prefix + Buffer.from(JSON.stringify(owner)).toString('base64url')
@@ -31,8 +31,8 @@ function ownerOf(name: string): Owner | null {
 const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
 
 /**
- * What backups and restores of this machine that were killed left: it keeps the space of what is deleted since, or of a
- * draft. Resolves with whether there was any.
+ * Removes what killed backups and restores of this machine left: drafts, and holds that keep the space of deleted data.
+ * Resolves to whether there were any.
  */
 export async function removeLeftHolds(parent: string): Promise<boolean> {
   let removed = false
@@ -40,7 +40,7 @@ export async function removeLeftHolds(parent: string): Promise<boolean> {
     const owner = ownerOf(name)
     if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
     const path = join(parent, name)
-    // In a directory of all users, what another one named so is theirs.
+    // In a shared directory, files with such a name may belong to another user.
     if (isOthers(await lstat(path))) continue
     await rm(path, { recursive: true, force: true })
     removed = true
@@ -48,9 +48,9 @@ export async function removeLeftHolds(parent: string): Promise<boolean> {
   return removed
 }
 
-/** Where to write beside `path` until it is whole; first removes what killed ones left there. */
+/** A path next to `path` for writing until it is complete; first removes drafts of killed processes. */
 export async function draftBeside(path: string): Promise<string> {
-  // A draft that cannot be removed does no harm.
+  // A draft that cannot be removed is harmless.
   await removeLeftHolds(dirname(path)).catch(() => {})
   return join(dirname(path), await nameOfOwn(DRAFT))
 }

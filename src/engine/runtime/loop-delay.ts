@@ -1,12 +1,12 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 
-/** Measurement resolution. An idle loop shows this delay too, so it is subtracted. */
+/** Resolution of the measurement. An idle loop shows this delay too, so it is subtracted. */
 const RESOLUTION_MS = 10
 
 export interface LoopDelay {
   /** 99th percentile of the event loop delay since the last call, in milliseconds; 0 if nothing was measured. */
   sampleP99Ms(): number
-  /** How much of the time since the last call the event loop was busy, 0 to 1. */
+  /** The share of the time since the last call in which the event loop was busy, 0 to 1. */
   sampleShare(): number
   stop(): void
 }

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Addresses that give cloud credentials to any process on this machine: nothing that an operator enters may lead there,
- * be it a node, a proxy or a webhook, as written or resolved.
+ * Addresses that give cloud credentials to any process on this machine: nothing that an operator enters (a node, a
+ * proxy, a webhook) may lead there, as written or resolved.
  */
 const NETWORKS_V4 = [
   ['169.254.0.0', 16],
@@ -13,27 +13,27 @@ const NETWORKS_V4 = [
 ] as const
 const NETWORKS_V6 = [
   ['fe80::', 10],
-  // Amazon (instance metadata, Pod Identity of EKS, and what else it puts there), Google.
+  // Amazon (instance metadata, Pod Identity of EKS, and its other local services), Google.
   ['fd00:ec2::', 32],
   ['fd20:ce::254', 128]
 ] as const
 
 const LAST_FOUR = [12, 13, 14, 15] as const
 
-/** Networks whose addresses lead to the IPv4 address in these of their 16 bytes. */
+/** Networks whose addresses embed an IPv4 address in these of their 16 bytes. */
 const EMBEDDING: readonly { network: readonly [string, number]; bytes: readonly (readonly number[])[] }[] = [
   // IPv4-compatible and IPv4-mapped (RFC 4291), IPv4-translated (RFC 2765).
   { network: ['::', 96], bytes: [LAST_FOUR] },
   { network: ['::ffff:0:0', 96], bytes: [LAST_FOUR] },
   { network: ['::ffff:0:0:0', 96], bytes: [LAST_FOUR] },
-  // NAT64: the common prefix, and those a site chooses for itself, of each length (RFC 6052, RFC 8215).
+  // NAT64: the common prefix, and local prefixes of each length (RFC 6052, RFC 8215).
   { network: ['64:ff9b::', 96], bytes: [LAST_FOUR] },
   { network: ['64:ff9b:1::', 48], bytes: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST_FOUR] },
   // 6to4 (RFC 3056).
   { network: ['2002::', 16], bytes: [[2, 3, 4, 5]] }
 ]
 
-/** Made for the first address that is checked. */
+/** Created for the first address that is checked. */
 let lists: { forbidden: BlockList; embedding: { list: BlockList; bytes: readonly (readonly number[])[] }[] } | null =
   null
 
@@ -49,7 +49,9 @@ function makeLists() {
   return { forbidden, embedding }
 }
 
-/** False for a text that is no IP address. IPv4 addresses inside IPv6 ones (`::ffff:10.0.0.1`) are checked as IPv4. */
+/**
+ * False for a text that is not an IP address. IPv4 addresses inside IPv6 ones (`::ffff:10.0.0.1`) are checked as IPv4.
+ */
 export function isMetadataAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 0) return false

@@ -1,9 +1,7 @@
-/** Runs work one after the other, in the order of the calls. Failed work does not hold up the rest. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve()
   #count = 0
 
-  /** Nothing runs or waits. */
   get isIdle(): boolean {
     return this.#count === 0
   }

@@ -1,4 +1,4 @@
-/** `SECRET ADDRESS`: from another engine on the same database; the address is that of the client it speaks for. */
+/** `SECRET ADDRESS`: from another engine on the same database, with the address of the client that it forwards. */
 export const PEER_HEADER = 'x-scrapdeck-forwarded'
-/** Beside it, for requests to a local node: the name of the engine that should answer, percent-encoded. */
+/** Sent with it in requests to a local node: the percent-encoded name of the engine that should answer. */
 export const NODE_HEADER = 'x-scrapdeck-node'

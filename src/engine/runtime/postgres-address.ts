@@ -1,7 +1,6 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** Where a store on PostgreSQL is. */
 export interface PostgresAddress {
   /** For the client library, with the password. */
   url: string
@@ -9,7 +8,7 @@ export interface PostgresAddress {
   name: string
   /** The schema that has the tables: one for each namespace. */
   schema: string
-  /** Of the engine that leads those on this database. Absent: the namespace is used alone. */
+  /** Held by the leader of the engines on this database. Absent: this engine is alone. */
   lease?: { holder: string; epoch: number }
 }
 

@@ -5,21 +5,20 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach, othersMayRead } from './file-trust.ts'
 
 const FOR_OWNER_ONLY = 0o700
-/** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
 const OURS =
   /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 /** What the local node keeps in `local`. */
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
 /**
- * Creates a directory and what is missing above it, private to this user. Unlike mkdir's own `recursive`, it ends where
- * a file system refuses new entries (/proc): Node repeats that refusal for ever. Throws as mkdir does.
+ * Creates a directory and its missing parents, private to this user. Unlike mkdir's own `recursive`, it stops where a
+ * file system refuses new entries (/proc): Node retries there for ever. Throws as mkdir does.
  */
 export function makePrivateDirectory(path: string): void {
   makeDirectory(path, () => FOR_OWNER_ONLY)
 }
 
-/** With the mode of the first directory above that is there: what is made in a closed one is closed, too. */
+/** With the mode of the nearest existing parent: a directory inside a private one is private, too. */
 export function makeDirectoryLikeAbove(path: string): void {
   makeDirectory(path, ({ mode }) => mode & 0o777)
 }
@@ -47,10 +46,10 @@ function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
 }
 
 /**
- * Creates the data directory, or takes one that is this user's (or root's, such as a mounted volume), and closes what
- * Scrapdeck keeps in it to others; the directory itself too, unless other things are in it. What others own or could
- * have changed is refused: they would choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE with
- * the reason.
+ * Creates the data directory, or opens one that belongs to this user (or root, such as a mounted volume), and makes
+ * Scrapdeck's files in it private; the directory itself too, unless it has other files. Refuses files that others own
+ * or could have changed: they could choose the password, or the code that runs. Throws DATA_DIRECTORY_UNUSABLE with the
+ * reason.
  */
 export function openDataDirectory(path: string): void {
   try {
@@ -76,16 +75,18 @@ export function openDataDirectory(path: string): void {
   }
 }
 
-/** Closes the entries with these names, and what is in `local`. `isReachable`: others had access to the directory. */
+/**
+ * Makes the entries with these names private, and those in `local`. `isReachable`: others had access to the directory.
+ */
 function takeOver(directory: string, names: RegExp, isReachable: boolean): void {
   for (const name of readdirSync(directory).filter((one) => names.test(one))) {
     const path = join(directory, name)
     const isLink = isTrustedLink(path)
     const info = statSync(path, { throwIfNoEntry: false })
-    // A link to nothing, or removed meanwhile by the Scrapdeck that uses the directory.
+    // A broken link, or removed meanwhile by the Scrapdeck that uses the directory.
     if (info === undefined) continue
     const writers = findWriters(info)
-    // Modes have no effect where no other user could reach the file.
+    // Modes have no effect if no other user could reach the file.
     if (isReachable && writers !== null) {
       throw new Error(
         `${path} can be written by ${writers}, who may have changed it. If you know its content, close it with chmod go-w ${path}; otherwise delete it`
@@ -98,7 +99,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
   }
 }
 
-/** Throws if another user put it there, or can change where it leads. */
+/** Throws if another user created the link or can change its target. */
 function isTrustedLink(path: string): boolean {
   const info = lstatSync(path, { throwIfNoEntry: false })
   if (info === undefined) return false

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/** Identifies a process even if its pid is reused. `startTime` as in supervisor.py; empty if there is none here. */
+/** Identifies a process even if its pid is reused. `startTime` as in supervisor.py; empty if the system has none. */
 export interface ProcessIdentity {
   pid: number
   startTime: string
@@ -13,7 +13,6 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return startTime !== null && (identity.startTime === '' || startTime === identity.startTime)
 }
 
-/** The start time of a live process; null if there is none with this pid. */
 export async function readStartTime(pid: number): Promise<string | null> {
   if (process.platform === 'linux') return readFromProc(pid)
   if (process.platform === 'darwin') return askPs(pid)

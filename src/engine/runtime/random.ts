@@ -13,7 +13,6 @@ const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
 let drawnBytes = 0
 
-/** Where the next `count` bytes begin in the pool. */
 function draw(count: number): number {
   if (drawnBytes + count > pool.length) {
     pool = randomBytes(Math.max(POOL_BYTES, count))

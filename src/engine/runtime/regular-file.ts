@@ -3,8 +3,8 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Opens a file for reading that a spider may have put there; null if it is not a regular file. Rejects like `open`.
- * Never blocks on a pipe (each would occupy one of the process's few threads forever), and never reads a device.
+ * Opens a file for reading that a spider may have created; null: not a regular file. Rejects like `open`. Never blocks
+ * on a pipe (each would occupy one of the process's few threads forever), and never reads a device.
  */
 export async function openRegularFile(path: string): Promise<FileHandle | null> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
@@ -40,7 +40,7 @@ export function readSettingsFile(path: string): string | null {
   }
 }
 
-/** Windows has neither. */
+/** Windows lacks both flags. */
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EMLINK', 'ENXIO'])
 
@@ -50,8 +50,8 @@ function nullIfNotThere(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Opens the regular file of this name below `root`; null: there is none. A spider may put links into its folder, also
- * in place of a folder above, while this runs: what they lead to is not read.
+ * Opens the regular file of this name below `root`; null: there is none. A spider may create links in its folder, also
+ * in place of a parent folder while this runs: they are not followed.
  */
 export async function openOwnFile(root: string, name: string): Promise<FileHandle | null> {
   const file = await open(join(root, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(nullIfNotThere)

@@ -1,4 +1,3 @@
-/** Yields everything that `work` reports, as it arrives; then throws if `work` failed. */
 export async function* reportsOf<T>(work: (report: (one: T) => void) => Promise<unknown>): AsyncGenerator<T, void> {
   const reports: T[] = []
   let wake = () => {}
@@ -11,7 +10,7 @@ export async function* reportsOf<T>(work: (report: (one: T) => void) => Promise<
     isDone = true
     wake()
   })
-  // Thrown by the `await` below, after the last report.
+  // The `await` below throws it, after the last report.
   done.catch(() => {})
   while (!isDone || reports.length > 0) {
     if (reports.length > 0) yield reports.shift()!

@@ -1,26 +1,24 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 
-/** Where blobs on S3 are. It has no secrets: those come from the environment or a file. */
 export interface S3Address {
   bucket: string
-  /** Before each name: empty, or ending with a slash. */
+  /** Before each name: empty, or ends with a slash. */
   prefix: string
-  /** `https://minio.example:9000`; null: Amazon's, in the region. */
+  /** Such as `https://minio.example:9000`; null: Amazon's, in the region. */
   endpoint: string | null
   /** null: from the environment or the shared configuration. */
   region: string | null
   isPathStyle: boolean
   /** Of the shared credentials file. */
   profile: string | null
-  /** Encryption by the server, which is asked for with each object; null: what the bucket does by itself. */
+  /** Server-side encryption, requested with each object; null: the default of the bucket. */
   encryption: S3Encryption | null
-  /** For messages. */
   name: string
 }
 
 export interface S3Encryption {
   method: 'AES256' | 'aws:kms' | 'aws:kms:dsse'
-  /** Of the key service; null: the bucket's. */
+  /** A key of the key service; null: the default of the bucket. */
   keyId: string | null
 }
 
@@ -36,7 +34,7 @@ const KEY_ID = /^[A-Za-z0-9:/_-]{1,300}$/
 
 export const isS3Address = (text: string): boolean => /^s3:/i.test(text)
 
-/** Reads `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…&sse=…&sse_key=…`. Throws BAD_INPUT. */
+/** Parses `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…&sse=…&sse_key=…`. Throws BAD_INPUT. */
 export function parseS3Address(text: string): S3Address {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${what}. ${EXAMPLE}`)
   // Parsed as http: for other schemes, URL does not treat the bucket as a host name.
@@ -75,7 +73,7 @@ function readS3Encryption(parameters: URLSearchParams, refuse: (what: string) =>
   return { method: method as S3Encryption['method'], keyId }
 }
 
-/** What a request that stores an object asks for. Pure. */
+/** Headers for storing an object. Pure. */
 export const encryptionHeaders = ({ encryption }: Pick<S3Address, 'encryption'>): Record<string, string> =>
   encryption === null
     ? {}
@@ -94,7 +92,7 @@ function readEndpoint(text: string | null, refuse: (what: string) => ScrapdeckEr
   return url.origin
 }
 
-/** The address of one object, or with `key` empty of the bucket. `region`: for Amazon's own endpoint. */
+/** The address of one object, or of the bucket if `key` is empty. `region`: for Amazon's own endpoint. */
 export function s3Url(address: S3Address, region: string, key: string): URL {
   const { bucket, endpoint, isPathStyle } = address
   const base = new URL(endpoint ?? `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`)

@@ -1,8 +1,7 @@
-/** Work that runs once at a time: calls during a run share its result. */
+/** Runs work once at a time: calls during a run share its result. */
 export class SingleFlight<T = void> {
   #running: Promise<T> | null = null
 
-  /** The run in progress. */
   get running(): Promise<T> | null {
     return this.#running
   }
@@ -14,7 +13,6 @@ export class SingleFlight<T = void> {
   }
 }
 
-/** The same for each key. */
 export class KeyedSingleFlight<K, T> {
   readonly #running = new Map<K, Promise<T>>()
 

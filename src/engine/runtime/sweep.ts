@@ -4,22 +4,22 @@ import { SingleFlight } from './single-flight.ts'
 
 interface SweepParts<Item> {
   list(): AsyncIterable<Item> | Promise<Iterable<Item>>
-  /** Resolves with whether there was something to do. What rejects is tried again by the next sweep. */
+  /** Resolves to whether there was work. After a rejection, the next sweep retries. */
   work(item: Item, signal: AbortSignal): Promise<boolean>
-  /** Of something whose work rejected, for the log. */
+  /** Facts for the log about an item whose work rejected. */
   describe(item: Item): Record<string, unknown>
-  /** What did not work, for the log. */
+  /** The log sentence for such an item. */
   words: string
   clock: Clock
   logger: Logger
 }
 
-/** After each piece of work, so that others can use the disk and the store. */
+/** After each item, so that others can use the disk and the store. */
 const PAUSE_MS = 20
-/** The next sweep goes on. */
+/** The next sweep continues. */
 const MOST_AT_ONCE = 2_000
 
-/** Goes through a list now and then and does what there is to do, one thing after the other. */
+/** Scans a list at intervals and processes its items one after another. */
 export class Sweep<Item> {
   readonly #parts: SweepParts<Item>
   readonly #stopping = new AbortController()
@@ -29,7 +29,7 @@ export class Sweep<Item> {
     this.#parts = parts
   }
 
-  /** Resolves with how many things there were to do; never rejects. While a sweep is in progress, returns that one. */
+  /** Resolves to the number of items that needed work; never rejects. Calls during a sweep share it. */
   run(): Promise<number> {
     return this.#flight.run(() => this.#run())
   }

@@ -1,16 +1,15 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sentence } from '../../shared/texts/errors/storage.ts'
 
-/** Where a syslog server is. */
 export interface SyslogAddress {
   transport: 'udp' | 'tcp' | 'tls'
   host: string
   port: number
-  /** A file with the authority of its certificate (PEM); null: those of this machine. */
+  /** A file with the certificate authority of the server (PEM); null: the authorities of this machine. */
   caFile: string | null
 }
 
-/** RFC 5426, RFC 6587 as rsyslog has it, RFC 5425. */
+/** RFC 5426, RFC 6587 (port as in rsyslog), RFC 5425. */
 const PORTS = { 'udp:': 514, 'tcp:': 601, 'tls:': 6514 }
 const isKnown = (protocol: string): protocol is keyof typeof PORTS => Object.hasOwn(PORTS, protocol)
 

@@ -3,13 +3,13 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { TaskAnswer } from './thread-task.ts'
 import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 
-/** The other end of runInThread: performs the task that this thread was started for. */
+/** The other end of runInThread: performs the task of this thread. */
 export async function serveTask<Input>(perform: (input: Input) => unknown): Promise<void> {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-task.ts)')
   parentPort.postMessage(await answerOf(() => perform(workerData as Input)))
 }
 
-/** What `perform` returns or throws, as it can be sent to another thread. */
+/** What `perform` returns or throws, in a form that can be sent to another thread. */
 export async function answerOf(perform: () => unknown): Promise<TaskAnswer> {
   try {
     return { value: await perform() }
@@ -28,7 +28,7 @@ export interface TaskContext {
 
 type Tasks = Record<string, (input: never, context: TaskContext) => unknown>
 
-/** The other end of a ThreadPool: performs one task after the other. */
+/** The other end of a ThreadPool: performs tasks one after another. */
 export function servePool(tasks: Tasks): void {
   if (parentPort === null) throw new Error('This module is started as a thread only (thread-pool.ts)')
   const port = parentPort

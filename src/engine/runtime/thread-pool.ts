@@ -5,21 +5,19 @@ import { sentence } from '../../shared/texts/errors/storage.ts'
 import type { Clock, Timer } from './clock.ts'
 import type { TaskAnswer } from './thread-task.ts'
 
-/** To a thread of the pool (task-worker.ts): a task, or to end. */
+/** Sent to a thread of the pool (task-worker.ts): a task, or the order to end. */
 export type PoolOrder = { task: string; input: unknown } | { task: null }
 
-/** What a thread starts with. The first element of `stop` is 1 when its task must stop. */
+/** The start data of a thread. The first element of `stop` is 1 when its task must stop. */
 export interface PoolStart {
   stop: Int32Array<SharedArrayBuffer>
 }
 
-/** From a thread: any number of parts, then the answer. */
 export type PoolReply = { part: unknown } | { answer: TaskAnswer }
 
 export interface PoolTask<Part> {
-  /** One of the functions that the module serves. */
   task: string
-  /** Copied, as parts and result are. */
+  /** Copied to the thread, as parts and results are copied back. */
   input: unknown
   onPart?: (part: Part) => void
   signal?: AbortSignal | undefined
@@ -29,12 +27,12 @@ export interface PoolTask<Part> {
 }
 
 interface PoolOptions {
-  /** It calls servePool. */
+  /** The module of the thread, which calls servePool. */
   file: URL
   name: string
   /** At most. */
   threads: number
-  /** Of each. */
+  /** Per thread. */
   memoryMb: number
   idleMs: number
   clock: Clock
@@ -53,14 +51,14 @@ interface Thread {
   timers: Timer[]
 }
 
-/** An idle thread that has not ended by then does not listen. */
+/** An idle thread that has not ended by then is not responding. */
 const END_WITHIN_MS = 2_000
-/** A task that has not stopped by then is in the middle of something long, such as a user's regular expression. */
+/** A task that has not stopped by then is busy with something long, such as a user's regular expression. */
 const STOP_WITHIN_MS = 150
 
 /**
- * A few threads that serve one module, started when there is work and ended when there has been none for a while. A
- * task that ignores a request to stop is ended with its thread, which runs no other task.
+ * A few threads that serve one module: started on demand, ended when idle for a while. If a task ignores a request to
+ * stop, its thread is ended.
  */
 export class ThreadPool {
   readonly #options: PoolOptions
@@ -73,7 +71,7 @@ export class ThreadPool {
     this.#options = options
   }
 
-  /** Rejects with what the task threw, with the signal's reason, or with `tooSlow`. */
+  /** Rejects with the error of the task, the signal's reason, or `tooSlow`. */
   run<Result, Part = never>(task: PoolTask<Part>): Promise<Result> {
     task.signal?.throwIfAborted()
     if (this.#isClosed) return Promise.reject(new ScrapdeckError('STOPPING', sentence('storage.scrapdeck_stopping')))
@@ -109,7 +107,7 @@ export class ThreadPool {
     const worker = new Worker(file, {
       name,
       workerData: { stop } satisfies PoolStart,
-      // It reads text from outside, and needs nothing of this.
+      // The thread reads untrusted text and needs no variables.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
     })
@@ -117,7 +115,7 @@ export class ThreadPool {
     worker.on('message', (reply: PoolReply) => this.#receive(thread, reply))
     worker.on('error', (error) => void this.#end(thread, error))
     worker.on('exit', () => void this.#end(thread, new Error(`A thread of ${name} ended without an answer`)))
-    // Idle threads do not keep the process alive; a task does, by what waits for it.
+    // Idle threads do not keep the process alive; pending tasks do, through their callers.
     worker.unref()
     this.#threads.add(thread)
     return thread
@@ -156,7 +154,7 @@ export class ThreadPool {
     thread.worker.unref()
   }
 
-  /** Rejects at once; the thread is asked to stop, and ended if it does not. */
+  /** Rejects at once; asks the thread to stop, and ends it if it does not. */
   #abort(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job)
     if (at >= 0) this.#waiting.splice(at, 1)

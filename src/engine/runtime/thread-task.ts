@@ -2,13 +2,12 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from './clock.ts'
 
-/** What a thread answers (task-worker.ts). */
 export type TaskAnswer = { value: unknown } | { error: { code: ErrorCode; message: string } } | { failure: string }
 
 export interface ThreadTask {
-  /** The module of the thread: it calls serveTask. */
+  /** The module of the thread, which calls serveTask. */
   file: URL
-  /** Copied, like the result. */
+  /** Copied to the thread, as the result is copied back. */
   input: unknown
   timeoutMs: number
   memoryMb: number
@@ -18,15 +17,15 @@ export interface ThreadTask {
 }
 
 /**
- * Runs one task in a thread of its own, which ends with it: for work of unknown duration on text from outside,
- * so that it stops neither the event loop nor the process. Rejects with the ScrapdeckError that the task threw.
+ * Runs one task in a thread of its own: for work of unknown duration on untrusted text, so that it blocks neither the
+ * event loop nor the process. Rejects with the ScrapdeckError that the task threw.
  */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
   const { file, input, timeoutMs, memoryMb, clock, tooLarge } = task
   const worker = new Worker(file, {
     workerData: input,
     name: 'scrapdeck-task',
-    // It reads text from outside, and needs nothing of this.
+    // The thread reads untrusted text and needs no variables.
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 4 }
   })
@@ -50,7 +49,7 @@ export async function runInThread<Result>(task: ThreadTask): Promise<Result> {
 }
 
 /**
- * The file of a thread: from source it is next to the module that starts it (`import.meta.url`); in a bundle it is a
+ * The file of a thread: in source it is next to the module that starts it (`import.meta.url`); in a bundle it is a
  * separate entry (electron.vite.config.ts, service.vite.config.ts), next to the chunk with that module.
  */
 export function threadFile(startedBy: string, name: string): URL {

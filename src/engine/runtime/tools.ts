@@ -2,7 +2,6 @@ import type { Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
 import type { Random } from './random.ts'
 
-/** What every wing gets, and what tests replace. */
 export interface Tools {
   clock: Clock
   random: Random

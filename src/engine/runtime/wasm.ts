@@ -1,4 +1,4 @@
-/** The types of Node leave these to those of browsers. */
+/** Node's types leave these to the browser's types. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object) => { exports: unknown }
@@ -9,9 +9,9 @@ export interface WasmMemory {
 }
 
 /**
- * Compiles a module of ours, given in base64. Each call of the returned function makes an instance with a memory of its
- * own. For loops over every byte of a log only, which take several times as long in JavaScript; their source is a file
- * `.wat` beside the module, and a test compares the two (testing/assemble.ts).
+ * Compiles a module of ours, given in base64. Each call of the returned function creates an instance with its own
+ * memory. Only for loops over every byte of a log, which take several times as long in JavaScript. The source is a
+ * `.wat` file next to the module, and a test compares the two (testing/assemble.ts).
  */
 export function compileWasm<Exports>(base64: string): () => Exports {
   let module: object | null = null

@@ -13,11 +13,12 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000
 const MAX_ACCOUNTS = 10_000
 
 /**
- * Limits guesses at six digits by a client that knows the password: after five wrong codes, each doubles the wait, up
- * to a quarter of an hour. A guess is right three times in a million, so a day of them is worth nothing.
+ * Limits guesses at six-digit codes by a client that knows the password: after five wrong codes, each further one
+ * doubles the wait, up to a quarter of an hour. A guess is right three times in a million, so a day of guessing
+ * achieves nothing.
  *
- * Guesses slow the account down for strangers only: a client from where its owner has logged in lately has its own
- * count (`client`), and neither recovery codes nor passkeys are counted here.
+ * Only strangers are slowed down: a client from which the owner has logged in lately has a count of its own (`client`).
+ * Recovery codes and passkeys are not counted here.
  */
 export class CodeGuesses {
   readonly #clock: Clock
@@ -27,7 +28,7 @@ export class CodeGuesses {
     this.#clock = clock
   }
 
-  /** Counts one before it is tried. Throws TOO_MANY_REQUESTS. */
+  /** Counts an attempt before it is checked. Throws TOO_MANY_REQUESTS. */
   begin(account: string, client: string | null): void {
     const key = keyOf(account, client)
     const nowMs = this.#clock.monotonicMs()
@@ -44,7 +45,7 @@ export class CodeGuesses {
     this.#byAccount.set(key, { count: count + 1, lastMs: nowMs })
   }
 
-  /** The last one was right. */
+  /** Call after a correct code. */
   forget(account: string, client: string | null): void {
     this.#byAccount.delete(keyOf(account, client))
   }
@@ -55,7 +56,7 @@ const keyOf = (account: string, client: string | null): string => (client === nu
 const COUNT = 10
 /** 80 bits: too many to guess, so a fast hash is enough. */
 const BYTES = 10
-/** Crockford's: without letters that are taken for digits. */
+/** Crockford's alphabet: it has no letters that look like digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const FORM = /^[0-9a-hjkmnp-tv-z]{16}$/
 
@@ -69,13 +70,13 @@ function createCode(): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Normalizes what a user typed; null: it cannot be a recovery code. */
+/** Normalizes what a user typed; null: not a recovery code. */
 export function readRecoveryCode(text: string): string | null {
   const plain = text.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return FORM.test(plain) ? plain : null
 }
 
-/** What is stored. With the user, so that equal codes of two have different hashes. */
+/** The stored hash. It includes the user, so that equal codes of two users have different hashes. */
 export const hashRecoveryCode = (user: UserId, code: string): string =>
   hash('sha256', `${user} ${readRecoveryCode(code) ?? code}`)
 
@@ -83,13 +84,13 @@ export const hashRecoveryCode = (user: UserId, code: string): string =>
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20
-/** Clocks of phones: one step before and one after. */
+/** One step before and one after, for phones whose clock is off. */
 const WINDOW = 1
 const ISSUER = 'Scrapdeck'
 
 const CODE = new RegExp(`^\\d{${DIGITS}}$`)
 
-/** What an app needs: the secret as text, as an address, and that as an image. */
+/** The secret as text, as an address, and that address as an image. */
 export interface SecretForApp {
   secret: string
   uri: string
@@ -104,7 +105,7 @@ export async function createSecret(label: string): Promise<SecretForApp> {
   return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
 }
 
-/** Which time step a code is of; null: of none near this time. It may have been used already. */
+/** The time step of a code; null: it matches none near this time. It may have been used already. */
 export async function stepOf(code: string, secret: string, nowMs: number): Promise<number | null> {
   const digits = code.replaceAll(/\s/g, '')
   if (!CODE.test(digits)) return null

@@ -52,23 +52,21 @@ interface Begun<T> {
 }
 
 /**
- * What people have beside a password or in place of it: authenticator apps with recovery codes, and passkeys. The only
- * owner of them. All are in memory; whether a code or a signature counts is decided by the store, so that each counts
- * once, whichever engine is asked.
+ * Owns authenticator apps, their recovery codes and passkeys, and keeps all of them in memory. The store decides
+ * whether a code or a signature counts, so that each counts once, whichever engine receives it.
  */
 export class SecondFactors {
   readonly #parts: SecondFactorParts
   readonly #authenticators: Map<UserId, StoredAuthenticator>
   readonly #passkeys: Map<PasskeyId, StoredPasskey>
   readonly #guesses: CodeGuesses
-  /** Secrets that no code has confirmed yet, and passkeys that are being made: one of a user at a time. */
+  /** Unconfirmed secrets and passkeys that are being registered: at most one of each per user. */
   readonly #secrets = new Map<UserId, Begun<string>>()
   /** Users whose confirmed app is being stored. */
   readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
   readonly events = new EventEmitter<{ changed: [] }>()
 
-  /** With all that are in the store. */
   constructor(parts: SecondFactorParts, authenticators: StoredAuthenticator[], passkeys: StoredPasskey[]) {
     this.#parts = parts
     this.#authenticators = new Map(authenticators.map((one) => [one.userId, one]))
@@ -82,12 +80,15 @@ export class SecondFactors {
     return new SecondFactors(parts, ...(await Promise.all([store.listAuthenticators(), store.listPasskeys()])))
   }
 
-  /** Whether the password of this user needs a code beside it. null: the service's own needs none. */
+  /** null: the service's own user, who needs no code. */
   hasAuthenticator(userId: UserId | null): boolean {
     return userId !== null && this.#authenticators.has(userId)
   }
 
-  /** What a right password of this user still needs; `isRequired`: everybody with a password has a second factor. */
+  /**
+   * What a login still needs after a correct password. `isRequired`: every user with a password must have a second
+   * factor.
+   */
   stepAfterPassword(userId: UserId | null, { isRequired }: { isRequired: boolean }): 'code' | 'setUp' | null {
     if (userId === null) return null
     if (this.hasAuthenticator(userId)) return 'code'
@@ -98,7 +99,6 @@ export class SecondFactors {
     return this.#passkeysOf(userId).length > 0
   }
 
-  /** Whether anybody can log in with one. */
   get havePasskeys(): boolean {
     return this.#passkeys.size > 0
   }
@@ -122,14 +122,14 @@ export class SecondFactors {
     }
   }
 
-  /** Rejects as Access.confirmPassword. `host`: where Scrapdeck is, for the list in the app. */
+  /** Rejects as Access.confirmPassword. `host`: Scrapdeck's host, shown in the app's list. */
   async beginAuthenticator(by: Principal, current: string, host: string | null): Promise<SecretForApp> {
     const { id } = await this.#confirm(by, current, 'set up an authenticator app')
     this.#refuseSecondAuthenticator(id)
     return this.beginSetUp(id, host)
   }
 
-  /** For a user whose password was checked. */
+  /** The caller has checked the user's password. */
   async beginSetUp(userId: UserId, host: string | null): Promise<SecretForApp> {
     const { name } = this.#requireUser(userId)
     const made = await createSecret(host === null ? name : `${name} (${host})`)
@@ -137,7 +137,7 @@ export class SecondFactors {
     return made
   }
 
-  /** The recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
+  /** Resolves to the recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
   async confirmAuthenticator(by: Principal, code: string): Promise<string[]> {
     const userId = requirePerson(by, 'set up an authenticator app')
     return this.confirmSetUp(userId, code)
@@ -157,7 +157,7 @@ export class SecondFactors {
       const text = sentence('access.code_wrong')
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
-    // Another confirmation may have been faster: the recovery codes of one of the two would be worth nothing.
+    // Another confirmation may have been faster: then the recovery codes of one of the two would be useless.
     this.#refuseSecondAuthenticator(userId)
     this.#turningOn.add(userId)
     try {
@@ -206,8 +206,8 @@ export class SecondFactors {
   }
 
   /**
-   * Which of the two it is, used up by that; null: neither, or used before. `client`: from where the user has logged in
-   * lately; null: from elsewhere. Rejects with TOO_MANY_REQUESTS.
+   * Uses up the code and resolves to its kind; null: it is neither kind, or was used before. `client`: a client from
+   * which the user has logged in lately; null: any other. Rejects with TOO_MANY_REQUESTS.
    */
   async useCode(userId: UserId, code: string, client: string | null): Promise<'authenticator' | 'recoveryCode' | null> {
     const authenticator = this.#authenticators.get(userId)
@@ -222,7 +222,7 @@ export class SecondFactors {
     return 'authenticator'
   }
 
-  /** After the key file was replaced, recovery codes and passkeys still work. */
+  /** Recovery codes and passkeys still work after the key file was replaced. */
   async #openSecret({ userId, sealedSecret }: StoredAuthenticator): Promise<string> {
     const { secretBox, logger } = this.#parts
     try {
@@ -243,7 +243,7 @@ export class SecondFactors {
     return true
   }
 
-  /** Options for the browser. Rejects as Access.confirmPassword, and with BAD_INPUT where there can be none. */
+  /** Options for the browser. Rejects as Access.confirmPassword, and with BAD_INPUT where passkeys are not possible. */
   async beginPasskey(by: Principal, current: string, site: PasskeySite | NoPasskeySite): Promise<object> {
     const user = await this.#confirm(by, current, 'add a passkey')
     const at = requireSite(site)
@@ -260,7 +260,7 @@ export class SecondFactors {
   async addPasskey(by: Principal, name: string, credential: NewCredential): Promise<Passkey> {
     const userId = requirePerson(by, 'add a passkey')
     const begun = this.#find(this.#challenges, userId)
-    // Whatever comes of it: a challenge is good for one answer.
+    // A challenge accepts one answer, whether or not it is valid.
     this.#challenges.delete(userId)
     if (begun === null) {
       throw new ScrapdeckError('BAD_INPUT', sentence('access.passkey_took_too_long'))
@@ -300,7 +300,7 @@ export class SecondFactors {
     })
   }
 
-  /** Options for the browser, whose `challenge` the answer must be to. */
+  /** Options for the browser. Its answer must match this `challenge`. */
   async beginLogin(site: PasskeySite): Promise<{ challenge: string }> {
     return loginOptions(site)
   }
@@ -324,7 +324,7 @@ export class SecondFactors {
     return principal
   }
 
-  /** All of this user's, whose sessions end. Rejects with USER_NOT_FOUND. */
+  /** Removes all second factors of this user and ends the user's sessions. Rejects with USER_NOT_FOUND. */
   async reset(id: UserId): Promise<ListedUser> {
     return this.#parts.access.endSessionsOf(id, async () => {
       await this.#parts.store.deleteSecondFactors(id)

@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { withReflection } from '../../runtime/with-reflection.ts'
 import type { StoredPasskey } from '../../model/records.ts'
 
-/** `https://deck.example.org`, and its host, to which passkeys are bound. */
+/** The origin, such as `https://deck.example.org`, and its host, to which passkeys are bound. */
 export interface PasskeySite {
   origin: string
   host: string
@@ -29,17 +29,17 @@ const load = (): Promise<Library> => withReflection(() => import('@simplewebauth
 
 /** How long a person may take. */
 export const PASSKEY_MS = 10 * 60_000
-/** The user has shown a finger, a face or a PIN, which makes a passkey two factors. */
+/** The user has shown a fingerprint, a face or a PIN, which makes a passkey two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
 /** EdDSA, ES256 and RS256. To find newer ones, the library asks Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
-/** The owner of the passkey, as the authenticator stores it. */
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
 /**
- * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, to avoid duplicates in one place.
+ * Options for `navigator.credentials.create()`. `others`: the user's other passkeys, so that no authenticator stores
+ * two.
  */
 export async function registrationOptions(
   { host }: PasskeySite,
@@ -93,7 +93,7 @@ export async function loginOptions({ host }: PasskeySite) {
   })
 }
 
-/** The signature counter of the passkey. null: the answer is not valid. */
+/** Resolves to the passkey's signature counter; null: the answer is not valid. */
 export async function verifyLogin(
   answer: PasskeyAnswer,
   passkey: StoredPasskey,

@@ -12,7 +12,7 @@ import { type AlertChannelSetup, type HeldMessages, Notifier } from './notifier.
 
 export interface AlertSetup {
   rules: readonly AlertRule[]
-  /** Those that are turned on. */
+  /** Enabled channels. */
   channels: ReadonlyMap<AlertChannelId, AlertChannelSetup>
   muting: Omit<Muting, 'downNodes'>
 }
@@ -29,16 +29,16 @@ export interface AlertChanges {
 
 interface Due {
   atMs: number
-  /** At the same moment, ends go before firing and escalation. */
+  /** At the same moment, alerts end before others fire or escalate. */
   rank: 0 | 1
   act: (atMs: number) => void
 }
 
 /**
- * The life cycle of alerts, without clock, store or network: signals, settings and moments go in, messages and changes
- * to store come out. README.md has the rules; testing/plain-model.ts implements them without any index.
+ * The life cycle of alerts, without clock, store or network: signals, settings and times go in, messages and changes to
+ * store come out. README.md has the rules; testing/plain-model.ts implements them without any index.
  *
- * Whatever is due is done in chronological order, as of its own moment, so the frequency of calls does not matter.
+ * Due work is done in chronological order, as of its own time, so the frequency of calls does not matter.
  */
 export class AlertBook {
   readonly #newId: () => AlertId
@@ -74,8 +74,8 @@ export class AlertBook {
   }
 
   /**
-   * Continues where another book stopped, with the ends and messages of the last hour. What was due meanwhile is done
-   * now, and nothing ends before its signals arrive.
+   * Continues where another book stopped, with the ends and messages of the last hour. Work that became due meanwhile
+   * is done now, and no alert ends before its signals arrive.
    */
   restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
@@ -107,7 +107,7 @@ export class AlertBook {
     this.#step(nowMs, () => this.#forget(watch, key, nowMs))
   }
 
-  /** All signals of this watch. Missing ones have disappeared, except those that are `unknown` at the moment. */
+  /** Receives all signals of this watch. A missing signal has disappeared, unless it is currently `unknown`. */
   receiveAll(
     watch: AlertWatch,
     signals: readonly Signal[],
@@ -122,7 +122,7 @@ export class AlertBook {
     })
   }
 
-  /** Returns how many of them were firing and not yet acknowledged. */
+  /** Returns how many of these alerts were firing and not yet acknowledged. */
   acknowledge(ids: readonly AlertId[], by: string, nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -138,7 +138,10 @@ export class AlertBook {
     return count
   }
 
-  /** Revokes it; returns for how many firing alerts. What it held back and is due by now is due at once. */
+  /**
+   * Revokes acknowledgements and returns how many alerts were firing. Messages that they held back and that are due are
+   * sent now.
+   */
   unacknowledge(ids: readonly AlertId[], nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -155,7 +158,10 @@ export class AlertBook {
     return count
   }
 
-  /** Does what is due and sends what is due now. Only this sends, so one message has all that is known at a moment. */
+  /**
+   * Does the work that is due and sends the messages that are due. Only this method sends, so that one message has
+   * everything known at that time.
+   */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#notifier.lookAt(nowMs)
@@ -180,7 +186,6 @@ export class AlertBook {
     return changes
   }
 
-  /** Pending and firing ones, in no order. */
   open(): Iterable<Episode> {
     return this.#places.open()
   }
@@ -202,7 +207,7 @@ export class AlertBook {
     return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
   }
 
-  /** Everything that was due goes first; messages due at this very moment wait for what else arrives at it. */
+  /** Earlier due work comes first; messages due at this very time wait for other input of the same time. */
   #step(nowMs: number, act: () => void): void {
     for (;;) {
       const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
@@ -333,7 +338,7 @@ export class AlertBook {
       this.#record(one)
     }
     if (one.state !== 'pending') return
-    // The clock may have been set back; and the breach may have paused between two signals.
+    // The clock may have been set back, or the breach may have paused between two signals.
     const knownMs = Math.min(one.sinceMs, nowMs)
     const beganMs = ALERT_WATCHES[watch].unit === 'yes_no' ? Math.max(knownMs, sinceMs) : knownMs
     if (beganMs !== one.sinceMs) {
@@ -362,7 +367,7 @@ export class AlertBook {
     this.#planEscalation(one)
   }
 
-  /** `nowMs`: escalates at once if due, because the rule may have changed. */
+  /** `nowMs`: escalates immediately if due, because the rule may have changed. */
   #planEscalation(one: Episode, nowMs = Number.NEGATIVE_INFINITY): void {
     const escalation = this.#rules.get(one.ruleId)?.escalation
     if (escalation == null || one.firedAtMs === null || one.isEscalated || !isFiring(one)) return

@@ -33,25 +33,25 @@ export interface AlertsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** An operator who cordons a node is working on it. */
+  /** Alerts of cordoned nodes are muted: an operator is working on them. */
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
 /** Alerts that have not ended. `pending`: the rule waits for them to last longer. */
 export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
 
-/** Signals come in bursts: their consequences are written together. */
+/** Signals come in bursts: their changes are written together. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
-/** Timers are no longer than this, because the wall clock may be set. */
+/** The longest timer, because the wall clock may be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Runs the alert book: gives it signals and settings, and writes the consequences (store.writeAlerts) before anything
- * is sent. Only the leading engine has one, so no alert is sent twice.
+ * Drives the alert book: passes it signals and settings, and stores its changes (store.writeAlerts) before anything is
+ * sent. Only the leading engine has one, so no alert is sent twice.
  */
 export class Alerts {
-  /** `changed`: alerts, rules or silences; `configured`: rules or muting. `recorded`: the outbox has messages. */
+  /** `changed`: alerts, rules or silences. `configured`: rules or muting. `recorded`: the outbox has new messages. */
   readonly events = new EventEmitter<{ changed: []; recorded: []; configured: [] }>()
   readonly #parts: AlertsParts
   readonly #book: AlertBook
@@ -63,7 +63,7 @@ export class Alerts {
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
-  /** One after the other: an earlier read must not replace a later one. */
+  /** Reads run one after another: an earlier result must not replace a later one. */
   #reading: Promise<void> = Promise.resolve()
   readonly #alarm: Alarm
   #stopped = false
@@ -95,7 +95,6 @@ export class Alerts {
     return this.#rules
   }
 
-  /** Silences that are not over. */
   silences(): readonly AlertSilence[] {
     const nowMs = this.#parts.clock.nowMs()
     return this.#silences.filter((silence) => windowFrom(silence, nowMs) !== null)
@@ -121,7 +120,7 @@ export class Alerts {
     })
   }
 
-  /** Call with each change of a node: there are many, and a cordon is rare. */
+  /** Call with each change of a node; it reloads only if the cordon has changed. */
   noticeCordon(id: NodeId, isCordoned: boolean): void {
     if (!this.#isReady || this.#cordoned.has(id) === isCordoned) return
     this.reload().catch((error: unknown) => {
@@ -135,7 +134,6 @@ export class Alerts {
     this.#writeSoon()
   }
 
-  /** All signals of a watch, except those whose state is unknown at the moment. */
   receiveAll(watch: AlertWatch, signals: readonly Signal[], unknown: ReadonlySet<string> = new Set()): void {
     if (!this.#isReady) return
     this.#book.receiveAll(watch, signals, this.#parts.clock.nowMs(), unknown)
@@ -143,19 +141,19 @@ export class Alerts {
   }
 
   /**
-   * Resolves once it is on disk, to the number of firing alerts that were not yet acknowledged. Rejects if it cannot be
-   * written now, but it counts and is written later.
+   * Resolves, once it is on disk, to the number of firing alerts that were not yet acknowledged. If the write fails, it
+   * rejects, but the acknowledgement still applies and is written later.
    */
   acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
   }
 
-  /** Likewise; resolves to the number of firing alerts that were acknowledged. */
+  /** As acknowledge; resolves to the number of firing alerts that were acknowledged. */
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
 
-  /** Records a message that follows from no alert, such as a test. A disabled channel gets none. */
+  /** Sends a message that no alert causes, such as a test. A disabled channel receives none. */
   async tell(message: AlertWrite['messages'][number]): Promise<void> {
     await this.#parts.store.writeAlerts({ ...nothing(), messages: [message] })
     this.events.emit('changed')
@@ -177,7 +175,7 @@ export class Alerts {
     return counts
   }
 
-  /** The alert as the API shows it; the current state if the book has it. */
+  /** The alert as the API returns it, in its current state if the book still has it. */
   describe(stored: Episode): Alert {
     const nowMs = this.#parts.clock.nowMs()
     const one = this.#book.get(stored.id) ?? stored
@@ -193,7 +191,7 @@ export class Alerts {
   }
 
   async #answered(count: number): Promise<number> {
-    // Together with the audit log entry, which no later write would include.
+    // In one write with its audit log entry, which a later write would not include.
     if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
     return count
   }
@@ -236,7 +234,7 @@ export class Alerts {
   }
 
   #writeSoon(): void {
-    // A failing store is not retried for each signal.
+    // A failing store is not retried on each signal.
     if (isEmpty(this.#unwritten)) this.#alarm.set(WRITE_AFTER_MS)
   }
 
@@ -282,7 +280,7 @@ const nothing = (): AlertWrite => ({ episodes: [], forgotten: [], groups: [], en
 const isEmpty = (write: AlertWrite): boolean =>
   Object.values(write).every((list: readonly unknown[]) => list.length === 0)
 
-/** What comes later replaces what came before. */
+/** Later changes replace earlier ones. */
 function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrite {
   const ended = new Set(after.endedGroups)
   const begunAgain = new Set(after.groups.map(({ id }) => id))
@@ -305,7 +303,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** Of each kind, per message: the app shows the rest. */
+/** Per kind and message; the app shows the rest. */
 const LISTED_MAX = 20
 
 function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {

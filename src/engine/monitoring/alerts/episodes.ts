@@ -7,7 +7,7 @@ export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
 
-/** A snapshot: the book changes its own objects. */
+/** A snapshot, because the book mutates its own objects. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
 
 export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) => ({
@@ -15,20 +15,18 @@ export const textsOf = ({ subject, text }: Pick<Episode, 'subject' | 'text'>) =>
   ...written(decode(text))
 })
 
-/** What a group sends at one moment. */
 export interface AlertMessage {
   channelId: AlertChannelId
   groupId: string
   ruleId: AlertRuleId
   atMs: number
-  /** `repeat`: nothing is new, but the alerts are not acknowledged. */
+  /** `repeat`: a reminder of alerts that are not acknowledged, without any news. */
   kind: 'news' | 'repeat'
   firing: Episode[]
   /** Includes alerts that started and ended before any message. */
   resolved: Episode[]
-  /** Reported before and still firing. */
   stillFiring: number
-  /** As AlertNews has it. */
+  /** As in AlertNews. */
   limit: { heldUntilMs: number; all: boolean } | null
 }
 

@@ -4,14 +4,14 @@ import { Heap } from '../../runtime/heap.ts'
 
 export const LIMIT_WINDOW_MS = 3_600_000
 
-/** How many messages the last hour may have before one more is sent; null: any number (README.md, rule 9). */
+/** The number of messages in the last hour below which one more may be sent; null: unlimited (README.md, rule 9). */
 export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
   if (perHour === null) return null
   const most = isCritical ? 2 * perHour : perHour
   return kind === 'news' ? most : Math.ceil(most / 2)
 }
 
-/** When channels last got messages: for each channel, as many times as any limit needs. */
+/** The latest message times per channel, as many as any limit needs. */
 export class RecentMessages {
   /** Chronological. */
   readonly #sent = new Map<AlertChannelId, number[]>()
@@ -25,7 +25,7 @@ export class RecentMessages {
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
-  /** From when there is room below `most`, if nothing is sent before; it may be in the past. */
+  /** From when fewer than `most` messages count, if none is sent before; may be in the past. */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
     const times = most === null ? undefined : this.#sent.get(channelId)
     const oldestMs = times?.[times.length - most!]
@@ -37,21 +37,19 @@ interface Queue<Item> {
   channelId: AlertChannelId
   critical: Set<Item>
   other: Set<Item>
-  /** When one of them may have room; infinity: none waits. */
   releaseAtMs: number
 }
 
 interface HeldParts<Item> {
   roomAtMs: (channelId: AlertChannelId, isCritical: boolean) => number
-  /** The order of equally severe ones. */
   compare: (one: Item, other: Item) => number
 }
 
-/** Items that wait until the limit of their channel has room. */
+/** Items that wait for room under the limit of their channel. */
 export class Held<Item extends { channelId: AlertChannelId }> {
   readonly #parts: HeldParts<Item>
   readonly #queues = new Map<AlertChannelId, Queue<Item>>()
-  /** May hold outdated moments: `releaseAtMs` of the queue decides. */
+  /** May contain outdated times: `releaseAtMs` of the queue decides. */
   readonly #moments = new Heap<{ atMs: number; queue: Queue<Item> }>([], (one, other) => one.atMs < other.atMs)
 
   constructor(parts: HeldParts<Item>) {
@@ -83,7 +81,7 @@ export class Held<Item extends { channelId: AlertChannelId }> {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Passes items to `send` one after the other, as long as there is room at this moment. */
+  /** Passes items to `send`, one after another, while there is room. */
   release(atMs: number, send: (item: Item) => void): void {
     while (this.nextMs() <= atMs) {
       const { queue } = this.#moments.removeFirst()!

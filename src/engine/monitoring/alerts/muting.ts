@@ -13,9 +13,9 @@ import { isInScope } from './signal.ts'
 
 export interface Muting {
   silences: readonly AlertSilence[]
-  /** Nodes that are down: only that is reported about them. */
+  /** Nodes that are down: their other alerts are muted. */
   downNodes: Pick<ReadonlySet<NodeId>, 'has'>
-  /** An operator who cordons a node is working on it. */
+  /** Alerts of cordoned nodes are muted: an operator is working on them. */
   cordonedNodes: ReadonlySet<NodeId>
 }
 
@@ -40,7 +40,7 @@ export function mutedBecause(
   return isSilenced ? 'silenced' : null
 }
 
-/** The next moment at which a silence starts or ends; null: never. Pure. */
+/** When the next silence starts or ends; null: never. Pure. */
 export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
   const moments = silences.flatMap((silence) => {
     const window = windowFrom(silence, nowMs)
@@ -60,13 +60,13 @@ export const waitsForQuietHours = (severity: AlertSeverity): boolean => severity
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** When the current quiet hours end; null: there are none now. A clock change moves no end. Pure. */
+/** When the current quiet hours end; null: there are none now. A clock change does not shift the end. Pure. */
 export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | null {
   if (quiet === null) return null
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
   const today = Math.floor(wallMs / DAY_MS)
   const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
-  // Quiet hours that began yesterday may not be over.
+  // Quiet hours that began yesterday may still last.
   for (const day of [today - 1, today]) {
     // 1970-01-01 was a Thursday.
     if (!quiet.days.includes((day + 4) % 7)) continue

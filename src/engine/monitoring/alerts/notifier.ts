@@ -19,22 +19,20 @@ export interface HeldMessages {
 
 interface NotifierParts {
   ruleOf: (id: AlertRuleId) => AlertRule | undefined
-  /** undefined: the channel is disabled. */
   channelOf: (id: AlertChannelId) => AlertChannelSetup | undefined
   isMuted: (one: Episode, atMs: number) => boolean
-  /** Call when the channels of the alert, or what they know about it, have changed. */
   onChange: (one: Episode) => void
 }
 
 interface LiveGroup extends Group {
   members: Set<Episode>
-  /** When the evaluation of `flushAtMs` happens; null: not planned, or held. */
+  /** When the group is evaluated at `flushAtMs`; null: not planned, or held. */
   lookAtMs: number | null
-  /** Whether its channel had a limit when that was planned. */
+  /** Whether its channel had a limit at that time. */
   isLimited: boolean
-  /** The news to send, unless quiet hours hold them then; null: none. */
+  /** The news to send, unless quiet hours hold it; null: none. */
   news: { isCritical: boolean; oldestMs: number } | null
-  /** When a reminder of its known alerts is due if nothing changes; null: never. */
+  /** When its known alerts are due for a reminder if nothing changes; null: never. */
   repeatAtMs: number | null
 }
 
@@ -45,12 +43,12 @@ interface Look {
 
 const earliest = (): Heap<Look> => new Heap<Look>([], (one, other) => one.atMs < other.atMs)
 
-/** The groups of alerts: which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
+/** Groups of alerts: which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
 export class Notifier {
   readonly #parts: NotifierParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** They may hold outdated moments: the fields of the group decide. */
+  /** These may contain outdated times: the fields of the group decide. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -94,17 +92,16 @@ export class Notifier {
     }
   }
 
-  /** The alert has changed in a way that may have to be sent. */
   touch(one: Episode): void {
     for (const { groupId } of Object.values(one.channels)) this.#touched.add(this.#groups.get(groupId)!)
   }
 
-  /** Muting, quiet hours or recipients may have changed for any alert. */
+  /** Muting, quiet hours or recipients may have changed for all alerts. */
   touchAll(): void {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Call after everything that happens at one moment or in one call: decides when groups are evaluated. */
+  /** Call after all events of one moment or one call: decides when groups are evaluated. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()
@@ -115,17 +112,16 @@ export class Notifier {
     return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
   }
 
-  /** Of channels without a limit. */
   nextLookMs(): number {
     return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }
 
-  /** Evaluates all groups that are due at this moment, as of it, except those of channels with a limit. */
+  /** Evaluates all groups due at this time, except those of channels with a limit. */
   lookAt(atMs: number): void {
     while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
   }
 
-  /** Evaluates groups of channels with a limit that are due by now, as of now, as far as there is room. */
+  /** Evaluates due groups of channels with a limit, as of now, while there is room. */
   lookAtLimited(nowMs: number): void {
     while (this.#firstLimitedMs() <= nowMs) {
       const { group } = this.#limitedLooks.removeFirst()!
@@ -136,7 +132,7 @@ export class Notifier {
     this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
-  /** Sends the reminders that are due by now. Those missed in a long sleep are sent once, as of now. */
+  /** Sends the reminders that are due. Those missed during a long sleep are sent once, as of now. */
   repeat(nowMs: number): void {
     const send = (group: LiveGroup) => {
       // Quiet hours may have begun.
@@ -154,7 +150,7 @@ export class Notifier {
     this.#heldRepeats.release(nowMs, send)
   }
 
-  /** Messages with news that are due and wait for room, by channel. */
+  /** Due messages with news that wait for room, by channel. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
     const held = new Map<AlertChannelId, HeldMessages>()
     for (const { channelId, flushAtMs, news } of this.#groups.values()) {
@@ -200,7 +196,7 @@ export class Notifier {
     this.#planRepeat(group, rule, known, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
   }
 
-  /** `dueMs` may be in the past: the look was held, or no engine ran. */
+  /** `dueMs` may be in the past: the message was held, or no engine was running. */
   #planLook(group: LiveGroup, dueMs: number | null, nowMs: number): void {
     if (group.flushAtMs !== dueMs) {
       group.flushAtMs = dueMs
@@ -248,7 +244,7 @@ export class Notifier {
     return this.#recent.roomAtMs(channelId, mostBefore(perHour, isCritical, kind))
   }
 
-  /** After a message: whether the next one is held. */
+  /** Whether the next message is held after this one. */
   #limitOf(channelId: AlertChannelId, atMs: number): AlertMessage['limit'] {
     const [ofAllMs, ofOthersMs] = [true, false].map((isCritical) => this.#roomAtMs(channelId, isCritical, 'news'))
     if (ofAllMs! > atMs) return { heldUntilMs: ofAllMs!, all: true }
@@ -264,8 +260,8 @@ export class Notifier {
   }
 
   /**
-   * `news`: what the channel does not know yet and may be sent. `known`: what it knows as firing and still is. Alerts
-   * that will not be sent leave the group.
+   * `news`: alerts that the channel does not know yet and that may be sent. `known`: alerts that it knows as firing and
+   * that still fire. Alerts that will not be sent leave the group.
    */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []
@@ -343,14 +339,14 @@ export class Notifier {
       group = liveOf({ id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null })
       this.#groups.set(id, group)
       this.#ended.delete(id)
-      // Stored even while all of it is muted and nothing is planned: a restart needs it.
+      // Stored even while the whole group is muted and nothing is planned, because a restart needs it.
       this.#changed.add(group)
     }
     return group
   }
 }
 
-/** The first moment that is still current for its group; infinity: none. Drops outdated ones. */
+/** The first time that is still current for its group; infinity: none. Drops outdated ones. */
 function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
   for (let next = heap.first(); next !== undefined; next = heap.first()) {
     if (momentOf(next.group) === next.atMs) return next.atMs

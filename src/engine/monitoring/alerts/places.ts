@@ -10,11 +10,10 @@ interface Place {
   open: Map<AlertRuleId, Episode>
 }
 
-/** All watched things, by watch and key. A thing without signal and alerts takes no place. */
+/** All watched things, by watch and key. Things without a signal or alerts are dropped. */
 export class Places {
   readonly #places = new Map<AlertWatch, Map<string, Place>>()
 
-  /** Creates it if missing. */
   of({ watch, key }: { watch: AlertWatch; key: string }): Place {
     let places = this.#places.get(watch)
     if (places === undefined) this.#places.set(watch, (places = new Map()))

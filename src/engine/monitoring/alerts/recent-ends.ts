@@ -1,12 +1,11 @@
 import type { Episode } from './episodes.ts'
 
-/** An alert that ended this often within the hour must be quiet for a while before it is resolved. */
+/** An alert that ended this often within an hour must stay quiet for a while before it is resolved. */
 const ENDS_OF_FLAPPING = 3
 export const FLAP_WINDOW_MS = 3_600_000
 
 type Of = Pick<Episode, 'ruleId' | 'key'>
 
-/** When alerts were resolved in the last hour, by rule and key. */
 export class RecentEnds {
   /** The latest ends come last. */
   readonly #ends = new Map<string, number[]>()

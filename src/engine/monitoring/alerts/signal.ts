@@ -2,7 +2,6 @@ import type { AlertLabels, AlertRule, AlertScope } from '../../../shared/contrac
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import { encode, say } from '../../../shared/texts/message.ts'
 
-/** What the engine knows about one thing that can be watched. */
 export interface Signal {
   watch: AlertWatch
   key: string
@@ -51,8 +50,8 @@ export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
 }
 
 /**
- * Finds the rules that may apply to a signal without checking all of them: most of thousands of rules name one spider
- * or node each. Rules are filed under the narrowest thing that they name.
+ * Finds the rules that may apply to a signal without checking all of them: with thousands of rules, most name one
+ * spider or node each. A rule is indexed by the narrowest thing that it names.
  */
 export class RuleIndex {
   readonly #places = new Map<string, AlertRule[]>()
@@ -67,7 +66,6 @@ export class RuleIndex {
     }
   }
 
-  /** Rules whose scope and watch match, whether or not the value is a breach. */
   of({ watch, labels }: Pick<Signal, 'watch' | 'labels'>): AlertRule[] {
     const found: AlertRule[] = []
     for (const place of placesOf(labels)) {

@@ -22,7 +22,7 @@ interface WatchParts {
   logger: Logger
   /** Whether runs of this project are compared with earlier ones. */
   isOn: (project: ProjectName) => boolean
-  /** Reads its items. Rejects with an ITEMS_ or NODE_ code if they cannot be read. */
+  /** Reads the items of a run. Rejects with an ITEMS_ or NODE_ code if that fails. */
   countFilled: ((jobId: JobId, signal: AbortSignal) => Promise<FilledFields>) | null
 }
 
@@ -31,21 +31,21 @@ interface Spider {
   spider: string
 }
 
-/** Ends come in bursts and a judgement can wait: dispatch goes first. */
+/** Ends come in bursts and judgements can wait: dispatch goes first. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
-/** Waits while this file, or others, are being copied from a node. */
+/** How long to wait while this file, or others, are being copied from a node. */
 const COUNT_AGAIN_MS = 5_000
 const COUNT_TRIES = 5
-/** At a start, judges runs that the last engine did not get to: each spider once. */
+/** At a start, judges one run per spider that the last engine did not judge. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
-/** No one reads more; older ones come back as the newest go. */
+/** No user reads more; older findings return once newer ones are gone. */
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 
 /**
- * Compares the newest successful run of each spider with its earlier ones, some time after it ended. Findings are kept
+ * Compares the newest successful run of each spider with its earlier ones, some time after it ended. Findings last
  * until the next run is as expected or a user dismisses them.
  */
 export class ExpectationWatch {
@@ -62,7 +62,7 @@ export class ExpectationWatch {
     this.#alarm = new Alarm(parts.clock, () => void this.#judgeDue())
   }
 
-  /** Reads what an earlier engine left, in the background. Never rejects. */
+  /** Reads the findings of an earlier engine in the background. Never rejects. */
   async start(): Promise<void> {
     const { store, clock, logger } = this.#parts
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
@@ -122,7 +122,6 @@ export class ExpectationWatch {
     }
   }
 
-  /** Returns whether the findings were still those of this job. */
   async dismiss({ project, spider, jobId }: Spider & { jobId: JobId }): Promise<boolean> {
     const isDismissed = await this.#parts.store.dismissFindings(project, spider, jobId)
     const known = this.#current.get(keyOf({ project, spider }))
@@ -148,7 +147,7 @@ export class ExpectationWatch {
         isChanged = (await this.#judge(spider)) || isChanged
         await sleep(clock, PAUSE_MS, signal)
       } catch (error) {
-        // The next run of this spider is judged again, and so is this one after a restart.
+        // The next run of this spider is judged again, and this one after a restart.
         if (!signal.aborted) logger.error({ error, ...spider }, 'a run could not be compared with earlier ones')
       }
     }
@@ -157,7 +156,6 @@ export class ExpectationWatch {
     if (this.#due.size > 0) this.#schedule()
   }
 
-  /** Returns whether the findings of the spider have changed. */
   async #judge({ project, spider }: Spider): Promise<boolean> {
     const { store } = this.#parts
     const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })
@@ -176,7 +174,7 @@ export class ExpectationWatch {
     return true
   }
 
-  /** The run with its items counted, if they can be: of a spider that runs often, not of every run. */
+  /** The run with its items counted if possible. For a frequent spider, not every run is counted. */
   async #count(run: PastRun): Promise<PastRun> {
     const { store, clock, logger, countFilled } = this.#parts
     if (run.items === 0 || countFilled === null) return run

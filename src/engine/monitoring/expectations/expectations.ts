@@ -5,7 +5,7 @@ import type { PastRun } from '../../model/records.ts'
 
 export type JudgedRun = Omit<PastRun, 'jobId'>
 
-/** What earlier runs had; `values` ascend. */
+/** The range of earlier runs; `values` ascend. */
 interface Expected {
   values: readonly number[]
   median: number
@@ -15,7 +15,7 @@ interface Expected {
 }
 
 export interface Expectations {
-  /** How many runs are missing until there are expectations. */
+  /** How many more runs expectations need. */
   neededRuns: number
   comparedRuns: number
   weekday: number | null
@@ -23,7 +23,7 @@ export interface Expectations {
   fields: ExpectedFields
 }
 
-/** By field: the percentage of items that have it. Only of runs whose items were counted. */
+/** By field: the percentage of items that have it. Only from runs whose items were counted. */
 export interface ExpectedFields {
   neededRuns: number
   comparedRuns: number
@@ -36,22 +36,22 @@ export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
 /** Per weekday: 30 daily runs have at least four of each. */
 const WEEKDAY_RUNS_MIN = 4
-/** For a normal distribution, the deviation times this is the standard deviation. */
+/** Scales the deviation to the standard deviation of a normal distribution. */
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
-/** Identical runs have no deviation: a change of this share is never unusual. */
+/** Identical runs have no deviation: a change of less than this share is never unusual. */
 const SPREAD_MIN_SHARE = 0.05
-/** A value that one in five earlier runs had is usual, however far from the median. */
+/** A value that one in five earlier runs reached is usual, however far from the median. */
 const USUAL_SHARE = 0.2
 
 interface Rule {
-  /** Least change as a share of the median; null: it is not reported in this direction. */
+  /** The smallest change to report, as a share of the median; null: this direction is not reported. */
   fall: number | null
   rise: number | null
   leastChange: number
 }
 
-/** More items than usual, fewer errors or a faster run are not problems. */
+/** More items than usual, fewer errors or a faster run are no problem. */
 const RULES: Record<CountedMetric, Rule> = {
   items: { fall: 0.4, rise: null, leastChange: 20 },
   pages: { fall: 0.4, rise: 2, leastChange: 20 },
@@ -59,16 +59,15 @@ const RULES: Record<CountedMetric, Rule> = {
   errors: { fall: null, rise: 1, leastChange: 1 }
 }
 const METRICS = Object.keys(RULES) as CountedMetric[]
-/** Fewer errors than this are not many, whatever their share. */
+/** Fewer errors than this are few, whatever their share. */
 const ERRORS_MIN = 10
 const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
-/** A share of fewer items says little. */
+/** With fewer items, a share means little. */
 const FIELD_ITEMS_MIN = 20
-/** A changed item is one problem, not a hundred. */
 const FIELDS_REPORTED = 5
 const FIELD_NAME_CHARACTERS = 60
 
-/** A run as numbers: items, pages, seconds, errors per 100 pages. null: unknown. */
+/** A metric of a run: items, pages, seconds, or errors per 100 pages. null: unknown. */
 export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   const { pages, errors, startedAtMs, endedAtMs } = run
   if (metric === 'items' || metric === 'pages') return run[metric]
@@ -76,11 +75,11 @@ export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   return startedAtMs === null || endedAtMs === null ? null : Math.max(0, endedAtMs - startedAtMs) / 1000
 }
 
-/** 0: Sunday. In UTC, which needs no zone: only the weekly rhythm matters. */
+/** 0: Sunday. In UTC: only the weekly rhythm matters, so no time zone is needed. */
 export const weekdayOf = ({ startedAtMs }: Pick<JudgedRun, 'startedAtMs'>): number | null =>
   startedAtMs === null ? null : new Date(startedAtMs).getUTCDay()
 
-/** Expectations of a run that starts on this weekday, from the earlier runs of its spider. Pure. */
+/** What to expect of a run that starts on this weekday, from the earlier runs of its spider. Pure. */
 export function expectationsOf(history: readonly JudgedRun[], weekday: number | null): Expectations {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history, weekday)
   const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
@@ -96,13 +95,13 @@ export function expectationsOf(history: readonly JudgedRun[], weekday: number | 
 function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: number | null) {
   const neededRuns = Math.max(0, RUNS_MIN - history.length)
   const ofWeekday = history.filter((run) => weekdayOf(run) === weekday)
-  // Only a spider that also ran on other days has a weekly rhythm.
+  // A spider that runs on one weekday only has no weekly rhythm.
   const hasRhythm = ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
   const isByWeekday = neededRuns === 0 && weekday !== null && hasRhythm
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
 }
 
-/** From fewer runs than the rest: items can be counted only where their files are kept. */
+/** Based on fewer runs than the rest: items can be counted only where their files are kept. */
 function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
   const comparedRuns = compared.length
@@ -120,8 +119,8 @@ function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null)
 const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
 
 /**
- * The percentage of items that have each field; null: too few were counted. `others`: the percentage for other fields;
- * null: unknown, because not all were kept.
+ * The percentage of items that have each field; null: too few items were counted. `others`: the percentage for other
+ * fields; null: unknown, because not all were kept.
  */
 export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
   if (run.filledFields === null || !isCounted(run)) return null
@@ -130,7 +129,7 @@ export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; oth
   return { of, others: hasMoreFields ? null : 0 }
 }
 
-/** What is unusual about a run, the most telling first; nothing during a cold start. Pure. */
+/** What is unusual about a run, the most significant first; nothing during a cold start. Pure. */
 export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] {
   const ofMetrics = METRICS.flatMap((metric): Finding[] => {
     const expected = expectations.of[metric]
@@ -170,7 +169,7 @@ export const wordsOf = (findings: readonly Finding[]): Message =>
     .map(({ words, code, params }) => messageOf({ text: words, code, params }))
     .reduce((one, other) => say('finding.and', { one, other }))
 
-/** The name comes from the spider and may be anything. */
+/** The name comes from the spider and may contain anything. */
 function shownName(name: string): string {
   const isCut = name.length > FIELD_NAME_CHARACTERS
   return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'

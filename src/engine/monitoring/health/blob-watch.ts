@@ -8,15 +8,15 @@ import { SingleFlight } from '../../runtime/single-flight.ts'
 
 /** State of the storage of eggs, archived logs and items outside the data directory. */
 export interface BlobsState {
-  /** For people: an address or a path, without secrets. */
+  /** For display: an address or a path, without secrets. */
   name: string
-  /** Why it cannot be used; null: it can. */
+  /** Why the storage cannot be used; null: it can. */
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
-  /** The engine that checks; null: it is alone. */
+  /** The engine that checked; null: this engine is alone. */
   engine: string | null
-  /** Live engines that keep theirs somewhere else. */
+  /** Live engines that use another storage. */
   apart: readonly { engine: string; place: string }[]
 }
 
@@ -30,11 +30,11 @@ export interface BlobWatchParts {
 
 const EVERY_MS = 5_000
 const LIMIT_MS = 5_000
-/** They do not change while they run. */
+/** An engine's storage does not change while it runs. */
 const APART_EVERY_MS = 30_000
 
 export class BlobWatch {
-  /** `changed`: there is another problem, or none any more. */
+  /** `changed`: a problem appeared, changed or ended. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: BlobWatchParts
   #state: BlobsState
@@ -55,7 +55,7 @@ export class BlobWatch {
   }
 
   start(): void {
-    // Files in the data directory need a check only if other engines may have theirs.
+    // Files in the data directory need a check only if other engines may have their own.
     if (this.#parts.blobs !== null || this.#parts.engines !== null) void this.#look()
   }
 
@@ -75,7 +75,7 @@ export class BlobWatch {
     this.#timer = clock.setTimer(blobs === null ? APART_EVERY_MS : EVERY_MS, () => void this.#look())
   }
 
-  /** Has a time limit: a hanging share answers nothing, not even an error. */
+  /** Has a time limit: a hanging network share returns nothing, not even an error. */
   async #findProblem(): Promise<string | null> {
     const { blobs, clock } = this.#parts
     if (blobs === null) return null

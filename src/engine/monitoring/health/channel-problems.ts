@@ -7,21 +7,21 @@ import { problem } from './problem.ts'
 export interface ChannelTrouble {
   id: WebhookId
   name: string
-  /** The answer to the last attempt. */
+  /** The response to the last attempt. */
   answer: string
-  /** The time of the oldest message that did not arrive. */
+  /** When the oldest undelivered message was created. */
   sinceMs: number
-  /** `failing`: messages wait; `given_up`: some are lost; `gone`: the receiver wants none. */
+  /** `failing`: messages wait. `given_up`: some are lost. `gone`: the receiver unsubscribed. */
   state: 'failing' | 'given_up' | 'gone'
   isReportedElsewhere: boolean
 }
 
-/** A receiver that restarts is no problem yet. */
+/** A receiver that restarts is not yet a problem. */
 const FAILING_AFTER_MS = 600_000
 /** The oldest message is searched among this many. */
 const WAITING_READ = 100
 
-/** Reads little: skips channels whose last message arrived. `mayFollow`: another can appear by time alone. */
+/** Cheap: skips channels whose last message arrived. `mayFollow`: time alone can turn another one into a problem. */
 export async function readChannelTroubles(
   store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
   { rules, plugins, nowMs }: { rules: readonly AlertRule[]; plugins: readonly string[]; nowMs: number }
@@ -50,7 +50,7 @@ export async function readChannelTroubles(
   }
 }
 
-/** The plugins with the hook `alert` that no channel names: they get no alerts. Pure. */
+/** Plugins with the hook `alert` that no channel names and that therefore get no alerts. Pure. */
 export const pluginsWithoutChannel = (
   plugins: readonly string[],
   channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]
@@ -65,14 +65,14 @@ export const pluginsWithoutChannel = (
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
-/** `oldestMs`: of a message that waits; `dead`: the newest one that was given up. Pure. */
+/** `oldestMs`: time of the oldest waiting message. `dead`: the newest that was given up. Pure. */
 export function stateOf(
   { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
   oldestMs: number | null,
   dead: { madeAtMs: number; endedAtMs: number | null } | null,
   nowMs: number
 ): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
-  // A user who turned it off knows; a receiver that answered 410 turned it off itself.
+  // A user who disabled the channel knows; a receiver that answered 410 disabled it itself.
   const isGone = !enabled && problem?.startsWith('410') === true
   if (problem === null || (!enabled && !isGone)) return null
   if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
@@ -82,7 +82,7 @@ export function stateOf(
   return { state: 'failing', sinceMs: oldestMs }
 }
 
-/** Users who rely on an alert channel must learn that it is silent, and not through it. Pure. */
+/** Users rely on alert channels, so they must learn of a silent one, and not through it. Pure. */
 export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
   return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) =>
     problem({
@@ -95,7 +95,7 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   )
 }
 
-/** Users rely on such a plugin; before there were channels, it got problems without one. */
+/** Before there were channels, such a plugin received problems without one, and users rely on that. */
 export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((plugin) =>
     problem({

@@ -14,7 +14,7 @@ export interface NamesakeEngines {
   sinceMs: number
 }
 
-/** Runs would be searched on the wrong engine, and only one has its local node in the fleet. Pure. */
+/** Runs would be looked up on the wrong engine, and only one of the local nodes is in the fleet. Pure. */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) =>
     problem({
@@ -27,14 +27,13 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   )
 }
 
-/** An eavesdropper on the network could read passwords and sessions. Pure. */
+/** Others on the network could read passwords and sessions. Pure. */
 export function plainHttpProblems(address: string | null): Problem[] {
   if (address === null) return []
   const text = say('problem.plain_http', { address })
   return [problem({ id: 'plain-http', severity: 'warning', title: say('problem_title.plain_http'), text })]
 }
 
-/** A role that options of this engine grant to external groups. */
 export interface MissingRole {
   name: string
   options: readonly string[]
@@ -52,17 +51,16 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   )
 }
 
-/** A user who can upload an egg then has the rights of Scrapdeck. Pure. */
+/** Without isolation, a user who can upload an egg has the rights of Scrapdeck. Pure. */
 export function isolationProblems(why: string | null): Problem[] {
   if (why === null) return []
   const text = say('problem.not_apart', { why })
   return [problem({ id: 'spiders-not-apart', severity: 'warning', title: say('problem_title.not_apart'), text })]
 }
 
-/** An unknown project has no Python of its own. */
 const ANY_PROJECT = '' as ProjectName
 
-/** Local nodes of engines that can start nothing, because their machines have no Python with Scrapy. Pure. */
+/** Local nodes that cannot start runs, because their machines have no Python with Scrapy. Pure. */
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   return nodes.flatMap(({ stored: { id, name, kind, mode }, status, client }): Problem[] => {
     const takesJobs = kind === 'engine' && mode === 'active' && status.health === 'up'
@@ -81,7 +79,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/** Users who rely on the external copy must know that it is behind. Pure. */
+/** Users who rely on the external copy must know when it is behind. Pure. */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { sinceMs, ...of } = away
@@ -89,7 +87,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   return [problem({ id: 'syslog', severity: 'warning', title: say('problem_title.syslog_away'), text, sinceMs })]
 }
 
-/** Without the shared cache nothing is wrong, but several engines no longer act as one. Pure. */
+/** Without the shared cache nothing breaks, but several engines no longer act as one. Pure. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const { name, reason, sinceMs } = cache
@@ -111,7 +109,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
     found.push(problem({ id: 'blobs:disk', severity: low, title: say('problem_title.blobs_full'), text }))
   }
   if (apart.length > 0) {
-    // All engines show it, so it also names the one that checked.
+    // All engines show this problem, so it also names the one that checked.
     const places = [{ engine, place }, ...apart].map((one) => `${one.engine}: ${one.place}`)
     const text = say('problem.blobs_differ', { places })
     found.push(problem({ id: 'blobs:apart', severity: 'error', title: say('problem_title.blobs_differ'), text }))
@@ -119,7 +117,7 @@ export function blobProblems({ problem: reason, sinceMs, disk, engine, apart, na
   return found
 }
 
-/** Nodes order the versions of a project differently; `text` explains why. */
+/** Nodes sort the versions of a project differently; `text` explains why. */
 export interface OrderWarning {
   project: ProjectName
   text: string
@@ -138,7 +136,7 @@ export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem
   )
 }
 
-/** Node sources that fail, and nodes that are no longer listed: Scrapdeck cordoned them, not an operator. */
+/** Failing node sources, and nodes that are no longer listed, which Scrapdeck has cordoned. Pure. */
 export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
   return sources.flatMap(({ id: source, problem: why, vanishedNodes }) => {
     const cordoned = vanishedNodes.filter(({ isCordonedForIt }) => isCordonedForIt)

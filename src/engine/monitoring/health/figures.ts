@@ -17,7 +17,7 @@ export interface FiguresParts {
   /** 99th percentile of the event loop delay since the last call. */
   sampleLoopP99Ms: () => number
   isPaused: () => boolean
-  /** Whether the node accepts jobs but starts none, and therefore gets none. */
+  /** Whether the node accepts jobs but starts none; it then gets none. */
   isStuck: (nodeId: NodeId) => boolean
 }
 
@@ -26,7 +26,7 @@ const HISTORY_EVERY_MS = 10_000
 const HISTORY_LENGTH = 360
 const MANY_ENDS = 10_000
 const MANY_ENDS_EVERY_MS = 15_000
-/** Sets of projects whose counts are kept, the latest ones. */
+/** The latest sets of projects whose counts are cached. */
 const COUNTED_SETS_MAX = 200
 
 interface EndsOfHour {
@@ -39,7 +39,6 @@ interface JobCounts {
   lastHour: EndsOfHour
 }
 
-/** The figures of the status bar and the overview: sampled every second, kept for an hour. */
 export class FiguresSampler {
   /** `changed`: a sample differs from the previous one in more than its time. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -47,7 +46,7 @@ export class FiguresSampler {
   readonly #history: Figures[] = []
   #current: Figures
   #lastHour: EndsOfHour | null = null
-  /** By the set of projects: however many ask between two samples, their jobs are counted once. `of`: the sample. */
+  /** By set of projects: between two samples, jobs are counted once however many clients ask. `of`: the sample. */
   readonly #counted = new BoundedMap<
     string,
     { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }
@@ -65,8 +64,8 @@ export class FiguresSampler {
   }
 
   /**
-   * With the jobs of these projects alone, and the slots of the nodes that have one of these tags. null: all; users who
-   * see all nodes see all slots.
+   * Counts only the jobs of these projects and the slots of nodes with one of these tags. null: all; users who may see
+   * all nodes see all slots.
    */
   async of(projects: ReadonlySet<ProjectName> | null, nodeTags: ReadonlySet<string> | null = null): Promise<Figures> {
     const figures = await this.#ofProjects(projects)
@@ -147,7 +146,7 @@ export class FiguresSampler {
     })
   }
 
-  /** Takes a sample now, so that a requested change shows at once. */
+  /** Takes a sample now, so that a requested change is visible immediately. */
   async refresh(): Promise<void> {
     const { clock, isPaused } = this.#parts
     const nowMs = clock.nowMs()
@@ -171,8 +170,8 @@ export class FiguresSampler {
 }
 
 /**
- * The slots available to jobs, counted as for the waiting reasons: on nodes that respond. A node that is cordoned,
- * drained or stuck gets no jobs, so only its used slots count: `used` equals `total` when all slots are busy. Pure.
+ * The slots available to jobs, as for the waiting reasons: on nodes that respond. A node that is cordoned, drained or
+ * stuck gets no jobs, so only its used slots count: `used` equals `total` when all slots are busy. Pure.
  */
 export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
   nodes: readonly Node[],

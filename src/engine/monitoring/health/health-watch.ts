@@ -6,18 +6,18 @@ import type { ChangeLog } from '../../storage/store.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 
 export interface Health {
-  /** false: restart the process. */
+  /** false: the process must be restarted. */
   live: boolean
-  /** false: do not send requests for now. */
+  /** false: send no requests for now. */
   ready: boolean
-  /** Visible without credentials: no paths, no names. */
+  /** Readable without credentials, so without paths and names. */
   reasons: string[]
 }
 
 const CHECK_EVERY_MS = 5_000
 /** Longer than a working disk needs, shorter than load balancers wait. */
 const CHECK_LIMIT_MS = 2_000
-/** More than file systems store inline in an inode, so that a full disk must refuse the write. */
+/** More than file systems store inline in an inode, so that a full disk refuses the write. */
 const PROBE_BYTES = 16_384
 const BLOBS_LATE = 'The blob storage does not respond'
 
@@ -30,15 +30,17 @@ export interface HealthWatchParts {
   checkBlobs?: () => Promise<string | null>
   clock: Clock
   logger: Logger
-  /** Writes to the disk to check it; tests replace it. */
+  /** Writes to the disk as a test; tests replace it. */
   write?: (path: string) => Promise<void>
 }
 
-/** Health of the engine, for process supervisors and load balancers. */
 export class HealthWatch {
   readonly #parts: HealthWatchParts
   #problem: string | null = null
-  /** Named, but no reason to send requests elsewhere: other engines use the same storage, and most work needs none. */
+  /**
+   * Reported, but no reason to send requests elsewhere: other engines use the same storage, and most work does not need
+   * it.
+   */
   #blobProblem: string | null = null
   #checkedAtMs = Number.NEGATIVE_INFINITY
   readonly #checking = new SingleFlight()
@@ -49,7 +51,7 @@ export class HealthWatch {
     this.#parts = parts
   }
 
-  /** Health as currently known; never waits for the disk. */
+  /** The last known health; never waits for the disk. */
   now(): Health {
     const { isStoreDead, isStopping } = this.#parts
     // Nothing works any more: the process supervisor must restart it.
@@ -61,7 +63,7 @@ export class HealthWatch {
     return { live: true, ready, reasons: this.#blobProblem === null ? reasons : [...reasons, this.#blobProblem] }
   }
 
-  /** Checks the disk first, at most once in five seconds however often it is called. */
+  /** Checks the disk first, at most once in five seconds. */
   async check(): Promise<Health> {
     if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
       await this.#checking.run(() => this.#checkDisk())
@@ -71,7 +73,7 @@ export class HealthWatch {
 
   async #checkDisk(): Promise<void> {
     const { dataDirectory, store, clock, logger, write = writeProbe, checkBlobs = async () => null } = this.#parts
-    // While one write hangs, no other is started.
+    // At most one write at a time, even if it hangs.
     this.#writing ??= Promise.all([
       write(join(dataDirectory, 'health-probe')).then(() => null, describeProblem),
       store.changeCursor().then(
@@ -93,7 +95,7 @@ export class HealthWatch {
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
     ])
     timer.cancel()
-    // blob-watch.ts logs it.
+    // blob-watch.ts logs the problem.
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(
@@ -105,7 +107,7 @@ export class HealthWatch {
   }
 }
 
-/** A new file each time: overwriting an existing one would need no free space. */
+/** Creates a new file each time: overwriting an existing one needs no free space. */
 async function writeProbe(path: string): Promise<void> {
   try {
     // Closed before it returns: some file systems report a full disk only on close.

@@ -8,7 +8,7 @@ import type { Post } from '../../notify/webhooks/post.ts'
 import { problem } from './problem.ts'
 
 export interface HeartbeatParts {
-  /** Secret like a password: knowing it is enough to send the signal. Never logged. */
+  /** A secret: knowing it is enough to send heartbeats. Never logged. */
   url: string
   everySeconds: number
   store: Pick<ChangeLog, 'changeCursor'>
@@ -25,8 +25,8 @@ export interface HeartbeatFailure {
 const REPORTED_AFTER_MS = 300_000
 
 /**
- * Sends a heartbeat to another service, which raises the alarm when it stops. Only the leading engine has one, and
- * sends it only after the store has answered.
+ * Sends heartbeats to an external service, which raises an alarm when they stop. Only the leading engine sends them,
+ * and only after the store has responded.
  */
 export class Heartbeat {
   /** `changed`: whether it arrives may have changed. */
@@ -49,7 +49,6 @@ export class Heartbeat {
     this.#timer?.cancel()
   }
 
-  /** null: it arrives, or has failed only briefly. */
   failure(): HeartbeatFailure | null {
     const failure = this.#failure
     return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= REPORTED_AFTER_MS ? failure : null
@@ -85,7 +84,7 @@ export class Heartbeat {
     } catch (error) {
       return `the database does not answer (${(error as Error).name})`
     }
-    // Stopping is no reason for an alarm; the next engine sends its own signal.
+    // Stopping must not raise an alarm; the next engine sends its own heartbeat.
     if (this.#stopped) return null
     const answer = await post({ url, headers: {}, body: '{}' })
     if (answer.kind !== 'status') return answer.problem.replace(/\.$/, '')

@@ -5,7 +5,7 @@ import { parseLane } from '../../model/lane.ts'
 import type { LaneReader } from '../../storage/store.ts'
 import { problem } from './problem.ts'
 
-/** Jobs of one project that wait for something only an operator can do. */
+/** Jobs of one project that wait for an operator. */
 export interface LongWait {
   project: ProjectName
   waiting: Waiting
@@ -16,7 +16,7 @@ export interface LongWait {
 const LONG_MS = 3_600_000
 const LANES_READ = 1_000
 const SHOWN_MAX = 20
-/** These last until an operator acts: upload a version, add a node or a tag, fix an egg, uncordon a node. */
+/** These last until an operator uploads a version, adds a node or a tag, fixes an egg, or uncordons a node. */
 const ENDLESS = new Set<Waiting['code']>([
   'version_missing',
   'no_matching_node',

@@ -13,7 +13,6 @@ import type { BegunAttempt, StoredFiring } from '../../model/records.ts'
 import type { JobReader, LaneReader } from '../../storage/store.ts'
 import type { Tried } from '../../notify/webhooks/deliverer.ts'
 
-/** Makes metrics whose names begin with `prefix` and `_`, in a registry of their own. */
 class NamedMetrics {
   protected readonly registry = new Registry()
   readonly #prefix: string
@@ -45,7 +44,7 @@ export interface MetricsParts {
   scrapdeckVersion: string
   host: string
   dataDirectory: string
-  /** Names begin with it and `_`. Default: scrapdeck. */
+  /** Prefix of the metric names, followed by `_`. Default: scrapdeck. */
   prefix?: string | undefined
   nodeName: (nodeId: NodeId) => string | undefined
   collector: Pick<LogCollector, 'allLive'>
@@ -65,7 +64,7 @@ interface RequestFigures {
   receivedBytes: number
 }
 
-/** Labels beyond these limits are summed as `other`: each is a time series that Prometheus keeps. */
+/** Labels beyond these limits are summed as `other`: Prometheus keeps a time series for each. */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
@@ -73,7 +72,7 @@ const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
 
-/** Of an attempt: `failed` is retried. */
+/** Of one attempt: after `failed` it is retried. */
 const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
@@ -108,12 +107,12 @@ export class Metrics extends NamedMetrics {
   readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
-  /** The same under the name that asynchronous Scrapyds use. */
+  /** The same figure under the name that asynchronous Scrapyds use. */
   readonly #cacheSize = this.gauge('cache_size', 'Entries of a cache, as cache_entries.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
-  /** Only with a key. */
+  /** null: there is no encryption key. */
   #encryption: ReturnType<Metrics['makeEncryptionMetrics']> | null = null
-  /** Only with blobs elsewhere: otherwise, 0 would look like a failure. */
+  /** null: blobs are in the data directory; a 0 would look like a failure. */
   #blobsUp: ReturnType<Metrics['gauge']> | null = null
   #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
   readonly #sharedUp = this.gauge('shared_cache_up', '1 while it serves; absent without one.', ['address'])
@@ -204,11 +203,11 @@ export class Metrics extends NamedMetrics {
     nodes: readonly Node[]
     figures: Figures
     caches: Record<string, CacheFigures>
-    /** Absent: they are files in the data directory. */
+    /** Absent: blobs are files in the data directory. */
     blobs?: BlobFigures | undefined
     /** null: there is no key. */
     encryption: EncryptionState | null
-    /** null: there is none. */
+    /** null: there is no shared cache. */
     shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
     alerts: AlertCounts
   }): Promise<string> {
@@ -290,7 +289,7 @@ export class Metrics extends NamedMetrics {
     this.#memorySize.set(totalmem())
     this.#memoryFree.set(freemem())
     this.#load.set(loadavg()[0]!)
-    // Without its disk, the rest is still worth reading.
+    // Without the disk, the other metrics are still useful.
     const disk = await statfs(this.#parts.dataDirectory).catch(() => null)
     if (disk === null) return
     this.#diskSize.set(disk.blocks * disk.bsize)
@@ -358,12 +357,14 @@ export class Metrics extends NamedMetrics {
 
 let ofProcess: Registry | null = null
 
-/** Process metrics, shared by all engines in the process. Created on first use, because its observers cost a little. */
+/**
+ * Process metrics, shared by all engines in the process. Created on first use, because their observers cost a little.
+ */
 function processRegistry(): Registry {
   if (ofProcess === null) {
     ofProcess = new Registry()
     collectDefaultMetrics({ register: ofProcess })
-    // Sums of other metrics, and gauges named `_total`: `promtool check metrics` rejects them.
+    // `promtool check metrics` rejects these: they are sums of other metrics, or gauges named `_total`.
     for (const kind of ['handles', 'requests', 'resources']) ofProcess.removeSingleMetric(`nodejs_active_${kind}_total`)
   }
   return ofProcess

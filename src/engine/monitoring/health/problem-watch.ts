@@ -38,7 +38,7 @@ export interface ProblemWatchParts {
   logger: Logger
   waitingOf: (lane: string) => Waiting
   alertRules: () => readonly AlertRule[]
-  /** Names of those with the hook `alert`. */
+  /** Names of plugins with the hook `alert`. */
   alertPlugins: () => readonly string[]
   /** Input that needs no read of the store. */
   gather: () => Omit<ProblemsInput, 'nowMs' | ReadHere>
@@ -48,11 +48,10 @@ const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
-/** After an hour of waiting, a report may be a minute late; so may one about schedules of the same name. */
+/** After an hour of waiting, or for schedules with the same name, a report may be a minute late. */
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
-/** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: ProblemWatchParts
@@ -66,7 +65,7 @@ export class ProblemWatch {
   #channels: ChannelTrouble[] = []
   #pluginsWithoutChannel: string[] = []
   #channelsAreOld = true
-  /** Between two attempts of a message, no event triggers a check. */
+  /** For the time between two attempts of a message, when no event triggers a check. */
   readonly #channelsAlarm: Alarm
   readonly #alarm: Alarm
   #announced = ''
@@ -92,12 +91,12 @@ export class ProblemWatch {
     })
   }
 
-  /** Includes those that `current` has no room for. */
+  /** Includes those beyond the limit of `current`. */
   ofSchedules(): Problem[] {
     return allScheduleProblems(this.#schedules)
   }
 
-  /** Call when a problem's cause may have changed: checks soon, once for all calls until then. */
+  /** Call when the cause of a problem may have changed: checks soon, once for several calls. */
   scheduleCheck(): void {
     this.#alarm.set(CHECK_AFTER_MS)
   }
@@ -171,7 +170,7 @@ export class ProblemWatch {
     this.#announced = now
   }
 
-  /** Returns whether `read` succeeded; if not, it is tried again with the next check. */
+  /** Resolves to whether `read` succeeded; otherwise the next check retries it. */
   async #tryTo(words: string, read: () => Promise<void>): Promise<boolean> {
     try {
       await read()

@@ -60,20 +60,20 @@ export interface ProblemsInput {
   /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
-  /** Why spiders of the local node are not kept apart, although they should be if possible; null: all is well. */
+  /** Why runs on the local node are not isolated although they should be where possible; null: no problem. */
   notIsolated: string | null
-  /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
+  /** The address at which other machines reach the service over plain HTTP; null: none. */
   plainHttpOn: string | null
-  /** null: the syslog server takes the audit log, or there is none. */
+  /** null: the syslog server accepts the audit log, or none is configured. */
   syslogAway: SyslogAway | null
   missingRoles: readonly MissingRole[]
-  /** null: the heartbeat arrives, or there is none. */
+  /** null: the heartbeat arrives, or none is configured. */
   heartbeatFailure: HeartbeatFailure | null
-  /** Since when a schedule has been due that does not fire; null: all fire. */
+  /** Since when a due schedule has not fired; null: all fire. */
   schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
-  /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
+  /** Schedules that share their name, sorted by name: they are from before names had to be unique. */
   namesakes: readonly StoredSchedule[]
   channels: readonly ChannelTrouble[]
   pluginsWithoutChannel: readonly string[]
@@ -123,7 +123,7 @@ function nodeProblems({ nodes, live, nowMs }: ProblemsInput): Problem[] {
     const { health, lastSeenAtMs } = status
     const jobs = liveOn.get(id) ?? 0
     const seenAgoMs = lastSeenAtMs === null ? null : nowMs - lastSeenAtMs
-    // A node that asks for a password responds, and its jobs continue: only the password needs fixing.
+    // A node that requires a password responds, and its jobs continue: only the password needs fixing.
     const mayBeGone = jobs > 0 && health !== 'unauthorized' && !client.traits.isNeverAway
     return problem({
       id: `node:${id}`,
@@ -156,7 +156,7 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   })
 }
 
-/** Nodes that list more than is recorded or shown: no omission is silent. */
+/** Nodes that list more runs than are recorded or shown: every omission is reported. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
   const shown = LISTED_MAX.externalShown
   return nodes.flatMap(({ stored, status: { excess, external } }): Problem[] => {
@@ -189,7 +189,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   ]
 }
 
-/** The main Python has a problem of its own kind. */
+/** A problem of the main Python has a kind of its own. */
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')

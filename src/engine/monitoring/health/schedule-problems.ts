@@ -5,15 +5,15 @@ import type { StoredChain, StoredFiring, StoredSchedule } from '../../model/reco
 import type { ChainStore, FiringReader, ScheduleReader } from '../../storage/store.ts'
 import { problem } from './problem.ts'
 
-/** Schedules and chains that did not do what they should have done. */
+/** Schedules and chains that failed to do their work. */
 export interface ScheduleTroubles {
   /** Paused by the ticker although they have not ended. */
   stopped: readonly StoredSchedule[]
   /** Firings of the last day that created no job, newest first, with their schedules. */
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
-  /** The newest firing could not create jobs. */
+  /** Their newest firing could not create jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
-  /** Chains that could not create a job after the last run they should have followed. */
+  /** Chains that could not create a job after the last run that they should have followed. */
   chains: readonly StoredChain[]
 }
 
@@ -21,7 +21,7 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
-/** Per state. One schedule that fails each minute has 1,440 a day, which must not hide the others. */
+/** Per state. A schedule that fails each minute has 1,440 a day, which must not hide the others. */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
 const SHOWN_MAX = 20
@@ -67,7 +67,7 @@ async function readFirings(store: FiringReader, state: 'missed' | 'failed', afte
   return firings
 }
 
-/** As the overview shows them: the first of each kind, and how long ago. */
+/** For the overview: the first of each kind, and how long ago it happened. */
 export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
   const shown = {
     stopped: stopped.slice(0, SHOWN_MAX),
@@ -78,7 +78,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
   return allScheduleProblems(shown, nowMs)
 }
 
-/** All of them. Without `nowMs`, with texts that do not change with time alone. */
+/** All of them. Without `nowMs`, the texts do not change with time alone. */
 export function allScheduleProblems(
   { stopped, missed, refused, chains }: ScheduleTroubles,
   nowMs: number | null = null
@@ -136,7 +136,7 @@ function whyPaused({ pauseNote: text, pauseNoteCode: code, pauseNoteParams: para
   return say('problem.schedule_invalid')
 }
 
-/** `lateSinceMs`: since when one has been due (schedules/watchdog.ts); null: all fire in time. */
+/** `lateSinceMs`: since when a schedule has been due (schedules/watchdog.ts); null: all fire in time. */
 export function lateProblems(lateSinceMs: number | null): Problem[] {
   if (lateSinceMs === null) return []
   return [
@@ -151,7 +151,7 @@ export function lateProblems(lateSinceMs: number | null): Problem[] {
   ]
 }
 
-/** They keep firing: the operator decides which one is meant. */
+/** Both keep firing: the operator decides which one is right. */
 export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
   const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
   return [...byName].slice(0, SHOWN_MAX).map(([name, same]) =>
@@ -166,7 +166,7 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
   )
 }
 
-/** Firings missed for its former projects are separate problems, for other users. */
+/** Firings missed for a schedule's former projects are separate problems, for other users. */
 const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
   [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
     schedule,

@@ -8,7 +8,6 @@ import { type Wanted, wantedForAlert, wantedForNews } from './wanted.ts'
 const READ_AT_ONCE = 4
 const WAITING_AT_MOST = 20
 
-/** What an e-mail and the app show about alerts besides their text. Both read the same. */
 export class Evidence {
   readonly #parts: EvidenceParts
   /** Each may read a log from a node, up to the time limit. */
@@ -18,12 +17,11 @@ export class Evidence {
     this.#parts = parts
   }
 
-  /** For an e-mail: messages of a channel are sent one after another anyway. */
+  /** One at a time is enough: a channel sends its messages one after another anyway. */
   forNews(news: AlertNews): Promise<AlertEvidence> {
     return this.#read(wantedForNews(news))
   }
 
-  /** For a user who opens the alert and may see all of its project. */
   async forAlert(alert: Alert): Promise<AlertEvidence> {
     if (this.#aFew.pendingCount >= WAITING_AT_MOST)
       throw new ScrapdeckError('TOO_MANY_REQUESTS', sentence('notify.alert_logs_being_read'))
@@ -31,7 +29,7 @@ export class Evidence {
   }
 
   async #read(wanted: Wanted): Promise<AlertEvidence> {
-    // Most engines run for a long time before the first alert.
+    // Loaded late: most engines run for a long time before the first alert.
     const { readEvidence } = await import('./read-evidence.ts')
     return readEvidence(this.#parts, wanted)
   }

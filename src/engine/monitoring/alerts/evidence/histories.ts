@@ -5,7 +5,7 @@ import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../../model/records.ts'
 import type { RecordedFigure } from './wanted.ts'
 
-// Charts of a watched figure; null: a chart would say nothing. All pure. `runs`: of one spider, newest first.
+// Charts of a watched figure; null: a chart would add nothing. All pure. `runs`: of one spider, newest first.
 
 export const RUNS_SHOWN = 30
 const DAY_BARS = 48
@@ -21,7 +21,7 @@ interface Point {
 
 const rangeOf = (values: readonly number[]) => ({ low: Math.min(...values), high: Math.max(...values) })
 
-/** Highlights the run of the alert or, if it is not among them or the alert is over, the newest one. */
+/** Highlights the run of the alert, or the newest run if the alert is over or its run is not among them. */
 function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
@@ -37,13 +37,13 @@ function historyOfPoints(points: readonly Point[], unit: Unit, title: Message): 
   }
 }
 
-/** `jobId`: of the alert; null: the alert is over. */
+/** `jobId`: the job of the alert; null: the alert is over. */
 interface Of {
   subject: string
   jobId: JobId | null
 }
 
-/** Skips lost runs: what they did is unknown. */
+/** Skips lost runs: their results are unknown. */
 export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], { subject, jobId }: Of) {
   const known = runs.filter(({ outcome }) => outcome !== 'lost').filter((run) => run[figure] !== null)
   const points = known
@@ -65,7 +65,7 @@ const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[],
       return [{ value, atMs: run.endedAtMs, isOfAlert: run.jobId === jobId }]
     })
 
-/** The first unusual metric of a run; `runs`: successful ones. */
+/** Shows the first unusual metric of a run; `runs`: successful ones. */
 export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { subject, jobId }: Of) {
   // Each field of the items would need its own chart.
   if (metric === 'field') return null
@@ -74,7 +74,7 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   return historyOfPoints(points, UNITS[metric], title)
 }
 
-/** `job`: runs or ran long; `runs`: successful ones. */
+/** `job`: the job that is running or ran for long; `runs`: successful ones. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],
@@ -88,7 +88,7 @@ export function historyOfRunTime(
   return historyOfPoints([...others, own], 'seconds', title)
 }
 
-/** Failed runs are tall, the others a line. */
+/** Failed runs are tall bars, the others a line. */
 export function historyOfOutcomes(runs: readonly Run[], subject: string): AlertFigureHistory | null {
   const shown = runs.slice(0, RUNS_SHOWN).toReversed()
   if (shown.length < 2) return null

@@ -29,10 +29,10 @@ type LogText = Pick<LogBytes, 'offset'> & { text: string }
 
 /** A late message is worse than one without evidence. */
 const TIME_LIMIT_MS = 2_000
-/** Closing statistics take a few of these bytes. */
+/** Closing statistics take a few kilobytes of these. */
 const LOG_BYTES = 32_768
 
-/** Returns what can be read in time. Never rejects. */
+/** Resolves to what can be read in time. Never rejects. */
 export async function readEvidence(parts: EvidenceParts, { log, history }: Wanted): Promise<AlertEvidence> {
   if (log === null && history === null) return NO_EVIDENCE
   const limit = new AbortController()
@@ -41,7 +41,7 @@ export async function readEvidence(parts: EvidenceParts, { log, history }: Wante
     limit.abort()
     late.resolve(null)
   })
-  // The chart is still useful when the log cannot be read, such as on a node that is down.
+  // The chart is still useful if the log cannot be read, for example when the node is down.
   const inTime = <Value>(reading: Promise<Value>) => Promise.race([reading.catch(() => null), late.promise])
   try {
     const [excerpt, figure] = await Promise.all([

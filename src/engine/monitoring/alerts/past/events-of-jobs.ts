@@ -9,9 +9,9 @@ import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 import { signalsOfRuns, RUNS_READ, type RunRow } from '../signals/stored-signals.ts'
 import type { PastEvent } from './replay.ts'
 
-// Past events from jobs, as the engine would have seen them then. All pure.
+// Past events from jobs, as the engine would have seen them at the time. All pure.
 
-/** The fields of a job that a preview keeps: 50,000 of them are in memory at once. */
+/** Only the fields that a preview needs: up to 50,000 jobs are in memory at once. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
 
@@ -44,13 +44,13 @@ interface Nodes {
   nodeOf: (id: NodeId) => StoredNode | undefined
 }
 
-/** Accepts jobs in any order; fast for nearly sorted ones, as read from the store. */
+/** Accepts any order; fast for nearly sorted jobs, as the store returns them. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** As in the live signals (newestRuns). */
+/** As for live signals (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
-/** The signals of spiders after each of their runs. `jobs`: newest first, here and below. */
+/** The signals of spiders after each run. `jobs`: newest first, here and below. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const ends: { atMs: number; job: PastJob }[] = []
   for (const job of jobs.toReversed()) {
@@ -61,7 +61,7 @@ export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes
   for (const { job, atMs } of byTime(ends)) {
     const subject = `${job.project}/${job.spider}`
     const those = [job, ...(runs.get(subject) ?? [])]
-    // The newest are those queued last, as in the live signals.
+    // As for live signals, the newest run is the one queued last.
     if (those.length > 1 && those[1]!.id > job.id) those.sort((one, other) => (one.id < other.id ? 1 : -1))
     const newest = those.slice(0, RUNS_READ)
     runs.set(subject, newest)
@@ -75,7 +75,9 @@ interface Move {
   begins: boolean
 }
 
-/** Starts and ends, by time. `timesOf` null: skips the job. Ends are a list of their own, which sorts faster. */
+/**
+ * Starts and ends, by time. A job is skipped if `timesOf` returns null. Ends have their own list, which sorts faster.
+ */
 function movesOf(
   jobs: readonly PastJob[],
   timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null
@@ -118,10 +120,10 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
   }
 }
 
-/** Whether it is known when a job began and stopped waiting. */
+/** Whether the start and the end of the wait are known. */
 const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
 
-/** Waiting jobs: the first of each lane, as in the live signals. */
+/** Waiting jobs: the first of each lane, as for live signals. */
 export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, (job) => {
     const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)

@@ -18,8 +18,7 @@ export const eventOfRecorded = ({ atMs, value, ...signal }: StoredAlertFact): Pa
   value === null ? { atMs, gone: { watch: signal.watch, key: signal.key } } : { atMs, signal: { ...signal, value } }
 
 /**
- * Only the current count of an error is known: it counts as one run at first, and as all of them when it was last
- * seen.
+ * Only the current count of an error is known: it counts as one run when first seen, and as all runs when last seen.
  */
 export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
   byTime(
@@ -35,7 +34,7 @@ export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[]
     })
   )
 
-/** `endsMs`: ends of successful runs, ascending. Hours are counted from `fromMs`. */
+/** `endsMs`: ends of successful runs, ascending. Hours count from `fromMs`. */
 export function* eventsOfSuccesses(
   { project, spider }: { project: ProjectName; spider: string },
   endsMs: readonly number[],
@@ -59,7 +58,10 @@ export function* eventsOfSuccesses(
   }
 }
 
-/** Missed firings and those that created no jobs: for a day, as in the list of problems; the latter until one fires. */
+/**
+ * Missed firings and those that created no jobs. As in the list of problems, they last a day, the latter until the
+ * schedule fires again.
+ */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],
   firedMs: ReadonlyMap<ScheduleId, readonly number[]>,

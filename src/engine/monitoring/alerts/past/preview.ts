@@ -33,11 +33,10 @@ interface Past {
 }
 
 const LISTED_MAX = 50
-/** Also reads runs before the previewed time: for a fifth failure in a row, or a wait that began earlier. */
+/** Also reads runs before the previewed period: for a fifth failure in a row, or a wait that began earlier. */
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
-/** Tries rules on the past without sending anything. One at a time: each reads much. */
 export class RulePreviews {
   readonly #parts: RulePreviewsParts
   readonly #giveWay: () => Promise<void>
@@ -48,7 +47,7 @@ export class RulePreviews {
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
   }
 
-  /** Whether too many run at once: more would only wait. */
+  /** More previews at once would only wait. */
   get isBusy(): boolean {
     return this.#oneAtATime.pendingCount >= WAITING_AT_MOST
   }

@@ -16,7 +16,7 @@ import { SIGNALS_READ_BEFORE_MS } from './signal-history.ts'
 
 export type PastStore = JobReader & ErrorStore & FindingStore & FiringReader & ScheduleReader & AlertFactStore
 
-/** Per kind, read in slices: a preview must not fill the memory or occupy the store. */
+/** Per kind, read in slices, so that a preview neither fills the memory nor blocks the store. */
 const ROWS_MAX = 50_000
 const ROWS_AT_ONCE = 1_000
 const SLICE_BYTES = 4_000_000
@@ -25,7 +25,6 @@ const SCHEDULES_MENDED_MAX = 50
 
 interface Read<Row> {
   rows: Row[]
-  /** Whether everything since the wanted time was read. */
   isComplete: boolean
 }
 
@@ -121,7 +120,10 @@ export async function readSuccesses(
   }
 }
 
-/** Firings since then that created no job; when schedules with refused ones fired after all; and the schedules. */
+/**
+ * Firings since then that created no job, the times at which schedules fired again after a failed firing, and the
+ * schedules.
+ */
 export async function readFirings(
   store: FiringReader & ScheduleReader,
   scheduleId: ScheduleId | null,

@@ -15,7 +15,7 @@ const EVENTS_AT_ONCE = 250
 
 /**
  * Feeds events, oldest first, to a book with this one rule, and returns the alerts that would have fired from `fromMs`,
- * newest first. It sends nothing, so nothing is muted or held.
+ * newest first. Sends nothing, so nothing is muted or held.
  */
 export async function replay(
   settings: AlertRuleSettings,

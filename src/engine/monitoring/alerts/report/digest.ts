@@ -9,14 +9,14 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /** Jobs that ended since `fromMs`, and in the equally long period before. */
+  /** Jobs that ended since `fromMs`, and in the same length of time before it. */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]
   /** Errors that appeared or reappeared since `fromMs`. */
   errors: readonly StoredErrorGroup[]
   findings: readonly SpiderFindings[]
-  /** null: the user does not see all projects. */
+  /** null: the user may not see all projects. */
   service: {
     alertsFired: number
     nodes: readonly FleetNode[]
@@ -95,7 +95,7 @@ function failingOf(spiders: PastJob[][]): AlertReport['failing'] {
     })
 }
 
-/** By their usual run: a single slow one may have waited for a site. */
+/** Compares their typical runs: a single slow run may have waited for a site. */
 function slowestOf(spiders: PastJob[][]): AlertReport['slowest'] {
   return spiders
     .flatMap((jobs) => {

@@ -25,8 +25,8 @@ interface Due {
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Puts reports into the outbox when they are due, once for each due time: the transaction of the message records the
- * due time. After a pause of the service, one report covers the last day or week.
+ * Puts reports into the outbox once per due time: the transaction of the message records the due time. After a pause of
+ * the service, one report covers the last day or week.
  */
 export class Digests {
   readonly events = new EventEmitter<{ recorded: [] }>()
@@ -52,7 +52,6 @@ export class Digests {
     await this.#looking
   }
 
-  /** Call when channels were added, changed or removed. */
   refresh(): void {
     this.#isOld = true
     this.#lookIn(0)
@@ -86,7 +85,7 @@ export class Digests {
       enabled && channel?.digest ? [{ id, name, digest: channel.digest, projects: channel.projects ?? [] }] : []
     )
     this.#sent = new Map(sent.map((one) => [one.channelId, one]))
-    // A channel that is enabled again later starts afresh.
+    // A channel that is disabled and enabled again starts afresh.
     const wanted = new Set(this.#channels.map(({ id }) => id))
     const left = sent.map(({ channelId }) => channelId).filter((id) => !wanted.has(id))
     if (left.length > 0) await store.deleteDigests(left)

@@ -21,7 +21,7 @@ export interface ReportsParts {
 
 const WAITING_AT_MOST = 10
 
-/** Reads the data of reports. One at a time: each reads much. */
+/** Reads the data of reports, one at a time, because each reads a lot. */
 export class Reports {
   readonly #parts: ReportsParts
   readonly #oneAtATime = pLimit(1)

@@ -47,7 +47,7 @@ export interface SignalWatchParts {
   /** null: the service has none. */
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** If two have the same id, the later one counts. */
+  /** The later of two with the same id counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -59,10 +59,10 @@ interface Spider {
 
 /** Changes come in bursts. */
 const LOOK_AFTER_MS = 500
-/** How often to check what grows with time alone. */
+/** How often to check values that change with time alone. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** After a start the engine's state is incomplete: until then, a missing signal ends nothing. */
+/** After a start the engine's state is incomplete: until then, a missing signal ends no alert. */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -70,8 +70,8 @@ const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
 /**
- * Gives alerts their signals: changes soon after they happen, the rest from time to time, and only what a rule watches.
- * What no other table keeps is recorded, so that later rules can be tried on it.
+ * Sends signals to alerts: changes soon after they happen, the rest at intervals, and only those that a rule watches.
+ * Signals that no other table keeps are recorded, so that later rules can be tried on them.
  */
 export class SignalWatch {
   readonly #parts: SignalWatchParts
@@ -85,7 +85,7 @@ export class SignalWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Nodes seen stuck since the start: the engine's later judgements of them are reliable. */
+  /** Nodes seen stuck since the start: later judgements of them are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
@@ -97,7 +97,7 @@ export class SignalWatch {
     })
   }
 
-  /** Does not delay the start: nothing waits for what it reads. */
+  /** Does not delay the start: its reads run in the background. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS
@@ -181,14 +181,14 @@ export class SignalWatch {
     this.#reportOnceComplete('service_problem', () => serviceSignals(problems))
   }
 
-  /** Nodes that an earlier engine may have seen stuck: this one has yet to observe that they start nothing. */
+  /** Nodes that an earlier engine may have seen stuck: this engine has not observed them for long enough. */
   #notJudged(fleet: readonly FleetNode[], stuck: readonly Signal[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []
     return fleet.flatMap(({ stored }) => (this.#wereStuck.has(stored.id) ? [] : [stored.id]))
   }
 
-  /** Problems without a start time get the time they were first seen: a later one would restart their alerts. */
+  /** Problems without a start time keep the time they were first seen: a later one would restart their alerts. */
   #problemsAt(nowMs: number): SeenProblem[] {
     const found = [...new Map(this.#parts.problems().map((problem) => [problem.id, problem])).values()]
     const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
@@ -241,7 +241,7 @@ export class SignalWatch {
     if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, signals, unknown, clock.nowMs()))
   }
 
-  /** After a failure the next look decides again what to record. */
+  /** After a failure, the next check decides again what to record. */
   async #record(): Promise<void> {
     const { store } = this.#parts
     const signals = this.#unwritten

@@ -125,7 +125,7 @@ export const scheduleSignals = (problems: readonly SeenProblem[]): Signal[] =>
       labels: { ...NO_LABELS, project: one.project, scheduleId: one.scheduleId ?? null }
     }))
 
-/** For problems without another watch: not about a node, a project, a spider or a schedule. */
+/** Problems without another watch: not about a node, a project, a spider or a schedule. */
 export const serviceSignals = (problems: readonly SeenProblem[]): Signal[] =>
   problems
     .filter(

@@ -10,11 +10,11 @@ import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } 
 import { type Signal, NO_LABELS, spiderSubject } from '../signal.ts'
 
 export const RUNS_READ = 20
-/** Waits in further lanes are not known and count as over. */
+/** Jobs that wait in further lanes are not known and do not count as waiting. */
 const LANES_READ = 20_000
 const LANES_AT_ONCE = 1_000
 const ERRORS_AT_ONCE = 500
-/** Of all errors logged within the last day, new or not. */
+/** Limits the errors logged within the last day, new or not. */
 const ERRORS_READ = 20_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -69,14 +69,14 @@ export function signalsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Signa
     inARow,
     inARow === 0 ? say('alert.spider_succeeded', { project, spider }) : say('alert.spider_fails', bad)
   )
-  // What a lost run did is unknown.
+  // The results of a lost run are unknown.
   if (isLost) return signals
   if (items !== null) add('spider_items', items, say('alert.spider_items', { project, spider, items }))
   if (errors !== null) add('spider_errors', errors, say('alert.spider_errors', { project, spider, errors }))
   return signals
 }
 
-/** One for each lane: the job that waits longest is its first, unless priorities say otherwise. */
+/** One per lane: its first job, which usually waits longest. */
 export async function waitingSignals(
   store: LaneReader,
   waitingOf: (lane: string) => Waiting,
@@ -114,7 +114,6 @@ export async function waitingSignals(
   })
 }
 
-/** Open errors that appeared or reappeared within the last day. */
 export async function errorSignals(store: ErrorStore, nowMs: number): Promise<Signal[]> {
   const sinceMs = nowMs - DAY_MS
   const signals: Signal[] = []
@@ -145,7 +144,10 @@ export function errorSignalOf(group: StoredErrorGroup): Signal {
 export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
-/** For the spiders that rules expect to succeed; if they never did, since the first of these rules was created. */
+/**
+ * For spiders that rules expect to succeed. If one has never succeeded, the wait counts from the creation of the first
+ * such rule.
+ */
 export async function overdueSignals(
   store: FindingStore,
   rules: readonly AlertRule[],

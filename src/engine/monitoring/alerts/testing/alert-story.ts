@@ -11,7 +11,7 @@ import { branded } from '../../../../shared/testing/ids.ts'
 import type { AlertSetup } from '../alert-book.ts'
 import { type Signal, NO_LABELS } from '../signal.ts'
 
-/** A little before the clocks of Berlin go back, and before the quiet hours of two channels. */
+/** Shortly before the clocks of Berlin go back, and before the quiet hours of two channels. */
 export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 
 /** What can happen to a book. Times are relative to the moment of the step. */
@@ -79,7 +79,7 @@ export function signalOf({ of: index, value, sinceAgoMs, isMoved }: StorySignal,
   }
 }
 
-/** Mostly changes one part: two unrelated setups would show little. */
+/** Mostly changes one part: two unrelated setups would reveal little. */
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
   const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({

@@ -55,7 +55,6 @@ export const aSetup = (
   muting: { silences: [], cordonedNodes: new Set(), ...muting }
 })
 
-/** A book with a clock in seconds. */
 export class BookInTime {
   book = new AlertBook(() => String((this.#count += 1)) as AlertId)
   #count = 0
@@ -88,7 +87,6 @@ export class BookInTime {
     return this.book.unacknowledge(ids, this.#nowMs)
   }
 
-  /** Returns and forgets what was sent until then. */
   until(seconds: number): string[] {
     this.#nowMs = seconds * 1_000
     this.book.advance(this.#nowMs)

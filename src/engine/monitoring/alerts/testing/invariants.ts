@@ -2,7 +2,7 @@ import type { AlertSetup } from '../alert-book.ts'
 import { type AlertMessage, isFiring } from '../episodes.ts'
 import { mutedBecause } from '../muting.ts'
 
-/** Alerts that a channel gets as firing after it got their end, or whose end it gets twice. */
+/** Alerts sent to a channel as firing after their end, and ends sent to it twice. */
 export function sentTooOften(sent: readonly AlertMessage[]): string[] {
   const ended = new Set<string>()
   const problems: string[] = []
@@ -16,7 +16,7 @@ export function sentTooOften(sent: readonly AlertMessage[]): string[] {
   return problems
 }
 
-/** Alerts that a channel that was always on got as firing, but not as resolved. */
+/** Alerts that a channel that was always enabled received as firing but never as resolved. */
 export function neverSentResolved(sent: readonly AlertMessage[], alwaysOn: ReadonlySet<string>): string[] {
   const open = new Set<string>()
   for (const { channelId, firing, resolved } of sent.filter((one) => alwaysOn.has(one.channelId))) {
@@ -32,7 +32,7 @@ export function sentWhileMuted({ firing, atMs }: AlertMessage, { muting }: Alert
   return muted.map(({ id }) => `${id} is sent while it is muted`)
 }
 
-/** Messages of a group that come too close together, if rules stay as they are and channels have no quiet hours. */
+/** Messages of a group that are too close together, if rules do not change and channels have no quiet hours. */
 export function sentTooClose(sent: readonly AlertMessage[], { rules }: AlertSetup): string[] {
   const last = new Map<string, number>()
   const problems: string[] = []
@@ -45,7 +45,7 @@ export function sentTooClose(sent: readonly AlertMessage[], { rules }: AlertSetu
   return problems
 }
 
-/** Messages for which the limit of their channel had no room, if channels stay as they are. */
+/** Messages beyond the limit of their channel, if channels do not change. */
 export function sentBeyondLimit(sent: readonly AlertMessage[], { channels }: AlertSetup): string[] {
   return sent.flatMap((message, index) => {
     const { channelId, atMs, firing, resolved } = message
@@ -58,7 +58,7 @@ export function sentBeyondLimit(sent: readonly AlertMessage[], { channels }: Ale
   })
 }
 
-/** Messages that misreport an alert, or are empty. */
+/** Messages that misreport an alert or are empty. */
 export function falseMessages(sent: readonly AlertMessage[]): string[] {
   return sent
     .filter(

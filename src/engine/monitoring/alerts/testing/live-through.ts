@@ -7,7 +7,7 @@ import { FLAP_WINDOW_MS } from '../recent-ends.ts'
 import { changed, signalOf, type Step, STORY_BEGINS_MS, thingOf, type StorySignal } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
 
-/** What the store keeps of alerts, as JSON. */
+/** The rows that the store keeps of alerts, as JSON. */
 class KeptRows {
   readonly #episodes = new Map<string, string>()
   readonly #groups = new Map<string, string>()
@@ -40,13 +40,13 @@ export interface Lived {
   problem: string | null
 }
 
-/** Does the same to a book and to the plain model, and compares everything observable. */
+/** Does the same to a book and to the plain model, and compares all observable results. */
 export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }, Book = AlertBook): Lived {
   let count = 0
   const newId = () => String((count += 1)) as AlertId
   const rows = new KeptRows()
   const sent: Lived['sent'] = []
-  /** Which setup holds since when. */
+  /** The setups and the time from which each applies. */
   const setups: [fromMs: number, setup: AlertSetup][] = []
   let nowMs = STORY_BEGINS_MS
   let { setup } = story
@@ -108,10 +108,10 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return write()
       case 'restart': {
         const problem = step.isWritten ? write() : null
-        // Another machine may have another clock.
+        // The clock of another machine may be behind.
         nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
-        // The old book still exists, unused: it must share nothing with the new one.
+        // The old book still exists, unused: it must not share any object with the new one.
         book = new Book(newId)
         book.restore(rows.read(nowMs), setup, nowMs)
         model.restart(setup, nowMs)

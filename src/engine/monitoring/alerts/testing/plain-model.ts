@@ -42,7 +42,7 @@ export interface PlainMessage {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** README.md, rules 1 to 11, as naively as possible: it goes over everything at each moment. */
+/** Implements README.md, rules 1 to 11, as naively as possible: it checks everything at each moment. */
 export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
@@ -55,7 +55,7 @@ export class PlainModel {
   #silencesUntilMs: number
   /** Nothing happens before. */
   #startedMs: number
-  /** No message is sent as of an earlier time, even after a limit is removed. */
+  /** No message has an earlier time than this, even after a limit is removed. */
   #setUpMs: number
   #serial = 0
   #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; sent: { channel: string; atMs: number }[] } = {
@@ -71,13 +71,11 @@ export class PlainModel {
     this.#setUpMs = nowMs
   }
 
-  /** Everything until now is on disk. */
   keep(): void {
     this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, sent: this.#sent })
     this.messages = []
   }
 
-  /** Another engine continues with what is on disk. */
   restart(setup: AlertSetup, nowMs: number): void {
     const { episodes, groups, sent } = structuredClone(this.#kept)
     Object.assign(this, { episodes, messages: [] })
@@ -165,7 +163,7 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 10: all that is due before now, as of its own moment; of this moment, only what happens to episodes. */
+  /** Rule 10: does all work due before now, each as of its own time; of work due now, only changes to episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
@@ -187,7 +185,7 @@ export class PlainModel {
     return this.#channel(channel)?.messagesPerHour != null
   }
 
-  /** Rule 9: one after the other, as long as there is room. */
+  /** Rule 9: one after another, while there is room. */
   #tellByUrgency(kind: 'news' | 'repeat', nowMs: number): void {
     for (;;) {
       const due = this.#groups.filter((group) =>
@@ -209,14 +207,13 @@ export class PlainModel {
     return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
   }
 
-  /** When fewer than `most` messages are of the last hour. */
+  /** When fewer than `most` messages are within the last hour. */
   #roomBelow(channel: string, most: number): number {
     const times = this.#sent.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
     const nth = times.sort((one, other) => other - one)[most - 1]
     return nth === undefined ? -Infinity : nth + HOUR_MS
   }
 
-  /** Which of two groups is sent first. */
   #compare(one: PlainGroup, other: PlainGroup, kind: 'news' | 'repeat', nowMs: number): number {
     const about = [one, other].map((group) =>
       kind === 'news' ? this.#news(group, nowMs) : this.#repeats(group, nowMs)
@@ -325,7 +322,7 @@ export class PlainModel {
     else if (one.state === 'firing') this.#resolve(one, atMs)
   }
 
-  /** What the channel knows or may be sent stays in the group until it is sent. */
+  /** An alert that the channel knows, or that may be sent, stays in the group until it is sent. */
   #resolve(one: PlainEpisode, atMs: number): void {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs })
   }
@@ -378,7 +375,7 @@ export class PlainModel {
     this.#groups = this.#groups.filter((group) => this.#members(group).length > 0)
   }
 
-  /** Drops what started and ended and will not be sent. */
+  /** Drops alerts that started and ended and will not be sent. */
   #dismiss(group: PlainGroup, atMs: number): void {
     const isOff = this.#channel(group.channel) === undefined
     for (const one of this.#members(group)) {
