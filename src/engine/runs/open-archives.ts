@@ -16,20 +16,19 @@ interface ArchivesParts extends Tools {
   store: Store
   blobs: BlobStore
   keys: EncryptionKeys
-  /** null: nothing is sealed. */
+  /** null: encryption is off. */
   sealedBlobs: SealedBlobStore | null
-  /** Replaces the archive of logs. */
   ownArchive: LogArchivePort | undefined
 }
 
 export type Archives = Awaited<ReturnType<typeof openArchives>>
 
-/** Archived logs and items, with the index of logs; all of it works without nodes. */
+/** Opens the archives of logs and items, and the search index. All of them work without nodes. */
 export async function openArchives(opened: AsyncDisposableStack, parts: ArchivesParts) {
   const { dataDirectory, store, blobs, keys, sealedBlobs, clock, random, logger } = parts
   const open = (pool: typeof openLogThreads, count: number) =>
     opened.adopt(pool(clock, count), (threads) => threads.close())
-  // A pool of its own: users' expressions may occupy the threads that search.
+  // Archiving has a thread of its own: users' expressions can occupy the search threads for long.
   const [archiving, scanning] = [open(openLogThreads, 1), open(openLogThreads, 2)]
   const [indexing, searchThreads] = [open(openSearchThreads, 1), open(openSearchThreads, 2)]
   const cache = LogCache.open(join(dataDirectory, 'log-cache'), { isSealed: keys.newest !== null })
@@ -48,17 +47,17 @@ export async function openArchives(opened: AsyncDisposableStack, parts: Archives
   opened.adopt(logIndex, stop)
   return {
     archive,
-    /** Of items files: the same frames and threads. */
+    /** Items files share the format and the threads of logs. */
     itemBlobs: new LogArchive({ ...shared, tree: 'items', directory: join(dataDirectory, 'items-copies') }),
     logScans: new LogScans(scanning),
     logIndex,
     searchThreads,
-    /** null: nothing is sealed. */
+    /** null: encryption is off. */
     reEncryption: opened.adopt(sealedBlobs && (await openReEncryption(sealedBlobs, { ...parts, archive })), stop)
   }
 }
 
-/** Loaded only with a key: it must not slow the default start. */
+/** Loaded only if there is a key, to keep the default start fast. */
 async function openReEncryption(blobs: SealedBlobStore, parts: ArchivesParts & { archive: LogArchivePort }) {
   const { ReEncryption } = await import('./logs/archive/re-encryption.ts')
   return new ReEncryption({ ...parts, blobs })

@@ -31,14 +31,13 @@ interface RunsParts extends Tools, Pick<Archives, 'archive' | 'itemBlobs' | 'log
 
 export type Runs = ReturnType<typeof openRuns>
 
-/** Logs and items of runs, on nodes and archived, and what they say. */
 export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSettings, parts: RunsParts) {
   const { store, archive, itemBlobs, fleet, layout, projects, clock, random, logger } = parts
   const itemsArchive = new ItemsArchive({
     store,
     clock,
     archive: itemBlobs,
-    // Unless others read the originals there.
+    // Skipped where users read the originals in that directory.
     async deleteLocal(run) {
       const file = run.nodeId === LOCAL_NODE_ID ? parts.localItemsOf(run) : null
       if (file !== null && options.directories?.items === undefined) await rm(file, { force: true })
@@ -68,7 +67,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
   const sweeps = [
     sweepLeftCopies({ store, archive, fleet, record: parts.recordLogKept, clock, logger }),
     sweepLeftItems({ store, archive: itemBlobs, items: itemsArchive, clock, logger }),
-    // None if the logs go elsewhere.
+    // Not needed if the logs are written elsewhere.
     ...(parts.hasLocalNode && layout.logs !== null
       ? [
           sweepLocalLogs({
@@ -88,7 +87,7 @@ export function openRuns(opened: AsyncDisposableStack, options: LocalNodeSetting
     jobFigures,
     jobLogs,
     errorGroups,
-    /** Adopted by the wing that runs them, so that they stop before the parts that they use. */
+    /** The caller adopts them, so that they stop before the parts that they use. */
     sweeps,
     openItems,
     countFilled: async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)

@@ -7,9 +7,9 @@ import { type Clock, type Timer } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
 
-/** How long a file stays after it was last read. */
+/** How long an unread file is kept. */
 const KEPT_MS = 10 * 60_000
-/** How long it stays after its last piece was read, which may have been lost on the way. */
+/** How long a file is kept after its last piece was read: that piece may get lost on the way and be read again. */
 const KEPT_AT_END_MS = 30_000
 
 interface Export {
@@ -18,12 +18,12 @@ interface Export {
   timer: Timer
 }
 
-/** Exported files until they have been read. */
+/** Keeps exported files until they have been read. */
 export class Exports {
   readonly #cache: ItemsCache
   readonly #clock: Clock
   readonly #random: Random
-  /** The longest unread first. */
+  /** In order of their last read, the oldest first. */
   readonly #files = new Map<string, Export>()
   #writing = 0
 
@@ -33,7 +33,7 @@ export class Exports {
     this.#random = parts.random
   }
 
-  /** `write` gets the path of a new file, and its largest size. */
+  /** `write` gets the path of a new file, and the largest size that it may have. */
   async add<Written extends { sizeBytes: number }>(
     write: (path: string, maxBytes: number) => Promise<Written>
   ): Promise<Written & { id: string }> {

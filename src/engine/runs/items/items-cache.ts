@@ -5,9 +5,9 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/runs.ts'
 
 export interface ItemsLimits {
-  /** For one file that is copied from a node. */
+  /** Per file copied from a node. */
   copyBytes: number
-  /** For copies and converted files together; files in use stay. */
+  /** Copies and converted files together; files in use do not count. */
   cacheBytes: number
   exportBytes: number
   exports: number
@@ -21,17 +21,17 @@ export const ITEMS_LIMITS: ItemsLimits = {
 }
 
 /**
- * The files of this room: copies from nodes, files converted for DuckDB, exports, and what DuckDB spills. All of them
- * can be made again, so the start deletes them, and the longest unused files go when there are too many.
+ * Node copies, files converted for DuckDB, exports, and DuckDB's spill files. All of them can be recreated, so the
+ * start deletes them, and the least recently used go first when space runs out.
  */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string
   readonly spillDirectory: string
   readonly #directory: string
-  /** Files in use, with their number of requests. */
+  /** Paths in use, with their number of requests. */
   readonly #users = new Map<string, number>()
-  /** By path, the longest unused first. */
+  /** Paths, least recently used first. */
   readonly #used = new Set<string>()
 
   private constructor(directory: string, limits: ItemsLimits) {
@@ -59,7 +59,7 @@ export class ItemsCache {
     return join(this.#directory, name)
   }
 
-  /** Keeps these files while `work` runs; afterwards it may have to evict some. */
+  /** Protects these files from eviction while `work` runs. */
   async using<Result>(paths: string[], work: () => Promise<Result>): Promise<Result> {
     const held = paths.filter((path) => path.startsWith(this.#directory))
     for (const path of held) {
@@ -79,9 +79,9 @@ export class ItemsCache {
     }
   }
 
-  /** At the end: what was copied out of the archive is not left as it is. */
+  /** On shutdown: decrypted copies from the archive must not stay on disk. */
   async empty(): Promise<void> {
-    // A stop that has nothing to remove waits for no disk.
+    // With nothing to remove, the shutdown does not touch the disk.
     if (this.#used.size === 0) return
     for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])
       await rm(each, { recursive: true, force: true })
@@ -99,7 +99,7 @@ export class ItemsCache {
     let bytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
     for (const { path, sizeBytes } of files) {
       if (bytes <= this.limits.cacheBytes) break
-      // A conversion is written as `PATH.part`.
+      // A conversion in progress is `PATH.part`.
       if (this.#users.has(path) || this.#users.has(path.replace(/\.part$/, ''))) continue
       this.#used.delete(path)
       await rm(path, { force: true })

@@ -13,7 +13,7 @@ const IDLE_MS = 60_000
 /** Longer than any successful abort takes. */
 const ABORT_MS = 2_000
 const JS_HEAP_MB = 512
-/** Each may use DuckDB's whole memory. */
+/** Each heavy call may use all of DuckDB's memory. */
 const HEAVY_AT_ONCE = 2
 const LIGHT_AT_ONCE = 4
 const WAITING_MAX = 40
@@ -24,10 +24,10 @@ interface Running {
   onProgress: (share: number) => void
 }
 
-/** A child process, or a thread where there can be none. */
+/** A child process, or a thread where child processes are impossible. */
 interface Reader {
   send(message: ToReader): void
-  /** Whether it keeps this process alive: while it has calls. */
+  /** Whether it keeps this process alive. It does while calls are pending. */
   hold(isHeld: boolean): void
   kill(): void
 }
@@ -58,7 +58,7 @@ export class ItemsProcess {
   #lastId = 0
   #isStopped = false
 
-  /** `whyNoProcess`: a thread without DuckDB is used instead, for this reason. */
+  /** `whyNoProcess`: why to use a thread without DuckDB instead. */
   constructor(parts: { clock: Clock; logger: Logger; whyNoProcess: string | null }) {
     this.#clock = parts.clock
     this.#logger = parts.logger
@@ -66,7 +66,6 @@ export class ItemsProcess {
     this.#timers = new Timers(parts.clock)
   }
 
-  /** For tests and figures. */
   get isRunning(): boolean {
     return this.#reader !== null
   }
@@ -85,7 +84,7 @@ export class ItemsProcess {
     return limit(() => this.#call(call, input, options)) as Promise<ItemsCalls[Call]['result']>
   }
 
-  /** Calls that are running fail with STOPPING. */
+  /** Pending calls fail with STOPPING. */
   stop(): void {
     this.#isStopped = true
     this.#end(new ScrapdeckError('STOPPING', sentence('runs.scrapdeck_stopping')))
@@ -131,7 +130,7 @@ export class ItemsProcess {
 
   #startProcess(file: URL): Reader {
     const child: ChildProcess = fork(fileURLToPath(file), [], {
-      // It reads foreign text and needs no variables; Windows cannot start a process without its root.
+      // It parses untrusted files, so it gets no environment. Windows cannot start a process without SystemRoot.
       env: process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {},
       execArgv: [`--max-old-space-size=${JS_HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
       serialization: 'advanced',
@@ -139,7 +138,7 @@ export class ItemsProcess {
     })
     child.unref()
     const reader: Reader = {
-      // Writing to a child that has just died fails; its exit event reports it.
+      // Sending to a child that has just died fails; its exit event reports that.
       send: (message) => void child.send(message, () => {}),
       hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
       kill: () => void child.kill('SIGKILL')

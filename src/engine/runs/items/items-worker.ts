@@ -3,7 +3,7 @@ import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { FromReader, ToReader } from './messages.ts'
 import { createItemsServer } from './serve-items.ts'
 
-// The other end of ItemsProcess. As a child process it may load DuckDB: a crash there ends no engine.
+// The child side of ItemsProcess. As a child process it may load DuckDB: a crash there does not end the engine.
 
 const port = parentPort
 const send: (message: FromReader) => void =
@@ -11,7 +11,7 @@ const send: (message: FromReader) => void =
 const running = new Map<number, AbortController>()
 const server = createItemsServer(port === null, (workerData as { whyNot?: string } | null)?.whyNot ?? null)
 
-/** Messages of progress are for people: five a second are enough. */
+/** Five progress messages per second are enough for a user. */
 const PROGRESS_EVERY_MS = 200
 
 async function serve(message: ToReader): Promise<void> {
@@ -38,7 +38,7 @@ async function serve(message: ToReader): Promise<void> {
 
 if (port === null) {
   process.on('message', (message: ToReader) => void serve(message))
-  // The engine is gone, however it ended.
+  // The engine is gone, whether it exited or crashed.
   process.on('disconnect', () => process.exit())
 } else {
   port.on('message', (message: ToReader) => void serve(message))

@@ -27,11 +27,10 @@ import { type CallOptions, ItemsProcess } from './items-process.ts'
 import type { ItemsSource, PageInput, WholeItem } from './messages.ts'
 import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 
-/** Items that were copied before their node deleted them (log-collector/items-archive.ts). */
 export interface KeptItems {
-  /** null: none are. */
+  /** null: no items are archived. */
   sizeBytes(attempt: Attempt): Promise<number | null>
-  /** What became of them (`data`: `deletedAtMs`, of retention); null: nothing was recorded. */
+  /** Why the items are gone (`data.deletedAtMs`: retention deleted them); null: nothing was recorded. */
   whyGone(attempt: Attempt): Promise<ScrapdeckError | null>
 }
 
@@ -41,16 +40,16 @@ export interface JobItemsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Where a run of the local node writes its items; null: not into files. */
+  /** Path of the items file of a run on the local node; null: the run does not write its items to a file. */
   localFileOf: (attempt: Attempt) => string | null
-  /** Reads from the archive, or else from the node. */
+  /** Reads from the archive if it has the file, otherwise from the node. */
   readRange: ReadRange
   archive: KeptItems
-  /** Why DuckDB may not be loaded here; null: it may. */
+  /** Why DuckDB must not be loaded here; null: it may. */
   whyNoDuckdb: string | null
 }
 
-/** Which attempt of a job; undefined: the last one. */
+/** undefined: the job's last attempt. */
 interface Wanted {
   jobId: JobId
   attemptNumber?: AttemptNumber | undefined
@@ -60,17 +59,17 @@ interface Found {
   source: ItemsSource
   attempt: Attempt
   from: ItemsFacts['from']
-  /** Of the whole file; the source has what is here. */
+  /** Of the whole file; `source` may have less. */
   sizeBytes: number
 }
 
-/** What an unfiltered page reads of a file on a node before more of it is copied. */
+/** How much of a file an unfiltered page reads before it copies more from the node. */
 const FIRST_BYTES = 8 * 1024 * 1024
-/** For counting in the background, which copies a file from its node. */
+/** Limits for background counting, which copies a remote file first. */
 const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
-/** The items of a job, wherever they are: read on this machine, or copied from the archive or a node. */
+/** Reads the items of a job from local disk, from the archive, or from a copy of the node's file. */
 export class JobItems {
   readonly #parts: JobItemsParts
   readonly #process: ItemsProcess
@@ -91,7 +90,7 @@ export class JobItems {
     await this.#parts.cache.empty()
   }
 
-  /** Like all reads here: rejects with an ITEMS_ code, or a NODE_ code if the node fails. */
+  /** Rejects with an ITEMS_ code, or a NODE_ code if the node fails; so do all reads here. */
   async describe(wanted: Wanted, count: boolean, signal?: AbortSignal): Promise<ItemsFacts> {
     const { source, attempt, from, sizeBytes } = await this.#find(wanted, count ? Infinity : FIRST_BYTES, signal)
     const options: CallOptions = {
@@ -109,7 +108,7 @@ export class JobItems {
       copiedBytes: source.sizeBytes,
       mayGrow: attempt.state !== 'ended',
       ...described,
-      // Counted from the beginning alone, these would be wrong.
+      // Counts of only a part of the file would be wrong.
       ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
     }
   }
@@ -140,8 +139,8 @@ export class JobItems {
   }
 
   /**
-   * In how many items each field is filled. Rejects with ITEMS_TOO_LARGE without reading a file of more than
-   * COUNTED_MAX_BYTES.
+   * Counts in how many items each field is filled. Rejects with ITEMS_TOO_LARGE, without reading, for a file of more
+   * than COUNTED_MAX_BYTES.
    */
   async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
     const { sizeBytes, from } = await this.#find(wanted, 1, signal)
@@ -166,7 +165,7 @@ export class JobItems {
     return { ...diff, before: { jobId: before, ...diff.before }, after: { jobId: wanted.jobId, ...diff.after } }
   }
 
-  /** Yields progress until the file is complete, then the file. Ending the iteration ends the export. */
+  /** Yields progress until the file is complete, then the file. The export ends when the iteration does. */
   async *export(
     wanted: Wanted,
     { format, filter }: { format: ItemsFormat; filter: ItemCondition[] },
@@ -232,7 +231,7 @@ export class JobItems {
     const local = await this.#findLocal(attempt)
     if (local !== null) return local
     const why = await this.#parts.archive.whyGone(attempt)
-    // Retention deleted them, though their node may still have them.
+    // Retention deleted them here, although the node may still have the file.
     if (why !== null && why.data['deletedAtMs'] != null) throw why
     const found = await this.#findCopied(attempt, wantedBytes, signal)
     if (found !== null) return found
@@ -267,7 +266,7 @@ export class JobItems {
     return source && { source, attempt, from: isKept ? 'archive' : 'node', sizeBytes }
   }
 
-  /** null: there is no such file, or it is a link or a pipe that a spider put there. */
+  /** null: the file does not exist, or a spider put a link or a pipe in its place. */
   async #sourceOf(path: string, sizeBytes?: number): Promise<ItemsSource | null> {
     const found = await lstat(path).catch(() => null)
     if (found === null || !found.isFile()) return null
@@ -287,7 +286,7 @@ export class JobItems {
   }
 }
 
-/** As on the local node, without characters that a file system may reject. */
+/** Named as on the local node, without characters that a file system may reject. */
 function fileNameOf({ jobId, number }: Attempt, format: ItemsFormat): string {
   return `items-${jobId}${number === 1 ? '' : `-${number}`}.${format}`
 }

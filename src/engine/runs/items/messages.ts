@@ -10,17 +10,16 @@ import type {
 import type { ErrorCode } from '../../../shared/errors.ts'
 import type { FilledFields } from '../../model/records.ts'
 
-/** A file of items on this machine, as passed to the process that reads it. */
 export interface ItemsSource {
   path: string
-  /** Differs for another file at the same path. */
+  /** Changes when another file takes this path. */
   fileId: string
-  /** Bytes beyond this were written later, or belong to another request's copy. */
+  /** Ignore bytes beyond this: they were written later, or belong to another request's copy. */
   sizeBytes: number
-  /** Where to put the file as JSON lines for DuckDB. Changes with the content. */
+  /** Where to convert the file to JSON lines for DuckDB. Depends on the content. */
   convertedPath: string
   convertedMaxBytes: number
-  /** A directory for what does not fit in memory. */
+  /** Where DuckDB spills what does not fit in memory. */
   spillDirectory: string
 }
 
@@ -55,7 +54,7 @@ export interface ExportedFile {
   items: number
 }
 
-/** The calls of the process, with their results. */
+/** The calls that the process accepts, with their results. */
 export interface ItemsCalls {
   describe: { input: { source: ItemsSource; count: boolean }; result: DescribedFile }
   page: { input: { source: ItemsSource } & PageInput; result: ItemsPage }

@@ -6,7 +6,7 @@ import type { ItemsArchive } from '../log-collector/items-archive.ts'
 import { ItemsCache } from './items-cache.ts'
 import { JobItems, type JobItemsParts } from './job-items.ts'
 
-/** The desktop's main process cannot fork a plain Node, and DuckDB's buffers do not fit Electron's memory cage. */
+/** Electron's main process cannot fork a plain Node, and DuckDB's buffers do not fit into Electron's memory cage. */
 const NOT_IN_THE_DESKTOP =
   'The desktop app does not load DuckDB. Sorting, statistics, differences and Parquet work in a browser with the service'
 
@@ -15,7 +15,7 @@ interface Parts extends Pick<JobItemsParts, 'store' | 'localFileOf' | 'clock' | 
   itemsArchive: ItemsArchive
 }
 
-/** Loaded only when items are read. */
+/** Loaded with the first read of items. */
 export function openJobItems(
   { dataDirectory, host }: LocalNodeSettings,
   { fleet, itemsArchive, ...parts }: Parts

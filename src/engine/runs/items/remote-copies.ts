@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ItemsCache } from './items-cache.ts'
 import { KeyedSingleFlight } from '../../runtime/single-flight.ts'
 
-/** A piece of a file on a node; null: it has none. The same as NodeClient.readItems. */
+/** Reads a piece of a file on a node, as NodeClient.readItems does; null: the node has no such file. */
 export type ReadRange = (
   attempt: Attempt,
   range: { offset: number; limitBytes: number },
@@ -16,36 +16,35 @@ export type ReadRange = (
 export interface Copy {
   path: string
   copiedBytes: number
-  /** On the node, when it was last asked. */
+  /** The file's size on the node at the last check. */
   sizeBytes: number
 }
 
 interface State extends Copy {
-  /** Clock.nowMs when the size was last asked for. */
+  /** Clock.nowMs of the last size check. */
   checkedAtMs: number
   /** Clock.nowMs of the last request. */
   askedAtMs: number
-  /** How many bytes are requested. */
   wantedBytes: number
   loading: Promise<void> | null
-  /** The read in progress: two at a time would append a piece twice. */
+  /** The read in progress. A second one would append the same piece twice. */
   appending: Promise<boolean> | null
 }
 
 const PIECE_BYTES = 4 * 1024 * 1024
-/** How often to ask for the size of a growing file. */
+/** How often to check the size of a growing file. */
 const CHECK_EVERY_MS = 2_000
-/** How long a request waits for a copy before it gets its progress instead. */
+/** After this, a request gets the progress of the copy instead of the copy. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
-/** How long an unrequested copy continues: a node may take days for it, and others wait for its place. */
+/** When to abandon a copy that has no readers: a slow node may need days, and other copies wait for the slot. */
 const ABANDONED_MS = 120_000
-/** Copies whose progress is kept; the byte limit of the cache ends most of them earlier. */
+/** Maximum number of tracked copies; the byte limit of the cache evicts most of them earlier. */
 const COPIES_MAX = 500
 
 /**
- * Copies of items that are on remote nodes or packed in the archive, made as far as readers need them; the copy of a
- * file that grew is continued.
+ * Copies items from remote nodes or out of the archive, only as far as readers need them. When a file has grown, the
+ * existing copy is continued.
  */
 export class RemoteCopies {
   readonly #cache: ItemsCache
@@ -67,9 +66,9 @@ export class RemoteCopies {
   }
 
   /**
-   * At least the first `wantedBytes`, if there are that many; null: the node has no such file. Rejects with
-   * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) if that takes longer than 20 s (copying continues), ITEMS_TOO_LARGE,
-   * or a NODE_ code.
+   * Copies at least `wantedBytes`, or the whole file if it is smaller; null: the node has no such file. Rejects with
+   * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) after 20 s while copying continues, with ITEMS_TOO_LARGE, or with a
+   * NODE_ code.
    */
   async get(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Copy | null> {
     const key = `${attempt.jobId} ${attempt.number}`
@@ -117,15 +116,15 @@ export class RemoteCopies {
     throw new ScrapdeckError('ITEMS_COPYING', text, { data: { copiedBytes, sizeBytes } })
   }
 
-  /** Copies its first piece, or checks whether it grew. */
+  /** Copies the first piece of the file, or checks whether the file has grown. */
   async #current(key: string, attempt: Attempt): Promise<State | null> {
     const state = this.#copies.get(key)
-    // Evicted in the meantime: from the start again.
+    // The copy was evicted in the meantime: start over.
     if (state === undefined || (await stat(state.path).catch(() => null)) === null) return this.#openOnce(key, attempt)
     const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
     const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
     if (!isDue || state.loading !== null) return state
-    // A shorter file is another one.
+    // A file that became shorter is a new file.
     if (!(await this.#append(attempt, state)) || state.sizeBytes < state.copiedBytes)
       return this.#openOnce(key, attempt)
     return state
@@ -160,7 +159,7 @@ export class RemoteCopies {
         if (this.#clock.nowMs() - state.askedAtMs > ABANDONED_MS) return
         const before = state.copiedBytes
         if ((await this.#append(attempt, state)) && state.copiedBytes > before) continue
-        // It was deleted or replaced on its node.
+        // The file was deleted or replaced on its node.
         this.#copies.delete(key)
         await rm(state.path, { force: true })
         throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_changed'))
@@ -168,7 +167,7 @@ export class RemoteCopies {
     })
   }
 
-  /** The next piece. False: the node has no such file any more. */
+  /** Appends the next piece; false: the node no longer has the file. */
   #append(attempt: Attempt, state: State): Promise<boolean> {
     state.appending ??= this.#appendNext(attempt, state).finally(() => {
       state.appending = null

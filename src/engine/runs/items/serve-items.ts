@@ -17,12 +17,12 @@ type Serve = {
   [Call in ItemsCall]: (input: ItemsCalls[Call]['input'], context: Context) => Promise<ItemsCalls[Call]['result']>
 }
 
-/** Others may wait for the same conversion. */
+/** Never aborted: other requests may wait for the same conversion. */
 const NEVER = new AbortController().signal
-/** DuckDB filters larger files: for smaller ones, its start costs more than it saves. */
+/** Smaller files are filtered without DuckDB, whose start would cost more than it saves. */
 const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 
-/** Performs the calls of ItemsProcess: in a child process, or in a thread without DuckDB. `mayLoad` false: without. */
+/** Handles the calls of ItemsProcess, in a child process or in a thread. `mayLoad` false: without DuckDB. */
 export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serve {
   const plain = new PlainReader()
   if (mayLoad && !isDuckdbInstalled()) {
@@ -30,7 +30,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
     whyNot = 'DuckDB is not installed, or has no binary for this machine'
   }
   const converting = new Map<string, Promise<void>>()
-  /** null: it can be used. */
+  /** Why DuckDB cannot be used; null: it can. */
   let problem: Promise<string | null> | null = null
   const duckdbProblem = (): Promise<string | null> => {
     problem ??= mayLoad
@@ -45,7 +45,9 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
     if ((await duckdbProblem()) !== null) throw needsDuckdb(what)
   }
 
-  /** DuckDB reads JSON lines without a byte order mark, from a path without patterns; others are converted first. */
+  /**
+   * DuckDB reads JSON lines without a byte order mark, from a path without glob characters. Converts everything else.
+   */
   const asLines = async (source: ItemsSource, head: Head, signal: AbortSignal): Promise<LinesFile> => {
     const { endsInside } = await plain.describe(source, false, signal)
     const fits = head.format === 'jsonl' && head.startOffset === 0 && !/[*?[\]]/.test(source.path)
@@ -60,7 +62,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
 
   return {
     async describe({ source, count }, { signal }) {
-      // A table needs no DuckDB: loading it takes longer than the first page.
+      // A table does not need DuckDB, which takes longer to load than the first page to read.
       const engineProblem = count ? await duckdbProblem() : mayLoad ? null : whyNot
       const described = await plain.describe(source, count, signal)
       return { ...described, engine: engineProblem === null ? 'duckdb' : 'plain', engineProblem }
@@ -108,15 +110,15 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
   }
 }
 
-/** Items that name fields by their content have any number of them; this many are counted. */
+/** Some items use data as field names, so the number of fields has no bound. Only this many are counted. */
 const FIELDS_COUNTED = 5_000
-/** The most frequent of those are returned. */
+/** How many of the most frequent fields are returned. */
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
 /**
- * In how many items each field is filled: neither absent nor null nor an empty text. For CSV and JSON too, and without
- * DuckDB: parsing each item once takes no more processor time than its query, and most files are small.
+ * Counts in how many items each field is filled: not absent, null or an empty string. Reads CSV and JSON too, without
+ * DuckDB: parsing each item once costs no more CPU time than a query, and most files are small.
  */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {
   const counts = new Map<string, number>()

@@ -5,10 +5,10 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { IS_ITEM, lines, Parameters, pointerTo } from './queries.ts'
 
 const EXAMPLES = 20
-/** For both runs together; a longer list would not be useful. */
+/** In both runs together; a longer list would not help users. */
 export const DIFF_FIELDS_MAX = 200
 
-/** Compares the items of two files: `fields` of both, and the items by `key`, or as a whole. */
+/** Compares the items of two files: the `fields` of both, and the items by `key` or as a whole. */
 export async function diffWithDuckdb(
   { before, after }: { before: LinesFile; after: LinesFile },
   { fields, key }: { fields: { name: string; isBefore: boolean; isAfter: boolean }[]; key: string | null },
@@ -34,7 +34,7 @@ export async function diffWithDuckdb(
 
 async function countFields(database: LockedDuckdb, file: LinesFile, names: string[]) {
   const parameters = new Parameters()
-  // All fields of a line at once: it is parsed once for them.
+  // All fields of a line in one expression, so that DuckDB parses the line once.
   const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
   const values = names.length === 0 ? 'NULL' : `json_extract_string(json, [${pointers}])`
   const filled = names.map((_, at) => `, count(*) FILTER (coalesce(x[${at + 1}], '') <> '')`).join('')
@@ -50,8 +50,8 @@ async function countFields(database: LockedDuckdb, file: LinesFile, names: strin
 type Compared = Pick<DiffOfFiles, 'added' | 'removed' | 'changed' | 'same' | 'repeatedKeys' | 'examples'>
 
 /**
- * Without a key, an item that occurs several times counts that often. It keeps only hashes of keys and items: the texts
- * of a million items would not fit into memory.
+ * Without a key, equal items are counted, not merged. Keeps only hashes of keys and items: the text of a million items
+ * would not fit into memory.
  */
 async function compareItems(
   database: LockedDuckdb,
@@ -69,7 +69,7 @@ async function compareItems(
       a.h = b.h AS is_same FROM ${side(before)} AS b FULL JOIN ${side(after)} AS a ON a.k = b.k`,
     parameters.values
   )
-  // With a key, each counts once.
+  // With a key, each item counts once.
   const is =
     key === null
       ? { added: 'after > before', removed: 'before > after', changed: 'false', same: 'after > 0 AND before > 0' }
@@ -98,7 +98,7 @@ async function compareItems(
   }
 }
 
-/** The texts behind a few of the hashes, from the file that has them. */
+/** Looks up the text of some of the hashes in the file that has them. */
 async function findExamples(
   database: LockedDuckdb,
   { path }: LinesFile,
@@ -118,7 +118,7 @@ async function findExamples(
   return rows.map(([text]) => String(text))
 }
 
-/** What makes two items the same one; an empty key is none. */
+/** The SQL for an item's identity; NULL for an empty key. */
 function nameOf(key: string | null, parameters: Parameters): string {
   return key === null ? 'json::VARCHAR' : `nullif(${parameters.field(key)}, '')`
 }

@@ -8,15 +8,15 @@ import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
 import { asLooseNumber, IS_ITEM, lines, numberedLines, orderOf, Parameters, whereOf } from './queries.ts'
 
 const TOP_VALUES = 20
-/** Up to this many different values are all counted. */
+/** Above this, distinct values are estimated instead of all counted. */
 const COUNTED_VALUES = 200_000
-/** Longer items of a page are read on their own, few at a time. */
+/** Longer items are fetched separately, a few at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
-/** Small enough to fit several times into the disk space that DuckDB may use (locked-duckdb.ts). */
+/** Small enough for several copies within the disk space that DuckDB may use (locked-duckdb.ts). */
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
-/** A file of JSON lines that DuckDB can open: converted before if it is anything else. */
+/** A file of JSON lines that DuckDB can open; other formats are converted first. */
 export type LinesFile = Pick<ItemsSource, 'path' | 'spillDirectory'> & { endsInside: boolean }
 
 export async function pageWithDuckdb(
@@ -37,14 +37,14 @@ export async function pageWithDuckdb(
 
 interface Line {
   index: number
-  /** null: not read yet, because it is long. */
+  /** null: not fetched yet, because it is long. */
   text: string | null
 }
 
 async function chooseLines(database: LockedDuckdb, file: LinesFile, input: PageInput): Promise<Line[]> {
   const parameters = new Parameters()
   const where = whereOf(input.filter, parameters)
-  // Without an order, DuckDB keeps that of the file, and stops reading when the page is full.
+  // Without ORDER BY, DuckDB keeps the order of the file and stops reading when the page is full.
   const order = input.sort === null ? '' : orderOf(input.sort, parameters)
   const limits = `LIMIT ${parameters.add(input.limit + 1)} OFFSET ${parameters.add(input.offset)}`
   const text = `CASE WHEN strlen(json::VARCHAR) <= ${LONG_ITEM_CHARACTERS} THEN json::VARCHAR END`
@@ -53,7 +53,7 @@ async function chooseLines(database: LockedDuckdb, file: LinesFile, input: PageI
   return rows.map(([n, line]) => ({ index: Number(n), text: line === null ? null : String(line) }))
 }
 
-/** Fills in the next few that are missing. */
+/** Fetches the next few long items. */
 async function fetchLongItems(database: LockedDuckdb, file: LinesFile, lines: Line[]): Promise<void> {
   const missing = lines.filter(({ text }) => text === null).slice(0, LONG_ITEMS_AT_ONCE)
   const parameters = new Parameters()
@@ -89,19 +89,19 @@ export async function statisticsWithDuckdb(
   }
 }
 
-/** No value of such a field is frequent; finding the few repeated ones would take longer than all the rest. */
+/** No value of such a field is frequent, and finding the few repeated ones would dominate the cost of the query. */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
 interface Values {
-  /** A table with `is_item` for each line, and in `x` the text of the field if it is filled. */
+  /** A table with `is_item` for each line, and with the field's text in `x` if it is filled. */
   sql: string
   parameters: DuckDBValue[]
 }
 
-/** Sets the values aside unless the file is too large: reading and parsing it takes longer than anything else. */
+/** Materializes the values unless the file is too large: reading and parsing the file dominates the cost. */
 async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
-  // Extracts the field in a query of its own: DuckDB would extract it once for each use.
+  // A subquery, because DuckDB would otherwise extract the field once per use.
   const read = `(SELECT ${IS_ITEM} AS is_item, ${parameters.field(field)} AS f FROM ${lines(file.path)})`
   const sql = `(SELECT is_item, CASE WHEN is_item AND f <> '' THEN f END AS x FROM ${read})`
   if ((await stat(file.path)).size > SET_ASIDE_MAX_BYTES) return { sql, parameters: parameters.values }
@@ -115,7 +115,7 @@ async function topValues(database: LockedDuckdb, values: Values, distinct: numbe
   const shown = `(SELECT left(x, ${CELL_MAX_CHARACTERS}) AS x FROM ${values.sql})`
   let among = 'x IS NOT NULL'
   if (distinct > COUNTED_VALUES) {
-    // Counting all of them needs memory for each: the candidates are estimated, and only those are counted.
+    // Counting every value would need memory for each: estimate the candidates first, then count only those.
     const [[found] = []] = await database.query(
       `SELECT approx_top_k(x, ${TOP_VALUES}) FROM ${shown} WHERE x IS NOT NULL`,
       parameters.values

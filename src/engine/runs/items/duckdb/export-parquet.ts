@@ -10,8 +10,8 @@ import { asNumber, IS_ITEM, lines, Parameters, whereOf, pointerTo, quoteName, qu
 const FIELDS_MAX = 1_000
 
 /**
- * One column for each field that any item has. Numbers and booleans have their own type if all values of the field have
- * it; nested values are JSON in a text.
+ * One column per field that any item has. Numbers and booleans keep their type if all values of the field have it;
+ * nested values become JSON text.
  */
 export async function exportParquet(
   file: LinesFile,
@@ -40,7 +40,7 @@ interface Field {
   type: 'number' | 'boolean' | 'text'
 }
 
-/** Reads the whole file: an export leaves no field out. */
+/** Reads the whole file, because an export must not omit a field. */
 async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Field[]> {
   const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
   const found = await database.query(
@@ -54,7 +54,7 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
   if (found.length === 0) return []
   const names = found.map(([name]) => String(name))
   const parameters = new Parameters()
-  // All types of a line at once: it is parsed once for them.
+  // All types of a line in one expression, so that DuckDB parses the line once.
   const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
   const isAll = (types: string) => names.map((_, at) => `bool_and(t[${at + 1}] IN (${types}))`).join(', ')
   const [row = []] = await database.query(
@@ -62,17 +62,17 @@ async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Fiel
     parameters.values
   )
   return names.map((name, at) => {
-    // A field that is always null is a text.
+    // A field that is always null becomes text.
     const [isNumber, isBoolean] = [row[at] === true, row[names.length + at] === true]
     return { name, type: isNumber === isBoolean ? 'text' : isNumber ? 'number' : 'boolean' }
   })
 }
 
-/** Absent is SQL's NULL, which bool_and skips. */
+/** An absent field is SQL NULL, which bool_and ignores. */
 const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
 const BOOLEANS = "'BOOLEAN', 'NULL'"
 
-/** DuckDB's names ignore case: `Price` beside `price` becomes `Price_2`. */
+/** DuckDB's column names ignore case: `Price` beside `price` becomes `Price_2`. */
 function freeName(name: string, used: Set<string>): string {
   for (let count = 1; ; count += 1) {
     const candidate = count === 1 && name !== '' ? name : `${name}_${count}`

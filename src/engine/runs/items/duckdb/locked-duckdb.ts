@@ -12,7 +12,7 @@ const SPILL_LIMIT = '4GB'
 
 let loading: Promise<Package> | null = null
 
-/** Whether the package and its binary for this machine exist, without loading them, which takes 0.1 s. */
+/** Whether the package and its binary for this platform exist. Does not load them, which would take 0.1 s. */
 export function isDuckdbInstalled(): boolean {
   const { resolve } = createRequire(import.meta.url)
   const binary = `@duckdb/node-bindings-${process.platform}-${process.arch}`
@@ -20,28 +20,28 @@ export function isDuckdbInstalled(): boolean {
     try {
       return resolve('@duckdb/node-api') !== '' && resolve(`${binary}${abi}/duckdb.node`) !== ''
     } catch {
-      // Not installed, like every optional package for another system.
+      // Not installed, like any optional package for another platform.
       return false
     }
   })
 }
 
-/** Rejects if the package is not installed or has no binary for this machine. */
+/** Rejects if the package or its binary for this platform is missing. */
 export function loadDuckdb(): Promise<Package> {
   return (loading ??= import('@duckdb/node-api'))
 }
 
 export type Rows = DuckDBValue[][]
 
-/** A database in memory that can reach the files of one request and nothing else. */
+/** An in-memory database that can reach the files of one request and nothing else. */
 export interface LockedDuckdb extends Disposable {
   /** Rejects with ITEMS_FAILED or ITEMS_TOO_LARGE. */
   query(sql: string, values: DuckDBValue[]): Promise<Rows>
 }
 
 /**
- * Opens a database that may read (and write) exactly `paths`, and spill to `spillDirectory`. After that it can neither
- * open another file or address nor load an extension, and no setting can be changed any more.
+ * Opens a database that may access exactly `paths` and spill to `spillDirectory`. It can then open no other file or
+ * address, load no extension, and change no setting.
  */
 export async function openLockedDuckdb(
   paths: string[],
@@ -66,7 +66,7 @@ export async function openLockedDuckdb(
     await connection.run('SET enable_external_access = false')
     await connection.run('SET lock_configuration = true')
   } catch (error) {
-    // Without its locks it reads nothing.
+    // An unlocked database must not read anything.
     connection.closeSync()
     instance.closeSync()
     throw error

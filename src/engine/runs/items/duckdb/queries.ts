@@ -3,7 +3,7 @@ import type { ItemCondition } from '../../../../shared/contract/index.ts'
 import { ITEM_MAX_BYTES } from '../reading/bounds.ts'
 import { numberOf } from '../reading/filter.ts'
 
-/** Collects the values of a statement, which its text refers to as `$1`, `$2`… */
+/** Collects bound values; the statement refers to them as `$1`, `$2`… */
 export class Parameters {
   readonly values: DuckDBValue[] = []
 
@@ -12,34 +12,37 @@ export class Parameters {
     return `$${this.values.length}`
   }
 
-  /** A field of the item as text; SQL NULL if it is absent or null. */
+  /** An item's field as text; SQL NULL if it is absent or null. */
   field(name: string): string {
     return `(json ->> ${this.add(pointerTo(name))})`
   }
 }
 
 /**
- * The lines of a file of JSON lines as `json`, with their number from 0 as `n`. `json` is NULL for a line that is not
- * JSON; empty lines are skipped.
+ * The lines of a JSON lines file as `json`, numbered from 0 as `n`. `json` is NULL for a line that is not valid JSON;
+ * empty lines are skipped.
  */
 export function numberedLines(path: string): string {
   return `(SELECT row_number() OVER () - 1 AS n, json FROM ${lines(path)})`
 }
 
-/** The same without numbers, which cost as much as reading. */
+/** The same without numbers: numbering costs as much as reading. */
 export function lines(path: string): string {
   return `read_ndjson_objects(${quoteText(path)}, ignore_errors = true, compression = 'uncompressed', maximum_object_size = ${ITEM_MAX_BYTES})`
 }
 
-/** Whether a line is an item, as parseItem (reading/raw-item.ts) has it. Not NULL. What DuckDB read is valid JSON. */
+/**
+ * Whether a line is an item, by the rules of parseItem (reading/raw-item.ts). Never NULL. What DuckDB read is valid
+ * JSON.
+ */
 export const IS_ITEM = `(json IS NOT NULL AND strlen(json::VARCHAR) <= ${ITEM_MAX_BYTES} AND starts_with(json::VARCHAR, '{'))`
 
-/** The number that a text is, as numberOf (reading/filter.ts) has it: no `inf`, no `nan`, no spaces. */
+/** A text as a number, by the rules of numberOf (reading/filter.ts): no `inf`, no `nan`, no spaces. */
 export function asNumber(text: string): string {
   return `(CASE WHEN regexp_full_match(${text}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?') AND isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
 }
 
-/** Faster, where spaces around a number do not matter: to sort, and for statistics. */
+/** Faster, for sorting and statistics, where spaces around a number do not matter. */
 export function asLooseNumber(text: string): string {
   return `(CASE WHEN isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
 }
@@ -48,7 +51,7 @@ export function whereOf(filter: readonly ItemCondition[], parameters: Parameters
   return filter.map((condition) => `AND ${termOf(condition, parameters)}`).join(' ')
 }
 
-/** Decides as matches (reading/filter.ts) does. */
+/** Must decide as matches (reading/filter.ts) does. */
 function termOf({ field, operator, value }: ItemCondition, parameters: Parameters): string {
   const text = parameters.field(field)
   const asked = () => `${parameters.add(value)}::VARCHAR`
@@ -79,27 +82,27 @@ function termOf({ field, operator, value }: ItemCondition, parameters: Parameter
   }
 }
 
-/** Numbers before texts, items without the field last. */
+/** Numbers sort before texts; items without the field come last. */
 export function orderOf({ field, descending }: { field: string; descending: boolean }, parameters: Parameters): string {
   const text = parameters.field(field)
   const direction = descending ? 'DESC' : 'ASC'
   return `ORDER BY (${text} IS NULL), ${asLooseNumber(text)} ${direction} NULLS LAST, ${text} ${direction}, n`
 }
 
-/** The only two functions that put text into SQL; everything else that comes from outside is a bound parameter. */
+/** Only these two functions put text into SQL. Bind everything else that comes from outside. */
 
-/** A column name. In DuckDB only the quote ends a name. */
+/** A column name. In DuckDB only the quote character ends a name. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
 }
 
-/** A path, for the places where SQL takes no parameter. */
+/** A path, where SQL accepts no parameter. */
 export function quoteText(text: string): string {
   if (text.includes('\0')) throw new Error('A path contains a NUL character')
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** A field of an item as a JSON pointer (RFC 6901), for a bound parameter: nothing in its name has a meaning. */
+/** A field as a JSON pointer (RFC 6901) for a bound parameter, so that no character in its name is special. */
 export function pointerTo(field: string): string {
   return `/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }

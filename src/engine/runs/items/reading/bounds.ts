@@ -1,11 +1,10 @@
-/** A longer line is no item. DuckDB gets the same limit. */
+/** A longer line does not count as an item. DuckDB gets the same limit. */
 export const ITEM_MAX_BYTES = 16 * 1024 * 1024
-/** Per value in a table. */
+/** Per table cell. */
 export const CELL_MAX_CHARACTERS = 200
-/** Further fields are only shown in whole items. */
+/** Further fields appear only when a whole item is shown. */
 export const COLUMNS_MAX = 500
-/** Columns of a page that names none. */
+/** Default number of columns of a page. */
 export const COLUMNS_SHOWN = 50
 export const WHOLE_ITEM_MAX_CHARACTERS = 1_000_000
-/** Read at once. */
 export const PIECE_BYTES = 1024 * 1024

@@ -7,7 +7,7 @@ import { splitLines } from './split-lines.ts'
 
 const SAMPLED_ITEMS = 1_000
 const SAMPLED_BYTES = 2 * 1024 * 1024
-/** From the middle and the end, where JSON lines can be entered: fields often appear late. */
+/** Sampled from the middle and the end, where JSON lines allow it: some fields first appear late. */
 const LATER_SAMPLE_BYTES = 256 * 1024
 
 export interface Columns {
@@ -15,7 +15,7 @@ export interface Columns {
   hasMoreFields: boolean
 }
 
-/** The fields of a sample of the items, in the order in which they occur. */
+/** The fields of a sample of the items, in order of appearance. */
 export async function inferColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<Columns> {
   const found = new Map<string, Set<ValueType>>()
   let hasMoreFields = false
@@ -43,7 +43,7 @@ export async function inferColumns(source: ItemsSource, head: Head, signal: Abor
 
 async function sampleAt(source: ItemsSource, offset: number): Promise<RawItem[]> {
   const lines = splitLines({ index: 0, offset }).push(await readRange(source.path, offset, LATER_SAMPLE_BYTES))
-  // The first one began before.
+  // The sample starts in the middle of the first line.
   return lines.slice(1)
 }
 
@@ -52,7 +52,6 @@ function oneTypeOf(types: Set<ValueType>): ItemColumn['type'] {
   return type === undefined ? 'empty' : others.length > 0 ? 'mixed' : type
 }
 
-/** The item as a row of a table. */
 export function rowOf(raw: RawItem, columns: readonly string[]): ItemRow {
   const item = parseItem(raw, true)
   if (item === null) return { index: raw.index, cells: null }

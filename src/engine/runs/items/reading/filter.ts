@@ -1,7 +1,7 @@
 import type { ItemCondition } from '../../../../shared/contract/index.ts'
 import { type Item, textOf } from './raw-item.ts'
 
-/** Whether an item meets all conditions. The SQL of duckdb/queries.ts decides the same; a test compares both. */
+/** Whether an item meets all conditions. The SQL in duckdb/queries.ts must decide the same; a test compares them. */
 export function matches(item: Item, filter: readonly ItemCondition[]): boolean {
   return filter.every((condition) =>
     meets(textOf(Object.hasOwn(item, condition.field) ? item[condition.field] : null), condition)
@@ -35,7 +35,7 @@ function isSame(text: string, value: string): boolean {
   return number !== null && numberOf(text) === number
 }
 
-/** Compares as numbers if the filter's value is one: a text is then neither greater nor less. */
+/** Compares as numbers if the filter's value is a number; a text is then neither greater nor less. */
 function compare(text: string, value: string): number {
   const wanted = numberOf(value)
   if (wanted === null) return Buffer.compare(Buffer.from(text), Buffer.from(value))
@@ -45,7 +45,7 @@ function compare(text: string, value: string): number {
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 
-/** null: it is no number. */
+/** null: not a number. */
 export function numberOf(text: string): number | null {
   if (!NUMBER.test(text)) return null
   const number = Number(text)

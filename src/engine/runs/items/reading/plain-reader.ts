@@ -8,18 +8,18 @@ import { matches } from './filter.ts'
 import { parseItem, type RawItem } from './raw-item.ts'
 import { type Head, type Place, readHead, readItems, readRange } from './read-items.ts'
 
-/** Items between remembered places. */
+/** Items between two remembered offsets. */
 const STEP = 1_000
 const FILES_REMEMBERED = 8
-/** Files up to this size are counted at once. */
+/** Larger files are not counted right away. */
 const COUNTED_BYTES = 8 * 1024 * 1024
 export const PAGE_MAX_BYTES = 4_000_000
 
 type Described = Omit<DescribedFile, 'engine' | 'engineProblem'>
 
-/** Reads items without DuckDB: pages in the order of the file, filters, whole items. */
+/** Reads items without DuckDB: pages in file order, filters, whole items. */
 export class PlainReader {
-  /** Where items begin, by file; the longest unused first. */
+  /** Known offsets of items per file, least recently used first. */
   readonly #places = new Map<string, Place[]>()
 
   async describe(source: ItemsSource, count: boolean, signal: AbortSignal): Promise<Described> {
@@ -80,7 +80,7 @@ export class PlainReader {
     return null
   }
 
-  /** Only JSON lines can be entered in the middle. */
+  /** Only JSON lines can be read from the middle. */
   #placeBefore(source: ItemsSource, head: Head, index: number): Place | undefined {
     return this.#places.get(keyOf(source, head))?.findLast((place) => place.index <= index)
   }
@@ -103,7 +103,7 @@ export class PlainReader {
   }
 }
 
-/** A file that only grew has the same places. */
+/** The offsets stay valid when a file only grows. */
 const keyOf = (source: ItemsSource, head: Head): string => `${source.path} ${source.fileId} ${head.startOffset}`
 
 export async function shownColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<string[]> {
@@ -111,7 +111,7 @@ export async function shownColumns(source: ItemsSource, head: Head, signal: Abor
   return columns.slice(0, COLUMNS_SHOWN).map(({ name }) => name)
 }
 
-/** Collects the rows of a page: `add` returns false once it is full. */
+/** Collects the rows of a page; `add` returns false once the page is full. */
 export function createPage(input: PageInput, columns: string[]) {
   const rows: ItemsPage['rows'] = []
   let bytes = 0
@@ -142,12 +142,12 @@ function indented(item: object, raw: RawItem): string {
   try {
     return JSON.stringify(item, null, 2)
   } catch {
-    // Nested more deeply than the stack allows: as it is in the file.
+    // Nested too deeply for the stack: return the text of the file.
     return raw.bytes!.toString('utf8')
   }
 }
 
-/** Whether the file's last line is incomplete: it is being written, or its writer was stopped. */
+/** Whether the file's last line is incomplete, because it is being written or its writer was killed. */
 async function endsInsideItem(source: ItemsSource, { format, startOffset }: Head): Promise<boolean> {
   if (source.sizeBytes <= startOffset || format === 'csv') return false
   const length = Math.min(64 * 1024, source.sizeBytes)

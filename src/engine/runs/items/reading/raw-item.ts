@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer'
 
 export type Item = Record<string, unknown>
 
-/** One line or element of a file, in the order of the file. */
+/** One line or array element of a file. */
 export interface RawItem {
   index: number
-  /** JSON. null: longer than ITEM_MAX_BYTES. */
+  /** JSON; null: longer than ITEM_MAX_BYTES. */
   bytes: Buffer | null
-  /** Behind it in the file. */
+  /** The offset in the file after the item. */
   endOffset: number
 }
 
-/** null: it is no item. `exact` keeps numbers as they are written; JSON.stringify writes them so. */
+/** null: not an item. `exact` keeps the spelling of numbers; JSON.stringify then writes them unchanged. */
 export function parseItem({ bytes }: Pick<RawItem, 'bytes'>, exact = false): Item | null {
   if (bytes === null || !isUtf8(bytes)) return null
   const text = bytes.toString('utf8')
@@ -23,7 +23,7 @@ function parseJson(text: string, reviver?: Parameters<typeof JSON.parse>[1]): un
   try {
     return JSON.parse(text, reviver)
   } catch {
-    // Broken, or (with a reviver) nested too deeply: reported as a line without an item.
+    // Invalid, or (with a reviver) nested too deeply: reported as a line without an item.
     return null
   }
 }
@@ -34,7 +34,7 @@ interface WithRawJson {
 }
 const Raw = JSON as unknown as WithRawJson
 
-/** 12345678901234567890 or 1.0 would become another text as a JavaScript number. */
+/** As JavaScript numbers, 12345678901234567890 and 1.0 would be written differently. */
 function keepNumber(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source
   return typeof value === 'number' && source !== undefined && String(value) !== source ? Raw.rawJSON(source) : value
@@ -49,14 +49,14 @@ export function typeOf(value: unknown): ValueType {
   return typeof value === 'boolean' ? 'boolean' : 'nested'
 }
 
-/** A value as users and filters see it; null: absent or null. The SQL of `->>` gives the same. */
+/** A value as users and filters see it; null: absent or null. SQL's `->>` gives the same. */
 export function textOf(value: unknown): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value
   try {
     return JSON.stringify(value)
   } catch {
-    // Nested more deeply than the stack allows.
+    // Nested too deeply for the stack.
     return Array.isArray(value) ? '[…]' : '{…}'
   }
 }

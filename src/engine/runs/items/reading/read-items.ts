@@ -18,11 +18,11 @@ const CSV_RECORDS_AT_ONCE = 500
 
 export interface Head {
   format: Format
-  /** Where the first item or header is: behind a byte order mark. */
+  /** Where the first item or header starts, after any byte order mark. */
   startOffset: number
 }
 
-/** The format of the file, from its first bytes: its name says nothing (a node calls everything `.jl`). */
+/** Detects the format from the first bytes. The name does not help: a node calls every file `.jl`. */
 export async function readHead(source: Pick<ItemsSource, 'path' | 'sizeBytes'>): Promise<Head> {
   const bytes = await readRange(source.path, 0, Math.min(HEAD_BYTES, source.sizeBytes))
   const startOffset = bytes.subarray(0, 3).equals(BOM) ? 3 : 0
@@ -33,10 +33,10 @@ function formatOf(head: Buffer): Format {
   if (isBlank(head)) return 'jsonl'
   const text = head.toString('utf8').trimStart()
   if (text.startsWith('{')) return 'jsonl'
-  // A list's elements are objects; a line of JSON lines that is a list is none of an item.
+  // The elements of a JSON list are objects. In JSON lines, a line that is itself a list is not an item.
   if (/^\[\s*(?:[{\]]|$)/.test(text)) return 'json'
   const [line = ''] = text.split(/\r?\n/, 1)
-  // A first line that is broken JSON or of another type is more often followed by items than a CSV header.
+  // After a first line of broken JSON or of another type, items are more likely than CSV.
   const isText = !head.includes(0) && !/^["[\]]|^(?:-?\d|true$|false$|null$)/.test(line)
   if (isText && (line.includes(',') || /^[\w .-]{1,100}$/.test(line))) return 'csv'
   if (/\n\s*\{/.test(text)) return 'jsonl'
@@ -46,7 +46,7 @@ function formatOf(head: Buffer): Format {
   return line.startsWith('"') && line.includes('",') ? 'csv' : 'jsonl'
 }
 
-/** Null if it is no regular file: opening a pipe would wait for a writer. */
+/** Empty if it is not a regular file: opening a pipe would wait for a writer. */
 export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
   await using file = await openItems(path)
   const bytes = Buffer.allocUnsafe(length)
@@ -63,7 +63,7 @@ async function openItems(path: string) {
   throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_a_file'))
 }
 
-/** Where reading can begin: only JSON lines can be entered in the middle. */
+/** Where reading can start: only JSON lines can be read from the middle. */
 export interface Place {
   index: number
   offset: number
@@ -71,11 +71,11 @@ export interface Place {
 
 export interface Batch {
   items: RawItem[]
-  /** Of the file, so far. */
+  /** Bytes of the file read so far. */
   readBytes: number
 }
 
-/** All items of a file, in order, in batches: reading pauses until the next batch is requested. */
+/** All items of a file in order, in batches. Reading pauses until the next batch is requested. */
 export async function* readItems(
   source: Pick<ItemsSource, 'path' | 'sizeBytes'>,
   { format, startOffset }: Head,
@@ -84,7 +84,7 @@ export async function* readItems(
 ): AsyncGenerator<Batch> {
   await using file = await openItems(source.path)
   if (source.sizeBytes <= from.offset) return
-  // A stream that begins aborted emits its error before it has a listener, which would end the process.
+  // A stream created with an aborted signal emits its error before it has a listener, which would crash the process.
   signal.throwIfAborted()
   const range = { start: from.offset, end: source.sizeBytes - 1, highWaterMark: PIECE_BYTES, autoClose: false, signal }
   const stream = file.createReadStream(range)
@@ -127,7 +127,7 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A quote that is still open at the end: the last record is being written.
+    // A quote is still open at the end: the last record is being written.
     if (code === 'CSV_QUOTE_NOT_CLOSED') items.push({ index, bytes: null, endOffset: sizeBytes })
     else if (code?.startsWith('CSV_') === true) {
       const text = sentence('runs.row_not_csv', { index, error: (error as Error).message })
@@ -140,7 +140,7 @@ async function* readCsv(stream: Readable, sizeBytes: number): AsyncGenerator<Bat
 }
 
 function itemOf(header: string[], record: string[]): Record<string, string> {
-  // No prototype: a column may be called __proto__.
+  // No prototype, because a column may be called __proto__.
   const item = Object.create(null) as Record<string, string>
   record.forEach((value, at) => {
     item[header[at] ?? `column ${at + 1}`] = value
@@ -154,11 +154,11 @@ const COMMA = 0x2c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** The elements of a JSON list, whatever its layout: Scrapy writes one per line, others indent them. */
+/** Splits a JSON array of any layout: Scrapy writes one element per line, other tools indent them. */
 function splitArray(): Splitter {
   let index = 0
   let offset = 0
-  /** 1: between the elements. */
+  /** 1: between elements. */
   let depth = 0
   let isInText = false
   let isEscaped = false
@@ -208,7 +208,7 @@ function splitArray(): Splitter {
   }
 }
 
-/** JSON has line breaks only between its parts: replaced by spaces, the element is a line of JSON lines. */
+/** In JSON, line breaks occur only between tokens: with spaces instead, an element becomes one JSON line. */
 function onOneLine(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   let start = 0
