@@ -20,7 +20,6 @@ const WIDTH_MS = 6 * HOUR_MS
 const POINTS = 28
 const CHANGED_EVERY_MS = 2_000
 
-/** The errors that runs logged, by group. */
 export class ErrorGroups {
   /** `changed`: errors were recorded, or a state was set; at most every two seconds. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -78,7 +77,9 @@ export class ErrorGroups {
     return { changed }
   }
 
-  /** Errors were recorded. Lists are read again with each change, so runs by the hundred share one. */
+  /**
+   * Call after errors were recorded. Each change makes clients reload their lists, so hundreds of runs share one event.
+   */
   noticeRecorded(): void {
     if (this.#alarm.isSet) return
     this.#alarm.set(Math.max(0, this.#saidAtMs + CHANGED_EVERY_MS - this.#parts.clock.monotonicMs()))
@@ -88,7 +89,7 @@ export class ErrorGroups {
     this.#alarm.stop()
   }
 
-  /** The start of the series: whole points, the last still open. */
+  /** The start of the series. All its points are complete except the last. */
   #startMs(): number {
     return (Math.floor(this.#parts.clock.nowMs() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
   }

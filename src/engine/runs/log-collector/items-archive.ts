@@ -11,22 +11,22 @@ import { Sweep } from '../../runtime/sweep.ts'
 import type { LogKey } from '../../model/records.ts'
 import type { AttemptReader, ItemsStore } from '../../storage/store.ts'
 
-/** A larger file stays where it is. */
+/** A larger file stays on its node. */
 export const KEPT_ITEMS_MAX_BYTES = 4 * 1024 ** 3
 
 type Run = Pick<Attempt, 'jobId' | 'number' | 'jobid' | 'nodeId' | 'project' | 'spider'>
 
 interface ItemsArchiveParts {
   store: ItemsStore
-  /** The archive of items, in the same frames as logs. */
+  /** Uses the same file format as logs. */
   archive: Pick<LogArchivePort, 'copy' | 'copies' | 'read' | 'delete'>
-  /** Deletes the file of a run on the local node, if its directory is ours alone. */
+  /** Deletes the items file of a run on the local node, unless the directory is shared with others. */
   deleteLocal: (run: Run) => Promise<void>
   clock: Pick<Clock, 'nowMs'>
   maxBytes?: number
 }
 
-/** The items files that are kept here, whether or not their nodes still have them. */
+/** Archived items files, whether or not their nodes still have them. */
 export class ItemsArchive {
   readonly #parts: ItemsArchiveParts
 
@@ -35,8 +35,8 @@ export class ItemsArchive {
   }
 
   /**
-   * Copies the items of a run that has ended, if it wrote any. What was copied stays for the next try if it cannot be
-   * read to its end: rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile, or
+   * Copies the items of an ended run, if it wrote any. If the file cannot be read to its end, keeps the partial copy
+   * for the next try and rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile, or
    * with ITEMS_TOO_LARGE.
    */
   async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
@@ -56,22 +56,22 @@ export class ItemsArchive {
     await this.#parts.deleteLocal(run)
   }
 
-  /** Records why the items of a run could not be kept, unless they were before a crash. */
+  /** Records why the items of a run could not be archived, unless they were archived before a crash. */
   async giveUp(run: Run, problem: string): Promise<void> {
     const { archive } = this.#parts
     await archive.copies.remove(run.jobId, run.number)
     if ((await this.sizeBytes(run)) !== null) return
-    // They may have been archived before something else failed.
+    // The items may have been archived before another step failed.
     await archive.delete(run.jobId, run.number)
     await this.#record(run, { sizes: null, problem })
   }
 
-  /** The size of the kept items of an attempt; null: none. */
+  /** The size of an attempt's archived items; null: none. */
   async sizeBytes({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<number | null> {
     return (await this.#parts.store.findItems(jobId, number))?.sizes?.rawBytes ?? null
   }
 
-  /** A range of the kept items of an attempt; null: none. Rejects with ITEMS_FAILED if they are damaged. */
+  /** A range of an attempt's archived items; null: none. Rejects with ITEMS_FAILED if they are damaged. */
   async read({ jobId, number }: Pick<Run, 'jobId' | 'number'>, wanted: WantedBytes): Promise<LogBytes | null> {
     const { store, archive } = this.#parts
     const sizes = (await store.findItems(jobId, number))?.sizes ?? null
@@ -85,7 +85,7 @@ export class ItemsArchive {
     }
   }
 
-  /** Why there are no items of this attempt any more; null: nothing was recorded. */
+  /** Why the items of this attempt are gone; null: nothing was recorded. */
   async whyGone({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<ScrapdeckError | null> {
     const record = await this.#parts.store.findItems(jobId, number)
     if (record === null) return null
@@ -99,14 +99,14 @@ export class ItemsArchive {
     return new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_not_kept', { jobId, why }), { data })
   }
 
-  /** There is no file. If an earlier try copied a part of one, the node has deleted it since. */
+  /** The node has no items file. If an earlier try copied a part, the node has deleted the file since. */
   async #endWithoutFile(run: Run): Promise<void> {
     const { store, archive } = this.#parts
     const copied = await archive.copies.readIfAny(run.jobId, run.number, { offset: 0, limitBytes: 0 })
     if (copied === null) return
     const record = await store.findItems(run.jobId, run.number)
     if (record === null || record.sizes === null) throw deletedMeanwhile()
-    // It was kept before a crash.
+    // They were archived before a crash.
     await archive.copies.remove(run.jobId, run.number)
   }
 
@@ -129,10 +129,10 @@ export class ItemsArchive {
   }
 }
 
-/** A lost run may be found again and continue where its copy ends. */
+/** A lost run may be found again; copying then continues where its copy ends. */
 const STAYS_MS = 600_000
 
-/** Gives up items whose runs ended before they were copied: their nodes went away. */
+/** Gives up the items of runs whose node went away before they were copied. */
 export function sweepLeftItems(parts: {
   store: Pick<AttemptReader, 'listAttempts'> & Pick<ItemsStore, 'findItems'>
   archive: Pick<LogArchivePort, 'copies'>

@@ -8,14 +8,14 @@ import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.t
 import type { LogCollector } from './log-collector.ts'
 import { BoundedMap } from '../../runtime/bounded.ts'
 
-/** Needed for each piece of a log that is shown. */
+/** Needed for each chunk of a log that a viewer shows. */
 const FORMATS_KEPT = 200
 
-/** Figures from the log of a run: current ones of a live run, the recorded ones of an ended run. */
+/** Figures from the log of a run: current for a live run, recorded for an ended one. */
 export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
   readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
-  /** Formats of ended attempts, the longest unused first. */
+  /** Formats of ended attempts, least recently used first. */
   readonly #formats = new BoundedMap<string, HeadFormat>(FORMATS_KEPT)
 
   constructor(parts: {
@@ -26,7 +26,7 @@ export class JobFigures {
     this.#collector = parts.collector
   }
 
-  /** How the log of an attempt writes its records; null: not known (yet). */
+  /** The record format of an attempt's log; null: not known (yet). */
   async formatOf({ jobId, number, state }: Attempt): Promise<HeadFormat | null> {
     if (state !== 'ended') return this.#collector.formatOf(jobId)
     const key = `${jobId} ${number}`
@@ -40,7 +40,7 @@ export class JobFigures {
     return format
   }
 
-  /** Of the newest attempt, or of this one. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
+  /** For the newest attempt by default. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
   async of(jobId: JobId, wanted?: AttemptNumber): Promise<RunFigures> {
     await requireJob(this.#store, jobId)
     const attempts = await this.#store.listAttempts(jobId)
@@ -51,7 +51,7 @@ export class JobFigures {
     if (live !== null) return describe(live, { jobId, number, isLive: true, aheadMs: timesAheadMs(live, startedAtMs) })
     const stored = await this.#store.findFigures(jobId, number)
     const { aheadMs = 0, ...figures } = JSON.parse(stored ?? '{}') as StoredFigures & { aheadMs?: number }
-    // The items of a run can have been counted without its log.
+    // Items may have been counted although the log was not read.
     if (stored === null || figures.bytes === undefined) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_not_read_yet', { jobId }))
     }

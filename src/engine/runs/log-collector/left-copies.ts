@@ -12,26 +12,26 @@ export interface LeftCopiesParts {
   store: Pick<AttemptReader, 'listAttempts' | 'findArchivedLog'> & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copies' | 'keepCopied'>
   fleet: Pick<Fleet, 'get'>
-  /** Writes an entry into the timeline of the attempt. */
+  /** Adds an entry to the job's timeline. */
   record: (attempt: Attempt, entry: { message: Message; evidence: Record<string, unknown> }) => Promise<unknown>
   clock: Clock
   logger: Logger
-  /** Of one log, in one sweep. */
+  /** Per log and sweep. */
   mostBytes?: number
 }
 
-/** A lost run may be found again: until then its log is read from its copy. */
+/** A lost run may be found again; until then its log is read from the copy. */
 const STAYS_MS = 600_000
-/** How long a silent node may take to come back with the rest. */
+/** How long to wait for an unresponsive node to provide the rest. */
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** What exists of a log besides its copy: nothing, nothing any more, or perhaps more. */
+/** What its node has of a log besides the copy: nothing more, nothing any more, or perhaps more later. */
 type Rest = 'whole' | { cutBecause: Message } | 'wait'
 
 /**
- * Archives the copies of logs whose runs ended without them: for lost runs, whose nodes went away, the copy is all
- * there is. Deletes copies that nothing needs any more, such as leftovers of a crash.
+ * Archives the copies of logs whose runs ended without an archived log: if the node of a lost run went away, the copy
+ * is all there is. Deletes copies that are no longer needed, such as leftovers of a crash.
  */
 export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
   const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
@@ -41,7 +41,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
     (await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 }))?.sizeBytes ?? 0
 
-  /** A run that was found again may have been archived before, when less of its log was here. */
+  /** A run that was found again may have been archived earlier, with less of its log. */
   async function isNeeded({ jobId, number, logArchived, logDeletedAtMs }: Attempt): Promise<boolean> {
     const archived = logArchived ? await store.findArchivedLog(jobId, number) : null
     const copiedBytes = await copiedBytesOf(jobId, number)
@@ -54,7 +54,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     if (rest === 'wait') return false
     const log = await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
     const now = await find(jobId, number)
-    // It was found again meanwhile, and its copying continues.
+    // It was found again meanwhile, so its copying continues.
     if (now?.state !== 'ended' || now.endedAtMs !== endedAtMs) return false
     if (log !== null) {
       await store.markLogArchived(jobId, number, log)
@@ -68,7 +68,10 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     return true
   }
 
-  /** Copies what else the node has; the next sweep checks whether it grew, as the run may still be there. */
+  /**
+   * Copies what the node has beyond the copy. The next sweep checks whether the log grew, because the run may still be
+   * alive.
+   */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)
@@ -87,7 +90,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {
-    // After a restart it is unknown when it last responded.
+    // After a restart it is unknown when the node last responded.
     return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? beganAtMs) >= WAITS_MS
   }
 

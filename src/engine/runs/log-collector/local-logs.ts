@@ -14,16 +14,16 @@ import type { AttemptReader, AttemptStore } from '../../storage/store.ts'
 interface LocalLogsParts {
   store: Pick<AttemptReader, 'findAttemptsOnNode'> & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'seal' | 'pack'>
-  /** PROJECT/SPIDER/JOBID.log */
+  /** Contains PROJECT/SPIDER/JOBID.log. */
   directory: string
-  /** The directory is ours alone: an archived log need not stay there. */
+  /** Whether archived logs may be deleted here: only if the directory is not shared with others. */
   deletesFiles: boolean
   clock: Clock
   logger: Logger
 }
 
 const ENDING = '.log'
-/** How long a log stays where its spider wrote it, for users who look there. */
+/** How long an archived log stays where its spider wrote it, for users who look there. */
 const STAYS_MS = 600_000
 
 interface LocalLog {
@@ -32,10 +32,10 @@ interface LocalLog {
   jobid: string
 }
 
-/** Moves the logs of local runs into the archive some time after they have ended, one after the other. */
+/** Archives the logs of local runs one by one, some time after each run has ended. */
 export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   const { store, directory, deletesFiles, clock, logger } = parts
-  /** Archived, but left in place because the directory is not ours. */
+  /** Archived, but left in place because the directory is shared. */
   const done = new Set<string>()
   const pathOf = ({ project, spider, jobid }: LocalLog) => join(directory, project, spider, jobid + ENDING)
 
@@ -53,7 +53,7 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
     return isNew
   }
 
-  /** null: the file belongs to no ended run. */
+  /** null: the file does not belong to an ended run. */
   async function attemptOf({ project, spider, jobid }: LocalLog): Promise<Attempt | null> {
     const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
     const attempt = attempts.find((each) => each.spider === spider)
@@ -96,7 +96,7 @@ async function packedLog(
   return small && { packed: small, sizes: { rawBytes: bytes.length, storedBytes: small.length } }
 }
 
-/** Every file that may be a log, in no order. */
+/** Every file that may be a log, in no particular order. */
 async function* listLogs(directory: string): AsyncGenerator<LocalLog, void> {
   for (const project of await namesIn(directory, 'folders')) {
     for (const spider of await namesIn(join(directory, project), 'folders')) {
@@ -114,7 +114,7 @@ async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<
     const entries = await readdir(directory, { withFileTypes: true })
     return entries.flatMap((entry) => ((wanted === 'files' ? entry.isFile() : entry.isDirectory()) ? [entry.name] : []))
   } catch {
-    // No run has written there yet, or the folder went in the meantime.
+    // No run has written there yet, or the folder was deleted meanwhile.
     return []
   }
 }

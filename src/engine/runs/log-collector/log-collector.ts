@@ -12,15 +12,13 @@ import type { LogFigures } from '../log-parser/figures.ts'
 import { LogReading, type RunOfLog, errorsOf, recordOf } from './log-reading.ts'
 import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUNS } from './read-plan.ts'
 
-/** A run whose log grows. */
 export interface GrowingRun extends RunOfLog {
   readonly nodeId: NodeId
   readonly startedAtMs: number | null
-  /** The job's own. */
+  /** The job's own limits. */
   readonly limits: RunLimits | null
 }
 
-/** The progress of a running job. */
 export interface LiveFigures {
   pages: number | null
   items: number | null
@@ -29,15 +27,15 @@ export interface LiveFigures {
   itemsPerMinute: number | null
 }
 
-/** The figures that limits of a running job are checked against. */
+/** What a running job's limits are checked against. */
 export interface LogProgress {
   pages: number | null
   items: number | null
   errors: number
   responses: Readonly<Record<string, number>>
   /**
-   * How long pages and items stood still when the log was last read to its end; null: it counts neither, or the spider
-   * is closing. Does not grow while the log cannot be read.
+   * How long pages and items had not grown when the log was last read to its end; null: the log counts neither, or the
+   * spider is closing. Does not grow while the log cannot be read.
    */
   stillMs: number | null
 }
@@ -48,9 +46,9 @@ interface CollectorParts {
   fleet: Fleet
   clock: Clock
   logger: Logger
-  /** The limits of a run, merged with its project's. */
+  /** The limits of a run, merged with those of its project. */
   limitsOf: (run: GrowingRun) => RunLimits | null
-  /** How busy the event loop was since the last call, 0 to 1. Absent: idle. */
+  /** The busy share of the event loop since the last call, 0 to 1. Absent: idle. */
   loopShare?: () => number
 }
 
@@ -61,54 +59,53 @@ interface Followed {
   dueAtMs: number
   isReading: boolean
   live: LiveFigures | null
-  /** Monotonic: when pages or items last grew, or the run began. */
+  /** Monotonic: when pages or items last grew, or when the run began. */
   progressedAtMs: number
-  /** Monotonic: when the last read began that reached the end of the log; null: none did. */
+  /** Monotonic: start of the last read that reached the end of the log; null: none did. */
   readAtMs: number | null
-  /** Monotonic: its log was written to after this time; null: not seen yet. */
+  /** Monotonic: the log was written to after this time; null: not observed yet. */
   writtenSinceMs: number | null
   mostMs: number | null
-  /** The runs of its spider on its node, itself included. */
+  /** The runs of the same spider on the same node, including this one. */
   siblings: Set<Followed>
 }
 
 interface CollectorEvents {
-  /** These jobs have progressed. */
+  /** The figures of these jobs changed. */
   progressed: [jobIds: JobId[]]
-  /** Errors of runs were recorded. */
   recorded: []
-  /** The log of this job was read, though it may not have grown. */
+  /** The log of this job was read; it may not have grown. */
   read: [jobId: JobId]
 }
 
 const TICK_MS = 250
-/** A thousand logs on nodes 300 ms away are read every ten seconds. */
+/** Enough to read a thousand logs on nodes 300 ms away every ten seconds. */
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
-/** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
+/** Errors of running jobs are recorded in one write per interval; at the end of a run, they are counted once more. */
 const RECORD_EVERY_MS = 30_000
-/** For all logs together; the rest is read later. */
+/** For all logs together; what exceeds it is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**
- * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and
- * errors, and to copy remote ones before their nodes delete them. Reading is bounded in requests, in bytes and per
- * node; a log that could not be read in time is read when its run has ended.
+ * Reads the logs of running jobs as they grow, for their figures and errors, and to copy remote logs before the nodes
+ * delete them. The number of requests, the bytes and the load per node are bounded, however many jobs run. A log that
+ * could not be read in time is read when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()
   readonly #parts: CollectorParts
-  /** By job: at most one of its attempts is live. */
+  /** By job, because at most one attempt of a job is live. */
   readonly #followed = new Map<JobId, Followed>()
-  /** The same, by node, project and spider. */
+  /** The same runs by node, project and spider. */
   readonly #siblings = new Map<string, Set<Followed>>()
   readonly #stopping = new AbortController()
   #timer: Timer | null = null
-  /** Logs to read as soon as the limits allow, from `#dueAt` on, the longest waiting first. */
+  /** Logs to read as soon as the limits allow, longest waiting first; entries before `#dueAt` are done. */
   #due: Followed[] = []
   #dueAt = 0
-  /** Those of them that wait until their node has answered. */
+  /** Due logs that wait until their node has answered another request. */
   readonly #heldOn = new Map<NodeId, Followed[]>()
   #reads = 0
   readonly #readsOn = new Map<NodeId, number>()
@@ -116,7 +113,7 @@ export class LogCollector {
   #bytesLeft = 0
   #refilledAtMs = Number.NEGATIVE_INFINITY
   #recordDueAtMs = 0
-  /** Those with errors that are not recorded yet. */
+  /** Runs with errors that are not recorded yet. */
   readonly #unrecorded = new Set<Followed>()
   #recording: Promise<void> | null = null
 
@@ -124,7 +121,7 @@ export class LogCollector {
     this.#parts = parts
   }
 
-  /** Its spider runs. May be called again. */
+  /** Call when its spider runs; may be called again. */
   follow(run: GrowingRun): void {
     if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
     const earlier = this.#followed.get(run.jobId)
@@ -147,14 +144,14 @@ export class LogCollector {
       siblings: this.#siblings.get(spiderKey(run)) ?? new Set(),
       reading: new LogReading(run, archive.copies)
     }
-    // The start of this run may delete the log of another one: those are read now.
+    // The start of this run may make the node delete another run's log, so read those logs now.
     if (!isLocal) for (const other of followed.siblings) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
     this.#followed.set(run.jobId, followed)
     this.#siblings.set(spiderKey(run), followed.siblings.add(followed))
     this.#schedule()
   }
 
-  /** Its job is back in the queue, or its run is no longer ours. */
+  /** Call when its job is back in the queue, or the run no longer belongs to us. */
   forget(run: RunOfLog): void {
     const followed = this.#find(run)
     if (followed === undefined) return
@@ -169,12 +166,11 @@ export class LogCollector {
     return this.#followed.get(jobId)?.live ?? null
   }
 
-  /** All running jobs with figures. */
   *allLive(): Generator<{ run: GrowingRun; live: LiveFigures }, void> {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic: the log of a running job has been written to since then; null: not seen. */
+  /** Monotonic: the log of a running job has been written to after this time; null: not observed. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
@@ -190,21 +186,21 @@ export class LogCollector {
     return { pages, items, errors: records.ERROR + records.CRITICAL, responses, stillMs }
   }
 
-  /** How the log of a running job writes its records; null: not known yet. */
+  /** The record format of a running job's log; null: not known yet. */
   formatOf(jobId: JobId): HeadFormat | null {
     return this.figuresOf(jobId)?.format ?? null
   }
 
-  /** The figures of a running job's log so far; null: it was not read yet. */
+  /** The current figures of a running job's log; null: it was not read yet. */
   figuresOf(jobId: JobId): LogFigures | null {
     const followed = this.#followed.get(jobId)
     return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
   }
 
   /**
-   * The run has ended, and `tail` is the end of its log (null: only what was copied is left of it): reads what is left,
-   * and forgets it. Resolves with null if there is nothing. Rejects as NodeClient.readLog does; then it is still
-   * followed.
+   * Call when the run has ended. `tail` is the end of its log; null: only what was copied is left. Reads the rest and
+   * stops following the run. Resolves with null if there is nothing. Rejects as NodeClient.readLog does, and then
+   * continues to follow it.
    */
   async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
     const followed = this.#find(run)
@@ -215,10 +211,10 @@ export class LogCollector {
     return tail === null && reading.parsedBytes === 0 ? null : reading
   }
 
-  /** Records the figures and errors of an ended run. `isStopped`: by us, so its interruption is no error. */
+  /** Records the figures and errors of an ended run. `isStopped`: we stopped it, so an interruption is not an error. */
   async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
     if (!isStopped) reading.errors.addInterruptions()
-    // Records made while it ran must not arrive after this.
+    // Finish the records of the running job first: they must not overwrite this one.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
     await this.#parts.store.recordReadings([record])
@@ -248,12 +244,12 @@ export class LogCollector {
   #readDue(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     const seconds = (nowMs - this.#refilledAtMs) / 1_000
-    // Unused budget serves a burst of two ticks and is not saved for later.
+    // Unused budget allows a burst of two ticks; it does not accumulate.
     const perSecond = readsPerSecond(this.#parts.loopShare?.() ?? 0)
     this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
     this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
     this.#refilledAtMs = nowMs
-    // If more is due than can be read, scanning all logs again would take longer than reading.
+    // While more is due than can be read, scanning all logs again would take longer than reading.
     if (this.#due.length - this.#dueAt < perSecond) {
       this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
       this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)
@@ -264,7 +260,7 @@ export class LogCollector {
     this.#readNext()
   }
 
-  /** Begins as many reads as the limits allow: on each tick, and whenever one has ended. */
+  /** Starts as many reads as the limits allow. Called on each tick and whenever a read has ended. */
   #readNext(): void {
     if (this.#stopping.signal.aborted) return
     while (this.#dueAt < this.#due.length && this.#mayRead()) this.#readOrHold(this.#due[this.#dueAt++]!)
@@ -272,7 +268,7 @@ export class LogCollector {
 
   #readOrHold(followed: Followed): void {
     const { run, isReading, dueAtMs } = followed
-    // It was forgotten, or its run has ended.
+    // It is no longer followed.
     if (this.#find(run) !== followed || isReading || dueAtMs === Number.POSITIVE_INFINITY) return
     const node = this.#parts.fleet.get(run.nodeId)
     if (node?.status.health !== 'up') return
@@ -282,7 +278,7 @@ export class LogCollector {
     else held.push(followed)
   }
 
-  /** A read on this node has ended. */
+  /** Call when a read on this node has ended. */
   #readHeld(nodeId: NodeId): void {
     const held = this.#heldOn.get(nodeId)
     while (held !== undefined && held.length > 0 && this.#mayRead() && !this.#stopping.signal.aborted) {
@@ -357,14 +353,14 @@ export class LogCollector {
     try {
       newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
       this.#bytesLeft -= newBytes
-      // New bytes were written after the read that last reached the end.
+      // New bytes were written after the last read that reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
       if (newBytes > 0) this.#update(followed)
       if (reading.errors.hasChanged && this.#find(run) === followed) this.#unrecorded.add(followed)
       if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
       isRead = true
     } catch (error) {
-      // No log yet, or the node does not answer: the observer says so, and it is read again later.
+      // No log yet, or the node does not answer, which the observer reports. Read it again later.
       if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
         logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
       }
@@ -378,7 +374,7 @@ export class LogCollector {
       mostMs: followed.mostMs,
       isThreatened: !isLocal && followed.siblings.size >= THREATENED_FROM_RUNS
     })
-    // Counted from the start of the read, so that its duration does not age the figures.
+    // Counted from the start of the read, so that slow reads do not make the figures older.
     const nextAtMs = Math.max(begunAtMs + followed.intervalMs, clock.monotonicMs() + TICK_MS)
     if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = nextAtMs
     if (isRead && this.#find(run) === followed) this.events.emit('read', run.jobId)

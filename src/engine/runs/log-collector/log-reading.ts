@@ -9,27 +9,26 @@ import type { RunErrorRow, RunReading } from '../../model/records.ts'
 import { timesAheadMs, toStoredFigures } from '../log-parser/stored-figures.ts'
 import { Mutex } from '../../runtime/mutex.ts'
 
-/** The run whose log is read. */
 export interface RunOfLog extends RunNames {
   readonly jobId: JobId
   readonly number: AttemptNumber
 }
 
-/** One turn of the event loop: about a millisecond of parsing. */
+/** Parsed per turn of the event loop: about a millisecond. */
 const PIECE_BYTES = 262_144
-/** Reading the rest delays the end of a run: of more than this, only the last part is read. */
+/** Reading the rest delays the end of a run, so of a longer rest only the last part is read. */
 const MOST_AT_END_BYTES = 67_108_864
 const KEPT_AT_END_BYTES = 8_388_608
 
 /**
- * Reads the log of one run, in order and once: a remote one is copied on the way, so that its node may delete it. After
- * a restart of the engine it is read again from what has been copied.
+ * Reads the log of one run once and in order. Copies a remote log on the way, so that its node may delete it. After a
+ * restart of the engine, reads the copy again from its start.
  */
 export class LogReading {
   readonly run: RunOfLog
   readonly errors = new RunErrors()
   readonly #copies: LogArchivePort['copies']
-  /** null: nothing was read yet. Thousands of runs may wait for that. */
+  /** null: nothing was read yet. Thousands of runs may be in this state. */
   #parsing: LogParser | null = null
   #parsedBytes = 0
   #isCopied = false
@@ -53,25 +52,24 @@ export class LogReading {
     return this.#parsedBytes
   }
 
-  /** Whether it has begun to copy the log. */
   get isCopied(): boolean {
     return this.#isCopied
   }
 
-  /** Whether it has read as much as is kept of one log; the content after that is unknown. */
+  /** Whether it reached the maximum that is kept of one log; what follows is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }
 
   /**
-   * Reads on, at most `maxBytes`; resolves with how many bytes were new. Rejects with NodeError, or LOG_NOT_FOUND while
-   * there is no log.
+   * Reads at most `maxBytes` more; resolves with the number of new bytes. Rejects with NodeError, or with LOG_NOT_FOUND
+   * while there is no log.
    */
   readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
     return this.#mutex.run(() => this.#readOn(node, maxBytes, signal))
   }
 
-  /** The run has ended, and `tail` is the end of its log: reads what is left. null: of the log only a copy is left. */
+  /** Call when the run has ended; reads the rest. `tail` is the end of its log; null: only the copy is left. */
   finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
     return this.#mutex.run(() => this.#finish(node, tail, signal))
   }
@@ -83,7 +81,7 @@ export class LogReading {
     this.#isCopied = true
     let parsed = 0
     const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
-      // Most reads: new bytes are parsed at once instead of read back from the disk.
+      // The usual case: parse new bytes at once instead of reading them back from disk.
       if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
       this.#push(bytes)
       parsed += bytes.length
@@ -99,12 +97,12 @@ export class LogReading {
     if (tail === null) {
       if (await this.#hasCopy(node)) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
     } else if (tail.offset <= this.#parsedBytes && this.#parsedBytes <= tail.offset + tail.bytes.length) {
-      // Most runs: this is all that is left to read.
+      // The usual case: the tail is all that is left to read.
       this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
     } else if (node.client.traits.keepsLogs) {
       const read = (at: number) => this.#readFile(node, at, signal)
       await this.#skipTo(tail.sizeBytes, read)
-      // Skips what a process that outlives the run writes meanwhile: it may be faster.
+      // Stop at the known size: a process that outlives the run may write faster than we read.
       await this.#parse(read, tail.sizeBytes - this.#parsedBytes)
     } else {
       const { jobId, number } = this.run
@@ -119,7 +117,7 @@ export class LogReading {
 
   async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
     if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
-    // The head shows whether the log will show how the run ends.
+    // The head shows whether the log will tell how the run ends.
     if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
     const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
     this.#parser.skip(skipped)
@@ -145,7 +143,7 @@ export class LogReading {
     while (parsed < maxBytes) {
       const piece = await read(this.#parsedBytes)
       if (piece === null) break
-      // Another file has its name: earlier figures are not from this one.
+      // The file was replaced, so the earlier figures do not belong to it.
       if (piece.sizeBytes < this.#parsedBytes) {
         this.#parsing = null
         this.#parsedBytes = 0
@@ -165,13 +163,13 @@ export class LogReading {
   }
 }
 
-/** `startedAtMs`: start of the run by our clock; null: unknown. */
+/** `startedAtMs`: when the run started, by our clock; null: unknown. */
 interface Times {
   startedAtMs: number | null
   nowMs: number
 }
 
-/** The figures and errors of a run at its end, as the store keeps them. */
+/** The figures and errors of an ended run, as stored. */
 export function recordOf(reading: LogReading, times: Times): RunReading {
   const { run, parser } = reading
   const figures = parser.figures()
@@ -184,7 +182,7 @@ export function recordOf(reading: LogReading, times: Times): RunReading {
   }
 }
 
-/** The errors of a running run; its figures are in memory. */
+/** The errors of a live run; its figures stay in memory. */
 export function errorsOf(reading: LogReading, times: Times): RunReading {
   const { jobId, number } = reading.run
   return { jobId, attemptNumber: number, figures: null, errors: takeErrors(reading, times) }
@@ -194,7 +192,7 @@ function takeErrors({ parser, errors }: LogReading, { startedAtMs, nowMs }: Time
   if (!errors.hasChanged) return []
   const figures = parser.figures()
   const aheadMs = timesAheadMs(figures, startedAtMs)
-  // A log may state any time: one in the future would keep its group on top for ever.
+  // A log may contain any time; one in the future would keep its error group at the top forever.
   const seenMs = (atMs: number | null) =>
     Math.min(nowMs, Math.max(startedAtMs ?? 0, (atMs ?? figures.lastAtMs ?? nowMs + aheadMs) - aheadMs))
   return errors.takeChanged().map(({ fingerprint, firstAtMs, lastAtMs, count, line, offset, message }) => ({

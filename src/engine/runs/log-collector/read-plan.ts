@@ -1,23 +1,25 @@
 import type { RunLimits } from '../../../shared/contract/index.ts'
 
-/** How often logs of running jobs are read; all of it is pure. */
+/** Decides how often to read the logs of running jobs. Pure. */
 
 export interface ReadFacts {
-  /** On this machine: reading is a few system calls. */
+  /** On this machine, where reading takes only a few system calls. */
   isLocal: boolean
-  /** Its node may delete the log soon: other runs of its spider start there, and Scrapyd keeps only so many logs. */
+  /**
+   * The node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs start there.
+   */
   isThreatened: boolean
-  /** Before this read. */
+  /** The interval before this read. */
   intervalMs: number
   newBytes: number
-  /** The log is longer than the last read. */
+  /** The log is longer than what the last read covered. */
   hasMore: boolean
-  /** Its limits need it at least this often; null: they do not. */
+  /** The longest interval that its limits allow; null: any. */
   mostMs: number | null
 }
 
 const LOCAL_MS = 2_000
-/** Including the wait for a turn, figures are at most ten seconds old. */
+/** With the wait for a turn, figures are at most ten seconds old. */
 const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000
@@ -25,7 +27,7 @@ const MORE_MS = 250
 
 export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
 
-/** When to read it again: less often without new bytes, at once while there is more. */
+/** Time until the next read: longer while there are no new bytes, none while there is more to read. */
 export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore, mostMs }: ReadFacts): number {
   if (hasMore) return MORE_MS
   if (isThreatened) return THREATENED_MS
@@ -40,23 +42,22 @@ const BUSY_FROM = 0.7
 const BUSIEST = 0.95
 
 /**
- * For all logs together: a tenth of a core or two, and less while the event loop is busy, because dispatching jobs and
- * polling nodes come first. With more to read, each log is read less often. `loopShare`: how much of the time
- * it is busy, 0 to 1.
+ * For all logs together: a tenth or two of a core, less while the event loop is busy, because dispatching and polling
+ * come first. When more is due, each log is read less often. `loopShare`: the busy share of the event loop, 0 to 1.
  */
 export function readsPerSecond(loopShare: number): number {
   const spare = Math.min(1, Math.max(0, (BUSIEST - loopShare) / (BUSIEST - BUSY_FROM)))
   return READS_PER_SECOND_WHEN_BUSY + spare * (READS_PER_SECOND - READS_PER_SECOND_WHEN_BUSY)
 }
 
-/** A quarter of the time that a run may stand still, which bounds how late a hit is noticed. */
+/** A quarter of the time that a run may stand still, so that a limit is noticed in time. */
 export function mostMsFor(limits: RunLimits | null): number | null {
   const seconds = limits?.noProgressSeconds
   return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)
 }
 
 /**
- * Scrapyd deletes all but `jobs_to_keep` logs of a spider (5 by default) whenever it starts a run of it, those of
- * running jobs included. With this many live runs on one node, the next start may delete one.
+ * Whenever Scrapyd starts a run, it deletes all but `jobs_to_keep` logs of the spider (5 by default), including those
+ * of running jobs. With this many live runs on one node, the next start may delete one.
  */
 export const THREATENED_FROM_RUNS = 3

@@ -2,30 +2,29 @@ import { INTERRUPTION } from '../log-parser/closing-stats.ts'
 import { type ErrorFingerprint, fingerprintOf } from '../log-parser/error-fingerprint.ts'
 import type { LoggedError } from '../log-parser/error-record.ts'
 
-/** One kind of error of a run, with its count. */
 export interface RunError {
   fingerprint: ErrorFingerprint
   count: number
-  /** As the log's text says (see LogFigures); null: it says no time. */
+  /** In the log's own time (see LogFigures); null: the log has no times. */
   firstAtMs: number | null
   lastAtMs: number | null
-  /** Of the first one: where its line begins, in bytes, and which line it is. */
+  /** Position of the first one: the byte at which its line begins, and the line number. */
   offset: number
   line: number
   message: string
 }
 
-/** A run with more kinds of errors than this has one problem, not hundreds: the rest is not grouped. */
+/** A run with more kinds of errors has one problem, not hundreds; further kinds are not grouped. */
 const MOST_KINDS = 100
 const MAX_MESSAGE_CHARS = 500
 
 const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type }) => INTERRUPTION.test(type))
 
-/** The errors that one run has logged so far, the same ones counted together. */
+/** The errors that a run has logged so far, grouped. */
 export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
-  /** Only at its end is it known whether we stopped the run. */
+  /** Whether we stopped the run is only known at its end. */
   readonly #interruptions = new Map<string, RunError>()
 
   add(errors: readonly LoggedError[]): void {
@@ -35,12 +34,12 @@ export class RunErrors {
     }
   }
 
-  /** Whether an error that begins like this was logged. */
+  /** Whether an error whose message starts like this was logged. */
   hasMessage(start: string): boolean {
     return [...this.#kinds.values()].some(({ message }) => message.startsWith(start))
   }
 
-  /** The run has ended, and we did not stop it. */
+  /** Call at the end of a run that we did not stop. */
   addInterruptions(): void {
     for (const [id, one] of this.#interruptions) {
       const known = this.#kinds.get(id)
@@ -60,7 +59,7 @@ export class RunErrors {
     return this.#changed.size > 0
   }
 
-  /** Returns errors that could not be recorded: `takeChanged` takes them again. */
+  /** Marks errors that could not be recorded, so that `takeChanged` returns them again. */
   giveBack(fingerprintIds: readonly string[]): void {
     for (const id of fingerprintIds) this.#changed.add(id)
   }
@@ -73,7 +72,7 @@ export class RunErrors {
   }
 }
 
-/** Its kind; null: there are too many others. */
+/** Returns the id of its kind; null: there are too many kinds. */
 function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
   const fingerprint = fingerprintOf(error)
   const known = kinds.get(fingerprint.id)

@@ -5,7 +5,9 @@ import { seriesSoFar } from './series.ts'
 
 const MAX_STATS_TEXT = 10_000
 
-/** Limits closing stats for storage: a project chooses their names and values. Keeps Scrapy's own ones first. */
+/**
+ * Limits closing stats for storage, because a project chooses their names and values. Keeps Scrapy's own stats first.
+ */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
   const ranked = Object.entries(stats).toSorted(([one], [other]) => rankOf(one) - rankOf(other))
@@ -16,12 +18,12 @@ export function boundedStats(stats: ScrapyStats): ScrapyStats {
   return Object.fromEntries(kept)
 }
 
-/** How the closing stats count what the lines also tell; several keys are added up. */
+/** The closing stats that count the same as log lines. Several matching keys are added up. */
 const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
   retries: /^retry\/count$/,
   gaveUpRetries: /^retry\/max_reached$/,
   robotsForbidden: /^robotstxt\/forbidden$/,
-  // Scrapy logs the first of these only.
+  // Scrapy logs only the first duplicate.
   duplicates: /^dupefilter\/filtered$/,
   offsite: /^offsite\/filtered$/,
   ignoredResponses: /^httperror\/response_ignored_count$/,
@@ -32,8 +34,8 @@ const STATS_OF_NOTES: Partial<Record<NoteKind, RegExp>> = {
 const STATUS = 'downloader/response_status_count/'
 
 /**
- * The figures of a tally. Closing stats have the last word where they count the same; counts of lines stay if they are
- * higher, because several spiders may share a log while only the last dict of stats is kept.
+ * The figures of a tally. Closing stats take precedence where they count the same. Higher counts of lines stay, because
+ * several spiders may share a log while only the last dict of stats is kept.
  */
 export function figuresOf(
   tally: Tally,
@@ -46,10 +48,10 @@ export function figuresOf(
   const elapsed = stats && elapsedSeconds(stats)
   const perMinute = (count: number | null) => (elapsed && count !== null ? round((count * 60) / elapsed) : null)
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
-  /** Without closing stats. */
+  /** Counts without closing stats. */
   const counted = (count: number, hasLines: boolean) => {
     if (!tally.isOver) return isCounted ? count : null
-    // Only lines count each of them; Scrapy's progress is up to a minute old, but shows how far a killed run came.
+    // Only lines count every page. Scrapy's progress is up to a minute old, but shows how far a killed run came.
     const isWhole = hasLines && !isPartial
     return isWhole || (tally.finishReason === null && count > 0) ? count : null
   }
@@ -95,7 +97,7 @@ export function figuresOf(
   }
 }
 
-/** Scrapy before 2.0 has the times only. */
+/** Scrapy before 2.0 has only the two times. */
 function elapsedSeconds(stats: ScrapyStats): number {
   const { elapsed_time_seconds: elapsed, start_time: start, finish_time: finish } = stats
   return numberOf(elapsed) || numberOf((Date.parse(String(finish)) - Date.parse(String(start))) / 1000)

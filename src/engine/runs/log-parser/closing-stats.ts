@@ -3,20 +3,20 @@ import { parseJsonRecord } from '../../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number | boolean | null>
 
-/** What Scrapy itself counted. null: unknown, because nothing in the text counts it. */
+/** Scrapy's own counts. null: unknown, because nothing in the text counts it. */
 export interface ClosingCounts {
   pages: number | null
   items: number | null
   errors: number | null
 }
 
-/** What the end of a Scrapy log says. Every field is null if the log does not contain it. */
+/** What the end of a Scrapy log says. A field is null if the log does not contain it. */
 export interface ClosingStats extends ClosingCounts {
-  /** From the stats, else from `Spider closed (…)`. */
+  /** From the stats, otherwise from `Spider closed (…)`. */
   finishReason: string | null
   /**
-   * Keys as in Scrapy; those that are no text, as Python wrote them. Times as ISO 8601 in UTC, integers above 2^53 as
-   * their digits, and values that JSON does not have as Python wrote them.
+   * Keys as in Scrapy; keys that are not text, as Python wrote them. Times are ISO 8601 in UTC, integers above 2^53 are
+   * digits, and values that JSON lacks are as Python wrote them.
    */
   stats: ScrapyStats | null
   /** The last error in the text, with the last line of its traceback. */
@@ -26,21 +26,21 @@ export interface ClosingStats extends ClosingCounts {
 /** Enough bytes of a log's end to hold its closing stats, even if a project adds hundreds of its own. */
 export const CLOSING_TAIL_BYTES = 131_072
 
-/** What Scrapy logs before its statistics. */
+/** Precedes Scrapy's stats. */
 export const STATS_HEADING = 'Dumping Scrapy stats:'
-/** What it logs after them. */
+/** Follows Scrapy's stats. */
 export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000
-/** For Scrapy's own stats and a project's. */
+/** For Scrapy's and a project's stats together. */
 const MAX_STATS = 1000
 const MAX_KEY = 200
 const MAX_VALUE = 500
 const MAX_LINE = 300
 
 /**
- * Reads the closing lines and the `Dumping Scrapy stats:` block (a Python dict, pretty-printed over many lines) at the
- * end of a log. Never throws; takes linear time. A spider writes its own log, so the result is only what it claims.
+ * Reads the closing lines and the `Dumping Scrapy stats:` block (a pretty-printed Python dict) at the end of a log.
+ * Never throws; takes linear time. A spider writes its own log, so the result is only what the spider claims.
  */
 export function parseClosingStats(tailText: string): ClosingStats {
   const text = tailText.slice(-MAX_TEXT)
@@ -49,7 +49,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
     finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
     ...countsOf(stats),
-    // Lazy: it reads line by line, and most runs do not need it.
+    // Lazy, because it reads line by line and most runs do not need it.
     get killingLine() {
       return killingLineOf(text, { isStopped: false })
     }
@@ -57,9 +57,9 @@ export function parseClosingStats(tailText: string): ClosingStats {
 }
 
 /**
- * Scrapy omits counters that are zero, so a missing count is 0, but only if the extension that counts it was there:
- * CoreStats also writes when and why the spider closed, and LogCount has counted at least one line. If CoreStats wrote
- * only when it closed, the spider has cleared its stats.
+ * Scrapy omits counters that are zero, so a missing count means 0, but only if its extension was active: CoreStats also
+ * writes when and why the spider closed, and LogCount has counted at least one line. If CoreStats wrote only at the
+ * close, the spider has cleared its stats.
  */
 export function countsOf(stats: ScrapyStats | null): ClosingCounts {
   const isCleared = stats?.finish_time !== undefined && stats.start_time === undefined
@@ -84,7 +84,9 @@ const COUNTED =
 const OF_SCRAPY =
   /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
 
-/** What to keep first, because a project adds any number of keys: 0 counted keys, 1 other keys of Scrapy. */
+/**
+ * What to keep first, because a project may add any number of keys: 0 counted keys, 1 Scrapy's other keys, 2 the rest.
+ */
 export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
 function readStats(text: string): ScrapyStats | null {
@@ -95,7 +97,9 @@ function readStats(text: string): ScrapyStats | null {
   return text[start] === '\\' ? readStats(unescapeJson(text, start)) : null
 }
 
-/** The rest of a JSON string, for a log of JSON objects: `Dumping Scrapy stats:` and the dict. Empty: it has no end. */
+/**
+ * The rest of a JSON string, for JSON logs: `Dumping Scrapy stats:` and the dict. Empty: the string is not terminated.
+ */
 function unescapeJson(text: string, start: number): string {
   let end = start
   while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1
@@ -103,17 +107,17 @@ function unescapeJson(text: string, start: number): string {
   try {
     return `${STATS_HEADING}${JSON.parse(`"${text.slice(start, end)}"`)}\n${CLOSED}`
   } catch {
-    // An escape that JSON does not have: then it was not JSON.
+    // JSON does not have this escape, so this is not JSON.
     return ''
   }
 }
 
-/** How pprint starts an entry: in a line of its own, indented by one space; what belongs to a value is deeper. */
+/** pprint starts each entry on its own line with one space; continuation lines of a value are indented further. */
 const ENTRY = /\n (?=\S)/g
 
 /**
- * Reads `'key': value, …}`. An entry that cannot be read (a project may keep any object) costs only itself. Returns
- * null for an incomplete dict: the process was killed while writing.
+ * Reads `'key': value, …}`. Skips an entry that it cannot read, because a project may store any object. Returns null
+ * for an incomplete dict: the process was killed while writing.
  */
 function readDict(text: string, start: number): ScrapyStats | null {
   const entries: [string, ScrapyStats[string]][] = []
@@ -127,7 +131,7 @@ function readDict(text: string, start: number): ScrapyStats | null {
     }
     const entry = readEntry(text, at, next)
     if (entry === null) {
-      // Only the next record shows that the last entry is complete.
+      // The last entry is complete only if another record follows.
       if (next === text.length) return text.includes(CLOSED, at) ? Object.fromEntries(entries) : null
       at = skipSpace(text, next)
       continue
@@ -136,16 +140,16 @@ function readDict(text: string, start: number): ScrapyStats | null {
     if (room[rankOf(key)]-- > 0) entries.push([key.slice(0, MAX_KEY), value])
     at = text[entry.end] === ',' ? skipSpace(text, entry.end + 1) : entry.end
   }
-  // Not a property assignment, because a stat may be called __proto__.
+  // Object.fromEntries, because a stat may be called __proto__.
   return Object.fromEntries(entries)
 }
 
-/** The brace may also be one of a value that is no Python. */
+/** The brace may also belong to a value that is not Python syntax. */
 function isEndOfDict(text: string, at: number): boolean {
   return text[at] === '}' && '\r\n'.includes(text[at + 1] ?? '\n')
 }
 
-/** `'key': value` from `start`, which the next entry at `limit` ends. null: neither it nor what follows it fits. */
+/** Reads `'key': value` from `start`, before the next entry at `limit`. null: unreadable. */
 function readEntry(text: string, start: number, limit: number) {
   const literal = readString(text, start)
   const keyEnd = literal?.end ?? endOfExpression(text, start, limit, ':')
@@ -167,7 +171,7 @@ interface Read<T> {
 function readValue(text: string, start: number, limit: number): Read<ScrapyStats[string]> | null {
   const string = readString(text, start)
   if (string !== null) {
-    // pprint breaks long text into several literals, one per line.
+    // pprint splits long text into several literals, one per line.
     const parts = [string.value]
     let end = string.end
     for (;;) {
@@ -230,7 +234,7 @@ function readEscape(text: string, at: number): Read<string> {
   return { value: ESCAPES[character] ?? `\\${character}`, end: at + character.length }
 }
 
-/** The end of any other Python expression before `limit`: the next `stop` or `}` outside its brackets and strings. */
+/** The end of any other Python expression before `limit`: the next `stop` or `}` outside of brackets and strings. */
 function endOfExpression(text: string, start: number, limit: number, stop: ',' | ':'): number | null {
   let depth = 0
   let at = start
@@ -268,7 +272,7 @@ function skipSpace(text: string, start: number): number {
   return at
 }
 
-/** `Closing spider (…)` does not count: the spider may not have finished closing. */
+/** `Closing spider (…)` does not count, because the spider may not have finished closing. */
 function readReason(text: string): string | null {
   const at = text.lastIndexOf(CLOSED)
   if (at < 0) return null
@@ -278,20 +282,20 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-/** What a signal raises in a spider, and what it was doing then. */
+/** The exception that a signal raises in a spider, in the traceback of whatever it was doing. */
 export const INTERRUPTION =
   /^(?:KeyboardInterrupt|(?:asyncio|twisted|concurrent)\.[\w.]+\.CancelledError|scrapy\.exceptions\.DownloadCancelledError)$/
 const isInterruption = (exception: string | null) => INTERRUPTION.test(exception?.split(':', 1)[0] ?? '')
 
 /**
- * The last ERROR or CRITICAL line, without time and logger, followed by the exception at the end of its traceback.
- * `isStopped`: by us, so its interruption is no error of the run.
+ * The last ERROR or CRITICAL line without time and logger, and the exception at the end of its traceback. `isStopped`:
+ * we stopped the run, so an interruption is not its error.
  */
 export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }): string | null {
   const text = log.slice(-MAX_TEXT)
   const format = formatOf(text)
   if (format.kind === 'json') return readJsonKillingLine(text, isStopped)
-  // Goes backwards, one line at a time: cheap even if the log is one huge line, and the first match is the answer.
+  // Backwards line by line: the first match is the answer, and one huge line costs little.
   let exception: string | null = null
   let tracebacksToRead = 20
   let blockEnd = text.length
@@ -308,7 +312,7 @@ export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }
     if (head !== null) {
       const isError = head.level === 'ERROR' || head.level === 'CRITICAL'
       if (isError && !isOurs) return joined(line.slice(head.messageAt), exception)
-      // A traceback further up belongs to an earlier record.
+      // A traceback above this belongs to an earlier record.
       blockEnd = start
       if (exception !== null && !isOurs) return exception
       exception = null
@@ -321,7 +325,7 @@ export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }
   return isStopped && isInterruption(exception) ? null : exception
 }
 
-/** Lines are objects, with their traceback inside. What a run printed at its end is not in them. */
+/** JSON lines contain their tracebacks. What Python itself printed at the end of a run is not JSON. */
 function readJsonKillingLine(text: string, isStopped: boolean): string | null {
   for (let end = text.length; end >= 0; ) {
     const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1

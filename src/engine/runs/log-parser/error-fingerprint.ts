@@ -2,17 +2,16 @@ import { createHash } from 'node:crypto'
 import { type LoggedError, type LoggedException, mainException } from './error-record.ts'
 import { isProjectFile, projectPath } from './frame-files.ts'
 
-/** Identifies errors that count as the same. */
 export interface ErrorFingerprint {
   /** 16 hex digits; the same on every machine. */
   id: string
-  /** What to call the group: `ValueError: could not convert <text>`. */
+  /** Title of the group: `ValueError: could not convert <text>`. */
   title: string
-  /** Where it happens: `shop/spiders/prices.py in parse`, else the logger. */
+  /** Location: `shop/spiders/prices.py in parse`, otherwise the logger. */
   culprit: string
   /** null: no exception was logged. */
   exceptionType: string | null
-  /** What decided; `message`: there is no exception, so the text of the record did. */
+  /** What the fingerprint is based on; `message`: the text of the record, because there is no exception. */
   because: 'frames' | 'exception' | 'message'
 }
 
@@ -58,7 +57,8 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
   }
   const type = shortType(exception.type)
   const value = firstLine(exception.value)
-  // What Python quotes here are names in the code. A key may be data, so it is no more than an example in a title.
+  // Python quotes names from the code here, which are kept. The key of a KeyError may be data, so the title only shows
+  // it as an example.
   const text = maskedText(type === 'KeyError' ? withoutQuotes(value) : value, { keepsNames: QUOTES_CODE.test(type) })
   const shown = type === 'KeyError' && frames.length > 0 ? maskedText(value, { keepsNames: true }) : text
   const title = text === '' ? type : `${type}: ${shown}`
@@ -68,15 +68,15 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
 
 const QUOTES_CODE = /^(?:ModuleNotFound|Import|Name|UnboundLocal|Attribute|Type)Error$/
 
-/** `'Spider not found: prices'`: a sentence that Python prints with its quotes. */
+/** `'Spider not found: prices'`: a sentence that Python prints in quotes. */
 function withoutQuotes(value: string): string {
   return /^(['"])([^'"]* [^'"]*)\1$/.exec(value)?.[2] ?? value
 }
 
-/** How the middlewares for retries and robots.txt and the scraper log a request without a response. */
+/** How the retry and robots.txt middlewares and the scraper log a request without a response. */
 const FAILED_DOWNLOAD =
   /^(?:Gave up retrying|Error downloading) <[A-Z]{1,20} [^\s>]{1,900}>(?: \(failed \d{1,9} times\))?(?:: (.+))?$/
-/** How Twisted shows what ended a connection; its brackets may be cut. */
+/** How Twisted prints what ended a connection; the closing brackets may be cut off. */
 const FAILURE = /<twisted\.python\.failure\.Failure ([\w.]{1,200})(?:: (.*?))?(?:>\]?)?$/
 const CAUSES: [type: string, text: RegExp][] = [
   ['twisted.internet.error.DNSLookupError', /^DNS lookup failed/],
@@ -87,7 +87,9 @@ const CAUSES: [type: string, text: RegExp][] = [
 /** What an errback logs for the same failure. */
 const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
 
-/** The cause is the same for every logger. `isKnown`: it is a network failure. null: no failed download. */
+/**
+ * The cause of a failed download, whatever logger reports it. `isKnown`: a network failure. null: no failed download.
+ */
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
   const record = FAILED_DOWNLOAD.exec(firstLine(message))
   if (record === null && (exception === null || !OF_NETWORK.test(shortType(exception.type)))) return null
@@ -95,12 +97,12 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   const inner = FAILURE.exec(given)
   const reason = inner === null ? given : (inner[2] ?? '')
   const known = CAUSES.find(([, text]) => text.test(reason))
-  // Other exceptions are not network failures.
+  // Exceptions of other packages are not network failures.
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
   // OpenSSL's last text is the reason; the functions before it change with its version.
   const words = /'([^']{1,200})'\)\]?$/.exec(reason)?.[1] ?? reason
-  // A status is no id.
+  // An HTTP status is not an id, so it is not masked.
   const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''
   const text = status + maskedText(words.slice(status.length))
   if (text === '') return null
@@ -127,7 +129,7 @@ function grouped(
   }
 }
 
-/** What newer versions of Scrapy raise in place of Twisted's exceptions, and two names of one. */
+/** Twisted's older names for the exceptions that newer versions of Scrapy raise instead, and aliases. */
 const OLDER_NAMES = new Map([
   ['scrapy.exceptions.CannotResolveHostError', 'twisted.internet.error.DNSLookupError'],
   ['scrapy.exceptions.DownloadConnectionRefusedError', 'twisted.internet.error.ConnectionRefusedError'],
@@ -138,14 +140,14 @@ const OLDER_NAMES = new Map([
   ['scrapy.exceptions.UnsupportedURLSchemeError', 'twisted.web.error.SchemeNotSupported']
 ])
 
-/** Python 2 and Twisted name the module of built-in exceptions, Python 3 does not. */
+/** Python 2 and Twisted include the module of built-in exceptions; Python 3 does not. */
 function shortType(type: string): string {
   return OLDER_NAMES.get(type) ?? type.replace(/^(?:builtins|exceptions)\./, '')
 }
 
 /**
- * The innermost frames of the project, the innermost first. An exception of a library that has none, such as one that
- * Scrapy raised from the project's, borrows those of the exception before it.
+ * The innermost frames of the project, innermost first. An exception without project frames, such as one that Scrapy
+ * raised from the project's, takes those of the exception before it.
  */
 function projectFrames(exception: LoggedException, exceptions: LoggedException[]): string[] {
   const before = exceptions.slice(0, exceptions.indexOf(exception)).filter((each) => each.depth === exception.depth)
@@ -176,7 +178,7 @@ const MAX_TEXT = 1000
 
 /**
  * A message without its variable parts: URLs, quoted values, and every word with a digit (numbers, times, ids, hex,
- * addresses). The rest is what the programmer wrote. `keepsNames`: keeps quoted names too.
+ * addresses). The rest is what the programmer wrote. `keepsNames`: also keeps quoted names.
  */
 export function maskedText(text: string, { keepsNames = false } = {}): string {
   const isName = (quoted: string) => keepsNames && NAME.test(quoted)
@@ -188,22 +190,22 @@ export function maskedText(text: string, { keepsNames = false } = {}): string {
       .replace(WITH_DIGIT, (id, at: number, all: string) =>
         isName(all.slice(at - 1, at + id.length + 1)) ? id : '<id>'
       )
-      // A list of any length is one value.
+      // A list of any length counts as one value.
       .replace(REPEATED, '<id>')
       .replace(/\s{1,1000}/g, ' ')
       .trim()
   )
 }
 
-/** Brackets and punctuation at its end belong to the sentence around it. */
+/** Brackets and punctuation at the end belong to the surrounding sentence. */
 const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
- * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end
- * was cut there.
+ * Excludes the apostrophe in `don't`: a quote has no letter on its outer side. A quote that is still open at the end of
+ * the text was cut off.
  */
 const QUOTED =
   /(?<![\p{L}\p{N}_])[bBfFrRuU]{0,2}(?:'(?:[^'\\\n]|\\.){0,1000}(?:'|$)|"(?:[^"\\\n]|\\.){0,1000}(?:"|$)|`[^`\n]{1,1000}(?:`|$))(?![\p{L}\p{N}_])/gu
 const NAME = /^'[\p{L}_][\p{L}\p{N}_.-]{0,80}'$/u
-/** A run of what ids, numbers, times, addresses and paths are made of, with a digit anywhere in it. */
+/** Characters of ids, numbers, times, addresses and paths, with a digit anywhere among them. */
 const WITH_DIGIT = /(?<![\p{L}\p{N}_.:,/@%#+-])[\p{L}\p{N}_.:,/@%#+-]{0,1000}\p{N}[\p{L}\p{N}_.:,/@%#+-]{0,1000}/gu
 const REPEATED = /<(?:id|text|url)>(?:[\s,;]{1,4}<(?:id|text|url)>){1,1000}/g

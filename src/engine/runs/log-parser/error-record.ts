@@ -3,30 +3,29 @@ import type { StructuredException } from '../../../shared/log-record/json-record
 import { isProjectFile } from './frame-files.ts'
 import { cutText } from './log-text.ts'
 
-/** One ERROR or CRITICAL record with its traceback, or a traceback that ended the run without a record. */
+/** An ERROR or CRITICAL record with its traceback, or a traceback without a record that ended the run. */
 export interface LoggedError {
-  /** Where its first line starts in the log, in bytes, and which line that is (from 1). */
+  /** Position of its first line: the byte, and the line number (from 1). */
   offset: number
   line: number
-  /** As the text says (see LogFigures); null: the format has no time. */
+  /** In the log's own time (see LogFigures); null: the format has no time. */
   atMs: number | null
   level: 'ERROR' | 'CRITICAL'
   /** Empty: unknown. */
   logger: string
   /** Without the traceback; may have several lines. */
   message: string
-  /** In the order of the text: with `During handling of …` the one that was raised last is last. */
+  /** In text order: with `During handling of …`, the exception that was raised last is last. */
   exceptions: LoggedException[]
 }
 
 export interface LoggedException {
   /** With its module, as Python prints it: `twisted.internet.error.TimeoutError`. */
   type: string
-  /** May have several lines. */
   value: string
-  /** In the order of the text, the innermost last. */
+  /** In text order, the innermost last. */
   frames: LoggedFrame[]
-  /** How deep in an exception group; 0: in none. */
+  /** Nesting depth in exception groups; 0: not in a group. */
   depth: number
 }
 
@@ -38,14 +37,14 @@ export interface LoggedFrame {
 /** An error that is still being read. Plain JSON, so that it survives a restart of the engine. */
 export interface ErrorDraft {
   error: LoggedError
-  /** `message`: no traceback so far; `frames`: in one; `value`: after the line that names the exception. */
+  /** `message`: no traceback yet; `frames`: inside a traceback; `value`: after the line that names the exception. */
   reading: 'message' | 'frames' | 'value' | 'nothing'
   inGroup: boolean
-  /** A second record is part of it. */
+  /** The error includes a second record. */
   isContinued: boolean
 }
 
-/** Limits an error to some 8 kB, so that many can wait for their reader. */
+/** Limits an error to some 8 kB, because many may wait to be taken. */
 export const MAX_ERROR_LINE = 1000
 const MAX_MESSAGE = 1000
 const MAX_VALUE = 500
@@ -73,11 +72,12 @@ const CHAINED = [
 ]
 const GROUP_HEADING = `Exception Group ${TRACEBACK_HEADING}`
 
-/** The next line of the record; its first one is its message. At most MAX_ERROR_LINE characters of it are needed. */
+/** Reads the next line of the record; the first one is its message. Only the first MAX_ERROR_LINE characters matter. */
 export function readErrorLine(draft: ErrorDraft, whole: string): void {
   const { line, depth, isBorder } = draft.inGroup ? withoutMargin(whole) : { line: whole, depth: 0, isBorder: false }
   if (isBorder) {
-    // `+---- 2 ----` starts another exception of the group, which may have no traceback; without a number it ends.
+    // `+---- 2 ----` starts the next exception of the group, which may lack a traceback; a border without a number ends
+    // it.
     draft.reading = /\d/.test(line) ? 'frames' : 'nothing'
     if (draft.reading === 'frames') addException(draft, depth)
     return
@@ -89,7 +89,7 @@ export function readErrorLine(draft: ErrorDraft, whole: string): void {
     if (isGroupHeading(trimmed)) draft.inGroup = true
     draft.reading = 'frames'
     const last = draft.error.exceptions.at(-1)
-    // The heading of a group's part: its border has already started it.
+    // The heading of a group member, which its border has already started.
     if (last === undefined || last.type !== '' || last.frames.length > 0 || depth < last.depth)
       addException(draft, depth)
     return
@@ -124,7 +124,7 @@ function isGroupHeading(trimmed: string): boolean {
   return trimmed.startsWith('+ ') ? trimmed.startsWith(GROUP_HEADING, 2) : trimmed.startsWith(GROUP_HEADING)
 }
 
-/** The margin of an exception group is two spaces and a bar for each level: `    | ValueError: 1`. */
+/** Each level of an exception group indents by two spaces and a bar: `    | ValueError: 1`. */
 function withoutMargin(whole: string): { line: string; depth: number; isBorder: boolean } {
   const margin = /^( {2,40})(?:\| ?|\+ |\+(-\+)?-+)/.exec(whole)
   if (margin === null) return { line: whole, depth: 0, isBorder: false }
@@ -149,12 +149,12 @@ function readMessageLine({ error }: ErrorDraft, line: string): void {
   else if (line !== '') error.message = cutText(`${error.message}\n${line}`, MAX_MESSAGE)
 }
 
-/** How Twisted prints a failure inside of a message, and a frame of it. */
+/** How Twisted prints a failure inside a message, and one of its frames. */
 const FAILURE =
   /(?:\bTraceback[^:\n]{0,40}: <class '|<twisted\.python\.failure\.Failure )([\w.]{1,200})(?:'>)?(?:: (.{0,1000}?))?(?:>\]?|\]|$)/
 const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 
-/** A second record that belongs to the same error follows, without a message of its own. */
+/** Call when a second record of the same error follows, without a message of its own. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
   draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
@@ -164,7 +164,7 @@ export function continueError(draft: ErrorDraft): void {
 
 /** From a structured traceback of a JSON log. */
 export function addStructured({ error }: ErrorDraft, exceptions: StructuredException[]): void {
-  // structlog lists the last one first.
+  // structlog lists the last exception first.
   for (const { type, value, frames } of exceptions.toReversed()) {
     const exception: LoggedException = {
       type: cutText(type, MAX_TYPE),
@@ -181,13 +181,13 @@ function addException({ error }: ErrorDraft, depth: number): void {
   pushException(error, { type: '', value: '', frames: [], depth })
 }
 
-/** Keeps the first and the last exceptions of a chain, and the first ones of a group. */
+/** Keeps the first and last exceptions of a chain, and the first ones of a group. */
 function pushException(error: LoggedError, exception: LoggedException): void {
   error.exceptions.push(exception)
   if (error.exceptions.length > MAX_EXCEPTIONS) error.exceptions.splice(exception.depth === 0 ? 1 : -2, 1)
 }
 
-/** Frames of the project are kept longest, because they tell errors apart. */
+/** Drops frames of the project last, because they distinguish errors. */
 function addFrame({ frames }: LoggedException, file: string, name: string): void {
   // The end of a path is more specific than its start.
   frames.push({ file: file.length > MAX_FILE ? `…${file.slice(1 - MAX_FILE)}` : file, name: cutText(name, MAX_NAME) })
@@ -204,8 +204,8 @@ function nameException(exception: LoggedException, line: string): void {
 }
 
 /**
- * The exception that an error is about: the one raised last. A group says only that something in it failed, so its
- * first member that is no group itself stands for it.
+ * The exception that identifies an error: the one raised last. A group only says that something in it failed, so its
+ * first member that is not a group represents it.
  */
 export function mainException({ exceptions }: Pick<LoggedError, 'exceptions'>): LoggedException | null {
   const last = exceptions.findLastIndex((each) => each.depth === 0 && each.type !== '')

@@ -3,12 +3,12 @@ import type { ScrapyStats } from './closing-stats.ts'
 import type { LogSeries } from './series.ts'
 
 /**
- * What a log says so far. Times (`…AtMs`) are what its text says, read as if it were UTC. `zoneMinutes` is the zone
- * that the text states; without one the caller corrects them by the node's clock.
+ * What a log says so far. Times (`…AtMs`) come from its text, read as if they were UTC. `zoneMinutes` is the zone in
+ * the text; without it, the caller corrects the times by the node's clock.
  */
 export interface LogFigures {
   bytes: number
-  /** Bytes that were left out; counts of lines and records are then too low. */
+  /** Bytes that were skipped; counts of lines and records are then too low. */
   skippedBytes: number
   isPartial: boolean
   lines: number
@@ -21,15 +21,15 @@ export interface LogFigures {
   zoneMinutes: number | null
   /** false: the times have no date (or no year) and count from 1970. */
   hasDate: boolean
-  /** null: the log says nothing of them (such as above level INFO). */
+  /** null: the log does not count them (for example, its level is above INFO). */
   pages: number | null
   items: number | null
-  /** As the newest logstats line has them; over the whole run once the closing stats are there. */
+  /** From the newest logstats line; from the closing stats, over the whole run. */
   pagesPerMinute: number | null
   itemsPerMinute: number | null
   lastPageAtMs: number | null
   lastItemAtMs: number | null
-  /** How many responses had each status. Before the closing stats only those that reached the spider. */
+  /** Responses per status. Before the closing stats, only those that reached the spider. */
   responses: Record<string, number>
   notes: Record<NoteKind, number>
   latest: Record<LatestKind, string | null>
@@ -42,15 +42,15 @@ export interface LogFigures {
   resumedWith: string | null
   /** `Received SIGTERM`, `Received SIGINT twice`: LogParser's shutdown_reason. */
   shutdownReason: string | null
-  /** The spider has begun to close. */
+  /** Set once the spider has begun to close. */
   closingReason: string | null
   finishReason: string | null
-  /** Scrapy's own messages of level INFO reach the log, so it would also have those of the spider's end. */
+  /** Scrapy's own INFO messages reach the log, so the log would also show how the spider ends. */
   showsEnd: boolean
   /** At most MAX_STATS_TEXT characters of them. */
   stats: ScrapyStats | null
   series: LogSeries | null
-  /** Errors that were dropped because earlier ones had not been taken. */
+  /** Errors dropped because too many waited to be taken. */
   errorsDropped: number
 }
 
@@ -74,7 +74,7 @@ export type NoteKind = (typeof NOTE_KINDS)[number]
 export const LATEST_KINDS = ['crawl', 'scrape', 'item', 'offsite', 'duplicate', 'stat'] as const
 export type LatestKind = (typeof LATEST_KINDS)[number]
 
-/** Figures that the parser derives instead of counting them. */
+/** Figures that are derived from others instead of counted. */
 type Derived =
   | ('bytes' | 'skippedBytes' | 'isPartial' | 'format' | 'hasDate' | 'errorsDropped')
   | ('records' | 'runtimeMs' | 'pages' | 'items')
@@ -85,16 +85,16 @@ export interface Tally extends Omit<LogFigures, Derived> {
   isOver: boolean
   /** By index in RECORD_LEVELS. */
   records: number[]
-  /** false: the log says that this part of Scrapy is off. */
+  /** false: the log shows that this Scrapy extension is off. */
   hasCoreStats: boolean
   collectsStats: boolean
   /** From logstats lines; null: none so far. */
   loggedPages: number | null
   loggedItems: number | null
-  /** From lines at level DEBUG since the newest logstats line; what is skipped in between is in the next of those. */
+  /** DEBUG lines since the newest logstats line. The next logstats line includes pages that were skipped. */
   newPages: number
   newItems: number
-  /** Timeouts reported by a retry, and those that failed a download: often the same. */
+  /** Timeouts that a retry reported, and those that failed a download; often the same ones. */
   retriedTimeouts: number
   failedTimeouts: number
 }

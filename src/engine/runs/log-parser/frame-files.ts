@@ -1,6 +1,6 @@
 /**
- * Whether a file of a traceback belongs to the project. Decided by where Python keeps other code: a log states neither
- * the packages of a project nor where it is deployed.
+ * Whether a file of a traceback belongs to the project. Decided by where Python keeps other code, because a log states
+ * neither the packages of a project nor where it is deployed.
  */
 export function isProjectFile(file: string): boolean {
   return !FOREIGN.test(file.replaceAll('\\', '/'))
@@ -8,13 +8,13 @@ export function isProjectFile(file: string): boolean {
 
 const FOREIGN = new RegExp(
   [
-    // Installed packages, and what is run from nowhere: `<frozen importlib._bootstrap>`, `<string>`.
+    // Installed packages, and code without a file: `<frozen importlib._bootstrap>`, `<string>`.
     String.raw`/(?:site|dist)-packages/|^<`,
-    // Ours, which start a spider.
+    // Scrapdeck's own scripts, which start a spider.
     String.raw`(?:^|/)[Rr]esources/python/(?:apart|crawl|hidden_values|parking|supervisor|warm)\.py$|(?:^|/)scrapdeck_node/`,
     // The standard library: `/usr/lib/python3.11/asyncio/…`, `C:/Python311/Lib/asyncio/…`.
     String.raw`/lib(?:64)?/(?:python|pypy)\d[\d.]*t?/|/[Pp]ython[\d.-]*/[Ll]ib/`,
-    // Scrapy and Twisted also where they are not installed, such as in a checkout.
+    // Scrapy and Twisted, also from a checkout.
     String.raw`(?:^|/)scrapy/(?:__init__|cmdline|core|crawler|middleware|utils|extensions|commands|contracts|dupefilters|downloadermiddlewares|spidermiddlewares|http|linkextractors|loader|logformatter|pipelines|selector|signalmanager|spiders/(?:__init__|crawl|feed|init|sitemap)|statscollectors|squeues|resolver|mail|exporters|addons|shell)(?:/|\.py$)`,
     String.raw`(?:^|/)(?:twisted/(?:internet|python|web|protocols|logger|names|application|_threads|trial)|scrapyd|zope/interface|queuelib|parsel|itemloaders|itemadapter|w3lib)/`
   ].join('|')
@@ -23,8 +23,8 @@ const FOREIGN = new RegExp(
 const KEPT_FOLDERS = 3
 
 /**
- * The end of a path that is the same wherever and whichever version is deployed. Scrapyd runs eggs: their path is
- * that of the egg, a temporary file, or `build/bdist.linux-x86_64/egg/` where it was built.
+ * The part of a path that does not depend on the location or version of the deployment. Scrapyd runs eggs: their paths
+ * contain the egg, a temporary file, or `build/bdist.linux-x86_64/egg/` from the build.
  */
 export function projectPath(file: string): string {
   const path = file.replaceAll('\\', '/')

@@ -16,11 +16,11 @@ import { decodeRead, encodeAsRead } from './log-text.ts'
 interface LearnedHeads {
   format: HeadFormat | null
   order: DayOrder
-  /** How many more lines without a head may teach a format: Scrapy's known messages are at the start. */
+  /** Number of further lines that may teach a format: Scrapy's known messages are at the start. */
   linesToLearnFrom: number
 }
 
-/** Where a head was found: in the line itself, or in the text without the colours of its head. */
+/** Where the head was found: in the line itself, or in the text without the colour codes of the head. */
 export type FoundHead =
   | { kind: 'none' }
   | { kind: 'plain'; text: string; at: number; to: number }
@@ -30,20 +30,20 @@ const NONE: FoundHead = { kind: 'none' }
 
 export interface HeadLearner {
   /**
-   * The head of a line that is not in Scrapy's default format (the caller has tried); fills `spans`. `mayHaveColours`:
-   * the text around has an escape character somewhere.
+   * Finds the head of a line that is not in Scrapy's default format (the caller has checked) and fills `spans`.
+   * `mayHaveColours`: the surrounding text contains an escape character.
    */
   find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead
-  /** The caller found the default format. */
+  /** Call when a line is in the default format. */
   sawScrapyFormat(): void
-  /** `'LOG_DATEFORMAT': '%d/%m/%Y'`: what Scrapy logs of the settings tells days from months. */
+  /** `'LOG_DATEFORMAT': '%d/%m/%Y'` in the settings that Scrapy logs tells days from months. */
   readDateFormat(text: string, from: number, to: number): void
-  /** null: none is known yet. */
+  /** null: not known yet. */
   readonly format: HeadFormat | null
   readonly hasDate: boolean
 }
 
-/** Finds heads in formats that are learned from the log itself. Text is as read (see log-text.ts). */
+/** Finds heads in formats learned from the log itself. Takes text as decoded by log-text.ts. */
 export function createHeadLearner(): HeadLearner {
   const learned: LearnedHeads = { format: null, order: 'day-first', linesToLearnFrom: 500 }
   let reader: PatternReader | null = null
@@ -62,7 +62,7 @@ export function createHeadLearner(): HeadLearner {
 
   function find(text: string, from: number, to: number, mayHaveColours: boolean, spans: HeadSpans): FoundHead {
     const code = text.charCodeAt(from)
-    // 123: an opening brace. Items look like this, too, but have no level.
+    // 123: an opening brace. Items start with one too, but have no level.
     if (code === 123 && (learned.format?.kind === 'json' || learned.linesToLearnFrom > 0)) {
       const record = readJson(text, from, to)
       if (record !== null) return { kind: 'json', record }

@@ -7,26 +7,26 @@ import { latin1Of } from './log-text.ts'
 import { createRecordReader } from './record-reader.ts'
 
 /**
- * Parses a log as it grows; its figures are available at any time. On any input it never throws, takes linear time, and
- * keeps at most some 4 MB besides the current piece (one unfinished line of MAX_LINE, closing stats of MAX_STATS, the
- * errors not taken yet; the rest is below 100 kB).
+ * Parses a log as it grows; its figures are available at any time. For any input, it never throws, takes linear time,
+ * and keeps at most some 4 MB besides the current piece: one unfinished line of MAX_LINE, closing stats of MAX_STATS,
+ * and errors not taken yet; the rest is below 100 kB.
  */
 export interface LogParser {
-  /** The next bytes of the log, cut anywhere. */
+  /** The next bytes of the log, split anywhere. */
   push(bytes: Uint8Array): void
-  /** Leaves out the next bytes. Cumulative figures are right again with the next logstats line. */
+  /** Skips the next bytes. The next logstats line corrects the cumulative figures. */
   skip(byteCount: number): void
-  /** There are no more bytes: reads an unfinished line, and a record that was still open. Nothing may follow. */
+  /** The log is complete: reads the unfinished line and the open record. Must be the last call. */
   end(): void
   figures(): LogFigures
-  /** The errors since the last call, oldest first. At most MAX_ERRORS_WAITING wait, later ones are only counted. */
+  /** The errors since the last call, oldest first. Beyond MAX_ERRORS_WAITING, errors are only counted. */
   takeErrors(): LoggedError[]
 }
 
-/** Longer lines are cut to this length: the rest is a page that a spider printed. */
+/** Longer lines are cut here: the rest is data that a spider printed. */
 export const MAX_LINE = 131_072
 export const MAX_ERRORS_WAITING = 100
-/** Decoding in pieces of this size keeps the memory for a huge chunk small. */
+/** Decoding in pieces of this size bounds the memory for a huge chunk. */
 const PIECE = 262_144
 
 export function createLogParser(): LogParser {
@@ -36,9 +36,9 @@ export function createLogParser(): LogParser {
   const errors: LoggedError[] = []
   let errorsDropped = 0
   let skippedBytes = 0
-  /** The rest of a line is left out. */
+  /** The rest of the line is skipped. */
   let isMidLine = false
-  /** Bytes pushed and skipped; those of an unfinished line wait in `pending`. */
+  /** Bytes pushed or skipped so far, including those in `pending`. */
   let offset = 0
   let pending: string[] = []
   let pendingLength = 0
@@ -53,7 +53,7 @@ export function createLogParser(): LogParser {
     }
   })
 
-  /** `text` are the bytes from `base` on. */
+  /** `text` is the decoded bytes from `base` on. */
   function readPiece(text: string, base: number): void {
     let from = 0
     if (isMidLine || pendingLength > 0) {
@@ -79,7 +79,7 @@ export function createLogParser(): LogParser {
     pending.push(text)
     pendingLength += text.length
     if (pendingLength <= MAX_LINE || text.endsWith('\n')) return
-    // The line is read as it is so far, and its rest left out.
+    // Reads the start of the overlong line and skips its rest.
     pending = [takePending().slice(0, MAX_LINE), '\n']
     pendingLength = MAX_LINE + 1
     readPending()
@@ -105,7 +105,7 @@ export function createLogParser(): LogParser {
     while (at < end) {
       const newlineAt = text.indexOf('\n', at)
       let to = newlineAt - at > MAX_LINE ? at + MAX_LINE : newlineAt
-      // 13: a carriage return of Windows.
+      // 13: the carriage return of a Windows line end.
       if (to > at && text.charCodeAt(to - 1) === 13) to--
       tally.lines++
       if (scanScrapyHead(text, at, to, spans)) {

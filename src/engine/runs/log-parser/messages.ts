@@ -1,19 +1,19 @@
 import { itemsSoFar, type LatestKind, pagesSoFar, type Tally } from './figures.ts'
 import { readable } from './log-text.ts'
 
-/** What the further lines of a record are, if they must be read. */
+/** How to interpret the further lines of a record. */
 export type Continued = 'nothing' | 'item' | 'stats' | 'versions' | 'settings' | 'extensions'
 
-/** A line whose text may be kept: decoding it waits until the piece that it is in has been read. */
+/** Remembers a line whose text may be kept; it is decoded after its whole piece has been read. */
 export type KeepLatest = (kind: LatestKind, text: string, from: number, to: number) => void
 
 const MAX_STATUSES = 60
 const MAX_FACT = 200
 
 /**
- * Reads one message of Scrapy's own, in `text` from `at` to `to` of the line at `lineFrom`, and counts it. The first
- * character decides which few messages it may be, because most lines of a log pass here. Loggers are not compared:
- * extensions replace parts of Scrapy, and formats leave names out.
+ * Recognizes and counts one of Scrapy's own messages, in `text` from `at` to `to` of the line at `lineFrom`. The first
+ * character selects the few candidates, because most lines of a log pass here. Ignores loggers: extensions replace
+ * parts of Scrapy, and some formats omit names.
  */
 export function readMessage(
   tally: Tally,
@@ -105,29 +105,30 @@ export function readMessage(
 }
 
 /**
- * A message that Scrapy logs once it has applied all settings and made the spider. Those before it (`Scrapy … started`,
- * `Overridden settings:`, up to Scrapy 2.10 also `Enabled extensions:`) say nothing of the log level of the run itself.
+ * Whether Scrapy logs this message only after it has applied all settings and created the spider. Earlier messages
+ * (`Scrapy … started`, `Overridden settings:`, up to Scrapy 2.10 also `Enabled extensions:`) do not reveal the log
+ * level of the run.
  */
 export function provesShownEnd(text: string, at: number, to: number): boolean {
   const message = text.slice(at, Math.min(to, at + 40))
   return SHOWN_WITH_END.test(message)
 }
-// Whole where it is short: the spiders of Scrapy's own template log `Spider opened: NAME`.
+// Short messages must match whole: the spiders of Scrapy's own template log `Spider opened: NAME`.
 const SHOWN_WITH_END =
   /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
 
-/** `Python 3.8.18 (default, …)` among others in one line, or `'Python': '3.11.7 (main, …)',` in its own. */
+/** `Python 3.8.18 (default, …)` among others in one line, or `'Python': '3.11.7 (main, …)',` on its own line. */
 export function readPythonVersion(tally: Tally, text: string, from: number, to: number): void {
   tally.pythonVersion ??=
     /\bPython(?: |': ')(\d[\w.+]{0,20})/.exec(text.slice(from, Math.min(to, from + 2000)))?.[1] ?? null
 }
 
-/** What counts pages and items: without it, Scrapy logs a progress of 0 whatever it crawls. */
+/** The extensions that count pages and items: without them, Scrapy always logs a progress of 0. */
 export function readExtensions(tally: Tally, text: string, from: number, to: number): void {
   if (text.slice(from, Math.min(to, from + 2000)).includes('CoreStats')) tally.hasCoreStats = true
 }
 
-/** `TELNETCONSOLE_USERNAME`; its password is no figure, and stays in the log. */
+/** Reads `TELNETCONSOLE_USERNAME`; the password stays in the log only. */
 export function readOverriddenSettings(tally: Tally, text: string, from: number, to: number): void {
   const line = readable(text, from, to, 10_000)
   if (/'STATS_CLASS': u?'[^'\n]{0,200}\bDummyStatsCollector'/.test(line)) tally.collectsStats = false
@@ -150,7 +151,7 @@ function readLogStats(tally: Tally, atMs: number | null, text: string, at: numbe
   if (pages === 0 && items === 0 && !(tally.hasCoreStats && tally.collectsStats)) return true
   if (pages > pagesSoFar(tally)) tally.lastPageAtMs = atMs
   if (items > itemsSoFar(tally)) tally.lastItemAtMs = atMs
-  // Several spiders in one process log in turn: a smaller number is another one's, and takes nothing back.
+  // Several spiders in one process log in turn: a smaller number belongs to another spider and is ignored.
   if (pages >= (tally.loggedPages ?? 0)) {
     tally.loggedPages = pages
     tally.newPages = 0

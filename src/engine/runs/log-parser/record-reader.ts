@@ -35,27 +35,27 @@ import {
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
 export interface RecordReader {
-  /** A line with a head: `text` from `at` to `to`, the byte `byteAt` of the log. */
+  /** Reads a line with a head: `text` from `at` to `to`, at byte `byteAt` of the log. */
   start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
-  /** A line without one. */
+  /** Reads a line without a head. */
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
-  /** Decodes what is kept of the texts given so far, which become invalid. */
+  /** Decodes the kept parts of the texts passed so far, which then become invalid. */
   keepWhatIsRead(): void
   /** No more lines of the open record will follow. */
   close(): void
-  /** The log has ended: a traceback at its end without its own record is what ended the run. */
+  /** The log has ended. A traceback at its end without a record is what ended the run. */
   end(): void
 }
 
-/** Of longer closing stats, only Scrapy's own lines are kept from here on, at most as much again. */
+/** Beyond this size of closing stats, only Scrapy's own lines are kept, at most the same amount again. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
 const UNHANDLED = 'Unhandled error in Deferred:'
 
 /**
- * Reads records: counts them, reads Scrapy's own messages, and collects the lines of items, errors and closing stats.
- * Nothing is decoded or copied before it is known to be kept.
+ * Reads and counts records, recognizes Scrapy's own messages, and collects the lines of items, errors and closing
+ * stats. Decodes and copies only what is kept.
  */
 export function createRecordReader({
   tally,
@@ -66,7 +66,7 @@ export function createRecordReader({
   heads: HeadLearner
   emit(error: LoggedError): void
 }): RecordReader {
-  /** Of the record whose further lines may follow. */
+  /** The kind of the open record. */
   let kind: Continued | 'error' | 'uncaught' = 'nothing'
   let level = -1
   let draft: ErrorDraft | null = null
@@ -112,7 +112,7 @@ export function createRecordReader({
     )
   }
 
-  /** Twisted logs an unhandled error as two records: a title, and one that has the traceback and no message. */
+  /** Twisted logs an unhandled error as two records: a title, then the traceback without a message. */
   function isSecondHalf(text: string, to: number, spans: HeadSpans): boolean {
     if (kind !== 'error' || spans.level !== 4 || draft === null || draft.isContinued) return false
     if (draft.error.message !== UNHANDLED) return false
@@ -155,7 +155,7 @@ export function createRecordReader({
 
   function readTime(spans: HeadSpans): number {
     let atMs = spans.atMs
-    // A clock without a date starts again every midnight.
+    // A clock without a date restarts at midnight.
     if (!heads.hasDate && atMs < DAY_MS && tally.lastAtMs !== null) {
       atMs += Math.floor(tally.lastAtMs / DAY_MS) * DAY_MS
       if (atMs < tally.lastAtMs - DAY_MS / 2) atMs += DAY_MS
@@ -198,7 +198,7 @@ export function createRecordReader({
         break
     }
     if (!startsTraceback(text, at)) return
-    // Python prints an exception that ends it without a record; a record with a traceback of its own looks the same.
+    // Python prints a fatal exception without a record; a record with its own traceback looks the same.
     kept.decode()
     kind = 'uncaught'
     const place = { offset: byteAt, line: tally.lines, atMs: tally.lastAtMs, level: 'CRITICAL' as const, logger: '' }
@@ -206,7 +206,7 @@ export function createRecordReader({
     readErrorLine(draft, readable(text, at, to, MAX_ERROR_LINE))
   }
 
-  /** `isFollowed`: by another record, so what is open is whole. */
+  /** `isFollowed`: another record follows, so the open one is complete. */
   function close({ isFollowed = false } = {}): void {
     if (kind === 'error') {
       closeError((draft as ErrorDraft).error)
@@ -242,7 +242,7 @@ export function createRecordReader({
     else if (kind === 'error' && typeof trouble === 'object' && trouble !== null)
       addStructured(draft as ErrorDraft, trouble)
     kept.decode()
-    // The second half of an error may follow in its own record.
+    // The second half of an error may follow as its own record.
     if (kind !== 'error') close({ isFollowed: true })
   }
 
@@ -262,7 +262,7 @@ export function createRecordReader({
     keepWhatIsRead: kept.decode,
     close: () => close(),
     end() {
-      // A warning may have a traceback of its own, even if it is the last record.
+      // A warning may have its own traceback, even as the last record.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
       tally.isOver = true
@@ -270,7 +270,7 @@ export function createRecordReader({
   }
 }
 
-/** ` 'finish_reason': 'finished',`, in a line of its own. */
+/** ` 'finish_reason': 'finished',` on its own line. */
 function isOfScrapy(text: string, at: number, to: number): boolean {
   const key = /^ ['"]([^'"\\]{1,200})['"]:/.exec(text.slice(at, Math.min(to, at + 210)))?.[1]
   return key !== undefined && rankOf(key) < 2
@@ -285,25 +285,24 @@ function startsTraceback(text: string, at: number): boolean {
 
 const MAX_LATEST = 400
 const MAX_ITEM = 1500
-/** A character has at most four bytes. */
+/** A UTF-8 character has at most four bytes. */
 const MAX_ITEM_BYTES = 4 * MAX_ITEM
 
 interface KeptTexts {
   keep(kind: LatestKind, text: string, from: number, to: number): void
   startItem(): void
-  /** The next line of the item. */
   addToItem(text: string, from: number, to: number): void
-  /** Decodes what is kept of the texts given so far, which become invalid. */
+  /** Decodes the kept parts of the texts passed so far, which then become invalid. */
   decode(): void
 }
 
 /**
- * The newest line of each kind, and the newest item. Only their places are noted for each line; decoding and copying
- * happens once for each piece of the log.
+ * The newest line of each kind, and the newest item. Per line it only remembers positions; decoding and copying happen
+ * once per piece of the log.
  */
 function createKeptTexts(tally: Tally): KeptTexts {
   let item = ''
-  /** What belongs to the item in the text that is being read; from -1: nothing. */
+  /** The item's part of the current text; from -1: none. */
   let itemText = ''
   let itemFrom = -1
   let itemTo = -1
@@ -315,7 +314,7 @@ function createKeptTexts(tally: Tally): KeptTexts {
 
   function decodeItem(): void {
     if (itemFrom < 0) return
-    // With its line ends: then it does not matter where the pieces of the log were cut.
+    // Includes line ends, so that the result does not depend on where the log was split.
     const end = itemTo + (itemText.startsWith('\r\n', itemTo) ? 2 : itemText.startsWith('\n', itemTo) ? 1 : 0)
     item = (item + itemText.slice(itemFrom, Math.min(end, itemFrom + MAX_ITEM_BYTES))).slice(0, MAX_ITEM_BYTES)
     tally.latest.item = readable(item, 0, item.length - (item.endsWith('\n') ? 1 : 0), MAX_ITEM)

@@ -1,11 +1,11 @@
 /**
- * How a run went, minute by minute: pages, items and errors at the end of each. Values are cumulative, so that a point
- * can be left out without losing what happened.
+ * Pages, items and errors at the end of each minute of a run. Values are cumulative, so a point can be dropped without
+ * losing counts.
  */
 export interface LogSeries {
-  /** The time at which the first point starts, as the log says it. */
+  /** When the first point starts, in the log's own time. */
   startMs: number
-  /** One minute at first; doubled whenever there would be more than MAX_POINTS. */
+  /** Starts at one minute and doubles whenever there would be more than MAX_POINTS. */
   widthMs: number
   pages: number[]
   items: number[]
@@ -25,14 +25,14 @@ export function startSeries(atMs: number): LogSeries {
   return { startMs: Math.floor(atMs / MINUTE_MS) * MINUTE_MS, widthMs: MINUTE_MS, pages: [], items: [], errors: [] }
 }
 
-/** When the point after those in the series ends: nothing changes before. */
+/** When the open point ends; no point is added before. */
 export function endOfPointMs(series: LogSeries): number {
   return series.startMs + (series.pages.length + 1) * series.widthMs
 }
 
 /** Completes every point that ends before `atMs` with the values so far. */
 export function advanceSeries(series: LogSeries, atMs: number, values: SeriesValues): void {
-  // Before filling: a log may jump by years.
+  // Widen before filling, because a log may jump by years.
   while (Math.floor((atMs - series.startMs) / series.widthMs) >= MAX_POINTS) widen(series)
   while (endOfPointMs(series) <= atMs) {
     series.pages.push(values.pages)
@@ -41,7 +41,7 @@ export function advanceSeries(series: LogSeries, atMs: number, values: SeriesVal
   }
 }
 
-/** With the point that has not ended yet. */
+/** Includes the open point. */
 export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries {
   return {
     ...series,
@@ -51,7 +51,7 @@ export function seriesSoFar(series: LogSeries, values: SeriesValues): LogSeries 
   }
 }
 
-/** Two points become one, which has the values of the later; half of a pair stays open. */
+/** Merges each two points into one with the later values; half of a pair stays open. */
 function widen(series: LogSeries): void {
   series.widthMs *= 2
   for (const key of ['pages', 'items', 'errors'] as const) {

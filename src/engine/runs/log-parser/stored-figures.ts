@@ -1,8 +1,7 @@
 import type { LogFigures } from './figures.ts'
 
 /**
- * The stored part of a run's figures: the attempt keeps the closing stats, and zero or unknown figures are left
- * out.
+ * The stored part of a run's figures. Closing stats are stored with the attempt; zero and unknown figures are omitted.
  */
 export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped' | 'showsEnd'>>
 
@@ -10,11 +9,11 @@ export function toStoredFigures(figures: LogFigures): StoredFigures {
   const { stats: _stats, errorsDropped: _dropped, showsEnd: _shows, format, series, ...rest } = figures
   const kept = Object.entries(rest).flatMap(([name, value]) => {
     const held = isFields(value) ? withoutNothing(value) : value
-    // No pages and an unknown number of pages are not the same.
+    // Zero pages differ from an unknown number of pages.
     const isCount = (name === 'pages' || name === 'items') && value === 0
     return isNothing(held) && !isCount ? [] : [[name, held] as const]
   })
-  // One point says no more than the figures themselves.
+  // One point contains no more than the figures themselves.
   const isOwnFormat = format !== null && format.kind !== 'scrapy'
   return {
     ...Object.fromEntries(kept),
@@ -37,9 +36,9 @@ function isNothing(value: unknown): boolean {
 const QUARTER_MS = 900_000
 
 /**
- * How far the times that a log states (read as if they were UTC) are ahead of ours: the zone that it names, otherwise
- * the difference between its first record and the start of the run, rounded to quarters of an hour, since all zones
- * are multiples.
+ * How far the log's times (read as if they were UTC) are ahead of ours: by the zone that the log names, otherwise by
+ * the difference between its first record and the start of the run, rounded to quarters of an hour, because all zones
+ * are multiples of that.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,
