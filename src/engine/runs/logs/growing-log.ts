@@ -2,26 +2,26 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
 import { SingleFlight } from '../../runtime/single-flight.ts'
 
-/** The source of an attempt's log while it may grow. */
+/** Where to read an attempt's log while it may grow. */
 export interface LogSource {
-  /** Resolves null if there is no log (yet). */
+  /** Resolves with null if there is no log (yet). */
   read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
-  /** Calls back soon after something was written, until the returned function is called. Absent: no notifications. */
+  /** Calls back soon after each write, until the returned function is called. Absent: no notifications. */
   watch?(onChange: () => void): () => void
-  /** Interval of reads while lines arrive, and the longest one while none do. */
+  /** Intervals of reads: `busy` while lines arrive, at most `quiet` while none do. */
   pollMs: { busy: number; quiet: number }
 }
 
-/** A file on this machine. Events may be missing (network file systems), so it is also polled. */
+/** For local files. Some file systems (network shares) send no events, so they are polled too. */
 export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
-/** Over HTTP. A line is then shown within half a second. */
+/** Over HTTP: viewers see a line within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
-/** The newest bytes, shared by all followers: those further behind read on their own. One read of new bytes. */
+/** The newest bytes, from one read of new bytes. All followers share them; those further behind read on their own. */
 const WINDOW_BYTES = 1_048_576
-/** Shortest interval of reads for a file that is written to all the time. */
+/** Shortest interval of reads for a file that changes all the time. */
 const EVENT_GAP_MS = 10
-/** Less than any poll. */
+/** Shorter than any poll interval. */
 const FRESH_MS = 5
 const NO_BYTES = Buffer.alloc(0)
 
@@ -31,7 +31,7 @@ interface Waiter {
 }
 
 /**
- * The end of a log, read once for all followers, and only while one waits at its end. `fileId` distinguishes a file
+ * The end of a log, read once for all followers, and only while one of them waits there. `fileId` distinguishes a file
  * from a later one with the same name.
  */
 export class GrowingLog {
@@ -39,7 +39,7 @@ export class GrowingLog {
   readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
   #window: { offset: number; bytes: Buffer; fileId: string | undefined } | null = null
-  /** Up to where it was read; the log may be longer. */
+  /** The end of the last read; the log may be longer. */
   #endBytes = 0
   #sizeBytes = 0
   readonly #reading = new SingleFlight()
@@ -55,7 +55,6 @@ export class GrowingLog {
     this.#pollMs = source.pollMs.busy
   }
 
-  /** As LogSource.read. */
   async read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null> {
     const held = this.#fromWindow(range)
     if (held !== null) return held
@@ -65,8 +64,8 @@ export class GrowingLog {
   }
 
   /**
-   * Resolves when the log no longer has the size that the caller saw, or after a poll of a quiet log, so that the
-   * caller can see whether it still grows. Rejects if it cannot be read.
+   * Resolves when the log no longer has the size that the caller saw. For a quiet log it also resolves after each poll,
+   * so that the caller can check whether the run still lives. Rejects if the log cannot be read.
    */
   waitForNews(seenBytes: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -88,7 +87,7 @@ export class GrowingLog {
     })
   }
 
-  /** Call when it has no followers any more. */
+  /** Call when the last follower has left. */
   close(): void {
     this.#timer?.cancel()
     this.#unwatch?.()
@@ -98,7 +97,7 @@ export class GrowingLog {
   #fromWindow({ offset, limitBytes }: WantedBytes): LogBytes | null {
     const window = this.#window
     if (window === null || offset < window.offset || offset > this.#endBytes) return null
-    // A waiter that was just woken by a read without news need not read again.
+    // A waiter that such a read has just woken need not read again.
     if (offset === this.#endBytes && this.#clock.monotonicMs() - this.#lookedAtMs > FRESH_MS) return null
     const bytes = window.bytes.subarray(offset - window.offset, offset - window.offset + limitBytes)
     return { offset, sizeBytes: this.#sizeBytes, bytes, fileId: window.fileId }
@@ -115,7 +114,7 @@ export class GrowingLog {
   }
 
   #onEvent(): void {
-    // A read is due already: a file that is written to all the time must not postpone it.
+    // A read is due already; a file that changes all the time must not postpone it.
     if (this.#hasNews) return
     this.#hasNews = true
     if (this.#waiters.size > 0 && this.#reading.running === null) this.#schedule(EVENT_GAP_MS)
@@ -133,7 +132,7 @@ export class GrowingLog {
     await this.#readOn().catch((caught: unknown) => {
       error = caught
     })
-    // Wakes all of them: each also checks whether the run still lives.
+    // Wakes every waiter, because each one also checks whether the run still lives.
     for (const waiter of [...this.#waiters]) waiter.wake(error)
   }
 
@@ -149,7 +148,7 @@ export class GrowingLog {
     this.#pollMs = range !== null && this.#take(range) ? busy : Math.min(quiet, this.#pollMs * 1.5)
   }
 
-  /** True if the log has changed. */
+  /** Returns whether the log has changed. */
   #take(range: LogBytes): boolean {
     const fileBefore = this.#window?.fileId
     const isOther = fileBefore !== undefined && range.fileId !== undefined && fileBefore !== range.fileId
@@ -169,7 +168,7 @@ export class GrowingLog {
   }
 }
 
-/** The logs that are followed now: one reader each, however many followers. */
+/** The logs that have followers, with one reader each. */
 export class GrowingLogs {
   readonly #clock: Clock
   readonly #logs = new Map<string, { log: GrowingLog; followers: number }>()
@@ -178,7 +177,7 @@ export class GrowingLogs {
     this.#clock = clock
   }
 
-  /** Until `release`. */
+  /** The caller must call `release`. */
   use(key: string, source: LogSource): { log: GrowingLog; release: () => void } {
     const entry = this.#logs.get(key) ?? { log: new GrowingLog(source, this.#clock), followers: 0 }
     this.#logs.set(key, entry)

@@ -37,7 +37,7 @@ interface JobLogsParts {
   scans: LogScans
   fleet: Fleet
   clock: Clock
-  /** How its log writes records; null: not known (yet). */
+  /** The record format of the log; null: not known (yet). */
   formatOf: (attempt: Attempt) => Promise<HeadFormat | null>
 }
 
@@ -46,21 +46,21 @@ const FORMAT_EVERY_MS = 1_000
 /** Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
 
-/** The key of a line index: it changes when the log is archived. */
+/** The key of a line index; changes when the log is archived. */
 const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
   `${jobId} ${number} ${logArchived ? endedAtMs : 'live'}`
 
 const noLog = ({ jobId }: Attempt): ScrapdeckError =>
   new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.no_readable_log', { jobId }))
 
-/** Throws for a log that retention deleted, without asking its node, which may still have it. */
+/** Throws for a log that retention deleted. Does not ask the node, which may still have the file. */
 function refuseDeleted({ jobId, logDeletedAtMs }: Attempt): void {
   if (logDeletedAtMs === null) return
   const text = sentence('runs.log_deleted', { jobId, day: utcDay(logDeletedAtMs) })
   throw new ScrapdeckError('LOG_NOT_FOUND', text, { data: { deletedAtMs: logDeletedAtMs } })
 }
 
-/** The log of a job, wherever it is: in the archive once copied there, otherwise on its node. */
+/** The logs of jobs, read from the archive, or from the node before they are archived. */
 export class JobLogs {
   readonly #parts: JobLogsParts
   readonly #growing: GrowingLogs
@@ -71,8 +71,8 @@ export class JobLogs {
   }
 
   /**
-   * Reads the last attempt's log; null: there is no attempt, or no log (yet, or any more). Rejects with a NODE_ code if
-   * the node fails.
+   * Reads the log of the last attempt; null: there is no attempt or no log. Rejects with a NODE_ code if the node
+   * fails.
    */
   async read(jobId: JobId, range: WantedBytes): Promise<LogRange | null> {
     const attempt = await this.#attemptOf(jobId, undefined)
@@ -80,8 +80,8 @@ export class JobLogs {
   }
 
   /**
-   * Reads the log of attempt `number`, or of the last one; `what`: instead, what it printed. Rejects with LOG_NOT_FOUND
-   * if there is none (yet).
+   * Reads the log of attempt `number`, by default the last one; with `what`, the printed output instead. Rejects with
+   * LOG_NOT_FOUND if there is none (yet).
    */
   async readChunk(
     jobId: JobId,
@@ -98,7 +98,6 @@ export class JobLogs {
     return { offset, nextOffset, sizeBytes, text, complete, ...(await this.#formatOf(attempt)) }
   }
 
-  /** The same as bytes. */
   async readBytes(
     jobId: JobId,
     number: AttemptNumber | undefined,
@@ -115,8 +114,8 @@ export class JobLogs {
   }
 
   /**
-   * Streams the log as it grows. Polls its node only while it is iterated. Without a number, follows the newest attempt
-   * as of its first log, to that log's end: a retry writes another file, in which the offsets have no meaning.
+   * Streams the log as it grows. Polls the node only while it is iterated. Without a number, follows the newest attempt
+   * that has a log at the first read, and only that one: a retry writes another file, where the offsets mean nothing.
    */
   async *tail(
     jobId: JobId,
@@ -152,7 +151,7 @@ export class JobLogs {
       let format: Pick<LogChunk, 'format'> = {}
       let askedAtMs = Number.NEGATIVE_INFINITY
       for await (const chunk of chunks) {
-        // The format is learned while the log grows; checks are no more frequent than useful.
+        // The log teaches its format while it grows; check no more often than useful.
         if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
           askedAtMs = clock.monotonicMs()
           format = await this.#formatOf(await this.#attemptOf(jobId, number))
@@ -165,8 +164,8 @@ export class JobLogs {
   }
 
   /**
-   * Finds a place in the log of attempt `number`, or of the last one (logs.locate). Rejects with LOG_NOT_FOUND, or with
-   * BAD_INPUT for a time that is none, or that no record has.
+   * Finds a place in the log of attempt `number`, by default the last one (logs.locate). Rejects with LOG_NOT_FOUND, or
+   * with BAD_INPUT for a time that is invalid or that no record has.
    */
   async locate(
     jobId: JobId,
@@ -186,7 +185,7 @@ export class JobLogs {
     return locateLine(read, index, { offset })
   }
 
-  /** Searches the whole log (logs.search). Rejects with LOG_NOT_FOUND, or with BAD_INPUT for a bad expression. */
+  /** Searches the whole log (logs.search). Rejects with LOG_NOT_FOUND, or with BAD_INPUT for an invalid expression. */
   async *search(
     jobId: JobId,
     number: AttemptNumber | undefined,
@@ -217,7 +216,7 @@ export class JobLogs {
     return format === null ? {} : { format }
   }
 
-  /** The log as a file for threads; copies new parts of a log on another machine first. */
+  /** The whole log as a file for threads. Copies the new parts of a remote log first. */
   async #wholeLog(
     attempt: Attempt,
     signal?: AbortSignal,
@@ -246,7 +245,7 @@ export class JobLogs {
     try {
       await archive.copies.advance(jobId, number, read, { signal, onProgress: progressed })
     } catch (error) {
-      // Its node has nothing or does not respond: the earlier copy is all there is.
+      // The node has no log or does not respond, so the earlier copy is all there is.
       const copied = isRead ? null : await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
       if (signal?.aborted === true || copied === null) throw error
     }
@@ -261,7 +260,9 @@ export class JobLogs {
     return attempt
   }
 
-  /** null: aborted. Waits for a log, and for an attempt if there is none; without either, the last one will do. */
+  /**
+   * Waits for the first log; null: aborted. Falls back to the last attempt once no log can come, `none` without any.
+   */
   async #firstWithLog(jobId: JobId, signal: AbortSignal | undefined): Promise<AttemptNumber | 'none' | null> {
     let failures = 0
     while (!signal?.aborted) {
@@ -285,7 +286,7 @@ export class JobLogs {
     const attempt = await this.#attemptOf(jobId, number)
     const client = attempt === null || isArchived(attempt) ? undefined : this.#parts.fleet.get(attempt.nodeId)?.client
     return {
-      // Looked up each time: when the run has ended, its log is in the archive.
+      // Looked up at each read, because the log moves to the archive when the run ends.
       read: async (range, signal) => {
         const now = await this.#attemptOf(jobId, number)
         return now === null ? null : this.#readOf(now, range, signal)
@@ -295,7 +296,7 @@ export class JobLogs {
     }
   }
 
-  /** Without a number: the last attempt, or null if there is none. */
+  /** By default the last attempt; null: there is none. */
   async #attemptOf(jobId: JobId, number: AttemptNumber | undefined): Promise<Attempt | null> {
     const attempts = await this.#parts.store.listAttempts(jobId)
     if (number === undefined) return attempts.at(-1) ?? null
@@ -320,7 +321,7 @@ export class JobLogs {
       const log = await store.findArchivedLog(attempt.jobId, attempt.number)
       return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)
     }
-    // The copy made while it ran is here, even if its node is gone, silent, or has deleted the log.
+    // The copy made during the run is here, even if the node is gone, silent, or has deleted the log.
     const readCopied = () => archive.copies.readIfAny(attempt.jobId, attempt.number, range)
     try {
       return (await this.#readOnNode(attempt, range, signal)) ?? (await readCopied())
@@ -347,5 +348,5 @@ export class JobLogs {
   }
 }
 
-/** A lost run may be found again: the earlier archive then lacks a part of its log. */
+/** A lost run may be found again; the earlier archive then lacks a part of its log. */
 const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

@@ -6,10 +6,10 @@ import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
-/** How far away the next record may be, with a traceback or an item in between. */
+/** How many steps to search for the next record, which may follow a traceback or an item. */
 const MAX_STEPS = 64
 
-/** `14:05`, `14:05:10`, `2026-11-02 14:05`; as the log writes times, whatever its zone. null: no such time. */
+/** `14:05`, `14:05:10`, `2026-11-02 14:05`, in the time zone of the log. null: invalid. */
 export function parseLogTime(text: string): { date: string | null; time: string } | null {
   const match = /^(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d?):(\d\d)(?::(\d\d))?$/.exec(text.trim())
   if (match === null) return null
@@ -18,7 +18,7 @@ export function parseLogTime(text: string): { date: string | null; time: string 
 }
 
 /**
- * The byte at which the first record of that time or later begins: by bisection, as the records of a log ascend. A time
+ * The byte at which the first record at or after that time begins, by bisection: the records of a log ascend. A time
  * without a date means its first occurrence. null: no record of the log has a time.
  */
 export async function findTime(
@@ -26,7 +26,7 @@ export async function findTime(
   wanted: { date: string | null; time: string },
   format?: HeadFormat
 ): Promise<number | null> {
-  // In JSON, the whole line is the head.
+  // In JSON, the head is the whole line.
   const headBytes = format?.kind === 'json' ? STEP_BYTES : 400
   const first = await recordFrom(0)
   if (first === null) return null
@@ -35,7 +35,7 @@ export async function findTime(
   let low = first.offset
   let high = (await read({ offset: 0, limitBytes: 1 }))?.sizeBytes ?? 0
   let found = high
-  // Until both are within one read: the record is then there or at `high`.
+  // Stop when one read covers both: the record is in it, or at `high`.
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     const record = await recordFrom(middle)
@@ -50,7 +50,7 @@ export async function findTime(
   }
   return found
 
-  /** The first record that begins at or after this byte. */
+  /** The first record that starts at or after this byte. */
   async function recordFrom(from: number): Promise<{ offset: number; at: string } | null> {
     let carried = Buffer.alloc(0)
     let offset = Math.max(0, from - 1)
@@ -70,7 +70,7 @@ export async function findTime(
         if (head !== null && head.time !== '') return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
         lineAt = end + 1
       }
-      // An unfinished line: only the start of a very long one matters.
+      // An unfinished line: of a very long one, only the start matters.
       carried = bytes.subarray(lineAt).length > STEP_BYTES ? Buffer.alloc(0) : Buffer.from(bytes.subarray(lineAt))
       isLineStart = carried.length > 0 || bytes.length === lineAt
       offset += bytes.length - carried.length
@@ -79,18 +79,18 @@ export async function findTime(
   }
 }
 
-/** The day of the first record, or the next if the time has passed by then. */
+/** The day of the first record, or the next day if the time precedes that record. */
 function dateOf(first: string, time: string): string {
   const date = first.slice(0, 10)
   const dayMs = Date.parse(`${date}T00:00:00Z`)
-  // A log may state any date, even an invalid one.
+  // A log may contain any date, even an invalid one.
   if (time >= first.slice(11) || Number.isNaN(dayMs)) return date
   return new Date(dayMs + 86_400_000).toISOString().slice(0, 10)
 }
 
 /**
- * The line with this number, or the one that holds this byte; by default, and past the end, the last. `index` has the
- * newlines before each FRAME_RAW_BYTES.
+ * The line with this number or the one that contains this byte; past the end, and by default, the last line. `index`
+ * has the number of newlines before each FRAME_RAW_BYTES.
  */
 export async function locateLine(
   read: (range: WantedBytes) => Promise<LogBytes | null>,
@@ -105,7 +105,6 @@ export async function locateLine(
   const line = isLine ? Math.min(wanted.line ?? lines, lines) : await lineAt(Math.min(wanted.offset!, sizeBytes - 1))
   return { line: Math.max(1, line), offset: await startOf(Math.max(1, line)), lines, sizeBytes }
 
-  /** The number of the line that holds a byte. */
   async function lineAt(offset: number): Promise<number> {
     if (offset < 0) return 1
     const block = Math.floor(offset / FRAME_RAW_BYTES)
@@ -114,7 +113,7 @@ export async function locateLine(
     return before[block]! + countNewlines(bytes, 0, bytes.length) + 1
   }
 
-  /** After as many newlines as there are lines before it. */
+  /** The start of a line, from the number of newlines before it. */
   async function startOf(number: number): Promise<number> {
     if (number <= 1) return 0
     let block = 0

@@ -12,12 +12,12 @@ import type { JobReader } from '../../storage/store.ts'
 import type { JobLogs } from './job-logs.ts'
 import type { LogRange } from '../../nodes/node-client.ts'
 
-/** In the archive, after the logs: what each file is, and why a log is missing. */
+/** The last file of the zip: describes each file, and why a log is missing. */
 export const ZIP_INDEX = 'INDEX.txt'
 
-/** Each reads logs, from nodes too, for as long as its client takes. */
+/** Each zip reads logs, also from nodes, for as long as its client takes to download it. */
 const AT_ONCE = 4
-/** A client that takes nothing for this long loses its place to the next one. */
+/** A client that stalls for this long loses its slot. */
 const STALLED_MS = 60_000
 const READ_BYTES = 1024 * 1024
 const PIECE_BYTES = 512 * 1024
@@ -38,8 +38,8 @@ interface Download {
 }
 
 /**
- * The logs of many jobs as one zip archive, written while it is read: PROJECT/SPIDER/JOBID.log, of each job's newest
- * attempt. A log that cannot be read, or not to its end, is a line of the index instead of an error.
+ * Streams the logs of many jobs as one zip: PROJECT/SPIDER/JOBID.log with the newest attempt of each job. A log that
+ * cannot be read completely becomes a line in the index instead of an error.
  */
 export class LogZips {
   readonly #parts: LogZipsParts
@@ -49,7 +49,7 @@ export class LogZips {
     this.#parts = parts
   }
 
-  /** Reads on only when the next piece is asked for. Rejects with TOO_MANY_REQUESTS. */
+  /** Reads on only when the consumer asks for the next piece. Rejects with TOO_MANY_REQUESTS. */
   async *zip(jobIds: readonly JobId[], signal?: AbortSignal): AsyncGenerator<LogZipPiece, void> {
     const { clock } = this.#parts
     this.#makeRoom()
@@ -90,7 +90,7 @@ export class LogZips {
     oldest!.end(tooMany('Nothing of this archive was taken for a minute, and others were waiting'))
   }
 
-  /** One log after the other: starts the next when the previous one has been read. */
+  /** Adds one log at a time, each after the consumer has read the one before. */
   async #fill(zip: ZipFile, jobIds: readonly JobId[], progress: { logs: number }, signal: AbortSignal): Promise<void> {
     const jobs = new Map((await this.#parts.store.getJobs([...new Set(jobIds)])).map((job) => [job.id, job]))
     const names = new Set<string>()
@@ -108,17 +108,17 @@ export class LogZips {
     zip.end()
   }
 
-  /** Its node did not have all of it any more; null: it did. */
+  /** Why the log is cut (the node no longer had all of it); null: it is complete. */
   async #whyCut({ id, outcome }: StoredJob, number: AttemptNumber): Promise<string | null> {
     const timeline = await this.#parts.store.listTimeline(id)
     if (keptBytesOfCutLog(timeline, number) !== null) return 'as far as it was copied from its node'
     return outcome === 'lost' ? 'it may be cut: the run was lost' : null
   }
 
-  /** Why the log is missing or incomplete; null: it is neither. */
+  /** Why the log is missing or incomplete; null: it is complete. */
   async #add(zip: ZipFile, job: StoredJob, name: string, signal: AbortSignal): Promise<string | null> {
     let problem: string | null = null
-    /** The newest attempt when this begins: the job may be tried again meanwhile. */
+    /** The newest attempt now; the job may be retried meanwhile. */
     let number: AttemptNumber | undefined
     const read = (offset: number, limitBytes: number) =>
       this.#parts.jobLogs.readBytes(job.id, number, { offset, limitBytes }, signal)
@@ -137,7 +137,7 @@ export class LogZips {
       return `missing: ${wordsOf(error)}`
     }
 
-    /** Never fails: half an entry would make the whole archive unreadable. */
+    /** Never fails, because an incomplete entry would make the whole zip unreadable. */
     async function* piecesOf(sizeBytes: number): AsyncGenerator<Uint8Array> {
       for (let offset = 0; offset < sizeBytes; ) {
         const piece = await read(offset, Math.min(READ_BYTES, sizeBytes - offset)).catch((error: unknown) => {
@@ -156,7 +156,7 @@ export class LogZips {
   }
 }
 
-/** Two jobs may have the same jobid; then the second has its id. */
+/** Two jobs may share a jobid; the second is then named by its id. */
 function nameOf({ id, project, spider, jobid }: StoredJob, taken: ReadonlySet<string>): string {
   const folder = `${partOf(project)}/${partOf(spider)}`
   const name = `${folder}/${problemOfPathPart(jobid) === null ? jobid : id}.log`
@@ -165,7 +165,6 @@ function nameOf({ id, project, spider, jobid }: StoredJob, taken: ReadonlySet<st
 
 const partOf = (name: string): string => (problemOfPathPart(name) === null ? name : name.replace(/[^\w-]/g, '_'))
 
-/** In one line. */
 function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').slice(0, 500)
 }

@@ -26,34 +26,33 @@ interface FleetSearchParts {
   /** The part of an unarchived run's log that is on this machine; null: none. */
   liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
-  /** Of search-worker.ts. */
+  /** The threads of search-worker.ts. */
   threads: Pick<ThreadPool, 'run'>
   clock: Clock
 }
 
-/** Logs that the store checks at once. */
+/** Logs that the store checks per page. */
 const PAGE = 2_000
-/** One task: the first are small, so that the first lines come soon. */
+/** The first tasks are small, so that first lines come soon. */
 const FIRST_TASK_BYTES = FRAME_RAW_BYTES
 const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
-/** Enough that no thread waits, and little is lost when the search ends. */
+/** Enough to keep all threads busy, with little lost work when the search ends. */
 const TASKS_AT_ONCE = 6
-/** Limit of one task, plus a second for every 20 MB: a slower expression would take hours. */
+/** The time limit for one task, plus a second for every 20 MB: a slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
-/** Logs on which an expression may time out (a line of megabytes) before the expression itself is to blame. */
+/** If an expression times out on more logs than this, the expression itself is to blame, not a line of megabytes. */
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 
-/** Local logs are archived within half an hour of their end, and a little later after a restart. */
+/** Local logs are archived within half an hour of their end, or a little later after a restart. */
 const UNARCHIVED_MS = 3_600_000
-/** Live logs, and others that are not archived. */
+/** Limit for logs that are live or not archived yet. */
 const MOST_UNARCHIVED = 2_000
 
 type SearchedRun = Omit<KeptLog, 'log' | 'endedAtMs'>
 
-/** A log to be searched. */
 interface Target {
   run: SearchedRun
   isArchived: boolean
@@ -62,10 +61,10 @@ interface Target {
   bytes: number
 }
 
-/** Part of the logs, in order. `results` grows while it is searched. */
+/** A batch of logs, in order. `results` grows during the search. */
 interface Task {
   targets: Target[]
-  /** The logs that the index ruled out on the page before these. */
+  /** The logs of this page before the batch that the index ruled out. */
   ruledOut: LogPage['ruledOut']
   unreadable: number
   results: ScannedLog[]
@@ -73,9 +72,9 @@ interface Task {
 }
 
 /**
- * Searches the logs of all jobs: first those of runs that are live or ended lately and are not archived, then those in
- * the archive; each the newest jobs first. The store filters them by the facts about their runs, the index rules
- * archived blocks out, and threads read the rest. For logs on other machines, it searches what has been copied by now.
+ * Searches the logs of all jobs: first those that are live or ended lately and are not archived, then the archive,
+ * newest jobs first. The store filters by facts about the runs, the index rules archived blocks out, and threads read
+ * the rest. Of logs on other machines, searches what has been copied so far.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts
@@ -84,7 +83,7 @@ export class FleetSearch {
     this.#parts = parts
   }
 
-  /** Rejects with BAD_INPUT for an expression that is not valid or takes too long. */
+  /** Rejects with BAD_INPUT for an expression that is invalid or takes too long. */
   async *run(
     input: FleetLogSearchInput & OnlyProjects,
     signal?: AbortSignal
@@ -107,7 +106,7 @@ class OneSearch {
   #wake: () => void = () => {}
   readonly #onSlot: (() => void)[] = []
   #scheduledBytes = 0
-  /** Logs searched before they were archived: skipped the second time. */
+  /** Logs already searched before they were archived, to skip the second time. */
   readonly #unarchived = new Set<string>()
   #hits = 0
   #slowLogs = 0
@@ -142,7 +141,7 @@ class OneSearch {
           reportedAtMs = clock.monotonicMs()
           yield this.#report(found, null)
           found = []
-          // More may have come meanwhile.
+          // More results may have come meanwhile.
           continue
         }
         await changed
@@ -199,7 +198,7 @@ class OneSearch {
     this.#wake()
   }
 
-  /** Creates tasks, as many as are useful at once. */
+  /** Creates as many tasks as are useful at once. */
   async #produce(): Promise<void> {
     const { store } = this.#parts
     const { signal } = this.#stopping
@@ -211,7 +210,7 @@ class OneSearch {
     }
     const candidates = await this.#findCandidates()
     const start = this.#place?.isArchived === true ? this.#place : null
-    // A log in which the search was cut is searched again.
+    // Search a log again if the search stopped inside it.
     let before: LogKey | null = null
     if (start !== null) {
       const { jobId, number, offset } = start
@@ -235,12 +234,12 @@ class OneSearch {
     this.#wake()
   }
 
-  /** False: the limit of bytes was reached. */
+  /** Returns false at the byte limit. */
   async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
     const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
     const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
-    // Until its node is back, the copy is all there is of a lost run's log.
+    // While the node of a lost run is away, the copy is all there is of the log.
     const copied = await archive.copies.list()
     const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
     const targets = async function* (): AsyncGenerator<Target> {
@@ -280,7 +279,7 @@ class OneSearch {
     return bytes >= (isFirst ? FIRST_TASK_BYTES : TASK_BYTES) || targets.length >= TASK_LOGS
   }
 
-  /** Waits until there is room for another one. */
+  /** Waits for a free slot. */
   async #submit(task: Task): Promise<void> {
     this.#scan(task)
     while (this.#tasks.length >= TASKS_AT_ONCE && !this.#stopping.signal.aborted) await this.#slot()
@@ -288,7 +287,7 @@ class OneSearch {
 
   #findCandidates(): Promise<Candidates | null> {
     const term = createQueryPlan(this.#input)
-    // Without the index everything is searched, which takes longer and finds the same.
+    // Without the index the search reads everything: slower, with the same results.
     return isEverything(term)
       ? Promise.resolve(null)
       : this.#parts.index.probe(term, this.#stopping.signal).catch((error: unknown) => {
@@ -297,7 +296,7 @@ class OneSearch {
         })
   }
 
-  /** False: the limit of bytes was reached. */
+  /** Returns false at the byte limit. */
   async #search(
     { logs, ruledOut }: LogPage,
     candidates: Candidates | null,
@@ -339,7 +338,7 @@ class OneSearch {
     return true
   }
 
-  /** null: it cannot be read. */
+  /** null: the log cannot be read. */
   async #targetOf(kept: KeptLog, pieces: Piece[] | null, rawBytes: number | undefined): Promise<Target | null> {
     const size = rawBytes ?? kept.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
     try {
@@ -350,7 +349,7 @@ class OneSearch {
     }
   }
 
-  /** Resolves when the first task is over and its lines are taken, or when the search is over. */
+  /** Resolves when the first task is done and its lines are taken, or when the search has ended. */
   #slot(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onSlot.push(resolve)
@@ -366,7 +365,7 @@ class OneSearch {
     this.#scanFrom(task, 0)
   }
 
-  /** Scans its logs from `first`. A log that takes too long counts as unreadable and does not block the others. */
+  /** Scans the logs from `first` on. A log that takes too long counts as unreadable and does not block the others. */
   #scanFrom(task: Task, first: number): void {
     const { threads } = this.#parts
     const query = this.#input
@@ -436,8 +435,8 @@ function checkQuery(query: FleetLogSearchInput): void {
 const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_too_slow_for_logs'))
 
 /**
- * Continues before this log; with `offset`: at this byte of it, then before it. Unarchived logs are searched first;
- * `isArchived`: that is done.
+ * Where to continue: before this log; with `offset`: at this byte of it, and before it afterwards. Unarchived logs come
+ * first; `isArchived`: they are done.
  */
 interface SearchPlace extends LogKey {
   isArchived: boolean

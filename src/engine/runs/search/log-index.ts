@@ -25,25 +25,25 @@ import { threadFile } from '../../runtime/thread-task.ts'
 interface LogIndexParts {
   store: LogBlockStore & ChangeNotifier
   archive: Pick<LogArchivePort, 'fileOf'>
-  /** Of search-worker.ts: one for the index, others for searches. */
+  /** Threads of search-worker.ts: one for the index, others for searches. */
   indexing: ThreadPool
   searching: ThreadPool
-  /** Its own; its content can be deleted at any time. */
+  /** Used by the index alone; its content can be deleted at any time. */
   directory: string
   clock: Clock
   logger: Logger
 }
 
-/** Delay after a change: ends of runs come in bursts, and the newest lines need not be indexed at once. */
+/** Delay after a change: runs end in bursts, and new logs need not be indexed at once. */
 const WAIT_MS = 2_000
-/** Entries of the store's list per step. */
+/** Entries listed per step. */
 const LISTED = 500
-/** Limit of one task: about 64 MB of text. */
+/** The size limit of one task: about 64 MB of text. */
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
-/** Logs checked per step, to find the blocks in use. */
+/** Logs checked per step for the blocks that they use. */
 const PAGED = 2_000
-/** Below this number of used blocks, re-adding their logs pays off. */
+/** With fewer used blocks in a segment, moving its logs pays off. */
 const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
 
 interface OpenMember extends LogKey {
@@ -66,9 +66,9 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   readonly #alarm: Alarm
-  /** null: not looked up yet. */
+  /** null: not determined yet. */
   #nextBlock: number | null = null
-  /** Searches in progress may still refer to deleted blocks before it. */
+  /** Searches in progress may still refer to deleted blocks before this. */
   #lowestBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -77,14 +77,14 @@ export class LogIndex {
   constructor(parts: LogIndexParts) {
     this.#parts = parts
     this.#alarm = new Alarm(parts.clock, () => {
-      // A run in progress will check once more: its last list may be older.
+      // A run in progress checks once more before it ends.
       if (this.#running === null) this.#startRun()
       else this.#alarm.set(WAIT_MS)
     })
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Begins soon: leftovers of an earlier engine can wait until the start is over. */
+  /** Delayed: the leftovers of an earlier engine can wait until the start is over. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
     this.#alarm.set(WAIT_MS)
@@ -97,20 +97,19 @@ export class LogIndex {
     await this.#running
   }
 
-  /** The blocks that may hold a match. */
+  /** The blocks that may contain a match. */
   probe(term: BitTerm, signal?: AbortSignal): Promise<Candidates> {
     const input = { directory: this.#directory, term }
     return this.#parts.searching.run<Candidates>({ task: 'probe', input, signal })
   }
 
-  /** The disk space of the index. */
   async sizeBytes(): Promise<number> {
     return (await listSegments(this.#directory)).reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /**
-   * Deletes segments whose logs are deleted. A segment with few logs left is emptied, one per call, by adding these
-   * logs to the index again; a later call deletes it. The newest segment always stays. Returns the bytes freed.
+   * Deletes segments without logs. Empties one sparse segment per call by indexing its logs again; a later call deletes
+   * that segment. Never deletes the newest segment. Returns the bytes freed.
    */
   async reclaim(): Promise<number> {
     while (this.#running !== null) await this.#running
@@ -149,7 +148,7 @@ export class LogIndex {
     const { store, clock } = this.#parts
     const { signal } = this.#stopping
     const segments = await listSegments(this.#directory)
-    // New blocks may be written to this one.
+    // New blocks may be written to this segment.
     const newest = Math.max(...segments.map(({ segment }) => segment))
     const older = segments.filter(({ segment }) => segment < newest)
     if (older.length === 0) return 0
@@ -172,13 +171,12 @@ export class LogIndex {
       await store.forgetLogBlocks(moved.slice(at, at + LISTED))
       await sleep(clock, PAUSE_MS, signal)
     }
-    // The next run finds them, like leftovers of an earlier engine.
+    // The next run finds them, like the leftovers of an earlier engine.
     this.#lastId = null
     this.#alarm.set(WAIT_MS)
     return freedBytes
   }
 
-  /** All archived logs, in steps. */
   async *#listLogs() {
     const { store, clock } = this.#parts
     const { signal } = this.#stopping
@@ -209,7 +207,7 @@ export class LogIndex {
     const { signal } = this.#stopping
     const directory = this.#directory
     if (!existsSync(directory)) {
-      // Includes those of an older format.
+      // Also deletes indexes of older formats.
       await rm(dirname(directory), { recursive: true, force: true })
       await store.forgetLogBlocks(null)
       await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -227,7 +225,9 @@ export class LogIndex {
     if (!signal.aborted) this.#lastId = lastId
   }
 
-  /** The number after all written or referenced blocks: either may be from an older backup. Starts a thread. */
+  /**
+   * The number after all written and referenced blocks, because either may be from an older backup. Starts a thread.
+   */
   async #findNextBlock(): Promise<number> {
     const { store, indexing } = this.#parts
     const input = { directory: this.#directory }
@@ -251,7 +251,7 @@ export class LogIndex {
     if (task.length > 0) await this.#index(task)
   }
 
-  /** null: it is gone. */
+  /** null: the log is gone. */
   async #fileOf({ jobId, number, log }: UnindexedLog): Promise<LogFile | null> {
     try {
       return await this.#parts.archive.fileOf(jobId, number, log)
@@ -272,7 +272,7 @@ export class LogIndex {
       openBlock: this.#openBlock,
       logs: logs.map(({ file, log: { isTailOnly } }) => ({ file, isTailOnly }))
     }
-    // If it fails, it may have written blocks: their numbers must not be used for others.
+    // A failed task may have written blocks, so their numbers must not be reused.
     this.#lowestBlock = this.#nextBlock
     this.#nextBlock = null
     const result = await indexing.run<IndexResult>({ task: 'index', input, signal })
@@ -289,7 +289,7 @@ export class LogIndex {
       const { jobId, number, log } = logs[index]!.log
       const member = { jobId, number, blocks: indexed, storedBytes: log.sizes?.storedBytes ?? null }
       if (indexed.tailBlock === 'open') this.#members.push(member)
-      // A large log whose end is in the open block is recorded without it: the rest can be ruled out.
+      // A large log whose end is in the open block is recorded without that end, so that the rest can be ruled out.
       if (indexed.tailBlock !== 'open' || indexed.wholeBlocks > 0) done.push(member)
     }
     await store.recordLogBlocks(done.map(({ storedBytes, ...each }) => ({ ...each, log: { storedBytes } })))
@@ -299,7 +299,7 @@ export class LogIndex {
 const MEMORY_MB = 256
 const IDLE_MS = 30_000
 
-/** The threads of searches, or of the index; search-worker.ts implements their tasks. */
+/** The threads of searches or of the index; search-worker.ts implements their tasks. */
 export function openSearchThreads(clock: Clock, threads: number): ThreadPool {
   const file = threadFile(import.meta.url, 'search-worker')
   return new ThreadPool({ file, name: 'scrapdeck-search', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })

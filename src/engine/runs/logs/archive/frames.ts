@@ -5,20 +5,20 @@ import { sentence } from '../../../../shared/texts/errors/runs.ts'
 import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 /**
- * Archived logs are files in the seekable format of zstd (github.com/facebook/zstd, contrib/seekable_format): frames
- * that are each complete in themselves, then a table of their sizes. `zstd -d` reads them as one file, and a range is
- * read by unpacking the frames that it touches. Each frame ends with a checksum of its content.
+ * Archived logs use zstd's seekable format (github.com/facebook/zstd, contrib/seekable_format): independent frames,
+ * then a table of their sizes. `zstd -d` reads them as one file; reading a range only unpacks the frames that it
+ * touches. Each frame ends with a checksum of its content.
  */
 export interface FrameSizes {
   packedBytes: number
   rawBytes: number
 }
 
-/** The most that a frame holds: smaller frames pack worse, larger ones make reading a line more expensive. */
+/** Maximum size of a frame: smaller frames compress worse, larger ones make reading a line more expensive. */
 export const FRAME_RAW_BYTES = 1_048_576
 
-// Level 3 packs 1 % smaller and takes a quarter longer. The table of matches has 128 KiB instead of 512, which stay in
-// the cache of the processor: a tenth faster, 0.1 % larger.
+// Level 3 compresses 1 % better and takes a quarter longer. A match table of 128 KiB instead of 512 stays in the CPU
+// cache: a tenth faster, 0.1 % larger.
 const PARAMETERS = {
   [constants.ZSTD_c_compressionLevel]: 2,
   [constants.ZSTD_c_hashLog]: 15,
@@ -26,8 +26,8 @@ const PARAMETERS = {
 }
 
 /**
- * For one frame. The buffer has room for any result (ZSTD_COMPRESSBOUND of zstd.h): only then does zstd pack the bytes
- * in place, instead of copying them into its own buffers, which takes a third longer.
+ * Options for one frame. The buffer fits any result (ZSTD_COMPRESSBOUND of zstd.h): only then does zstd write into it
+ * directly. Otherwise it copies through its own buffers, which takes a third longer.
  */
 export const frameOptions = (rawBytes: number) => ({
   chunkSize: Math.max(64, rawBytes + (rawBytes >> 8) + Math.max(0, (131_072 - rawBytes) >> 11)),
@@ -46,17 +46,17 @@ const END_READ_BYTES = 16_384
 const compress = promisify(zstdCompress)
 const decompress = promisify(zstdDecompress)
 
-/** Packs at most FRAME_RAW_BYTES, in a thread of Node's pool. The buffer behind the result is as large as `raw`. */
+/** Packs at most FRAME_RAW_BYTES, in Node's thread pool. The buffer behind the result is as large as `raw`. */
 export const packFrame = (raw: Uint8Array): Promise<Buffer> => compress(raw, frameOptions(raw.length))
-/** The same at once: for threads of our own. */
+/** Synchronous, for our own threads. */
 export const packFrameSync = (raw: Uint8Array): Buffer => zstdCompressSync(raw, frameOptions(raw.length))
 
-/** Unpacks one frame and verifies its checksum and size, in a thread of Node's pool. Rejects with LOG_DAMAGED. */
+/** Unpacks one frame and verifies its checksum and size, in Node's thread pool. Rejects with LOG_DAMAGED. */
 export async function unpackFrame(packed: Uint8Array, rawBytes: number): Promise<Buffer> {
   return checked(await decompress(packed, limitsOf(rawBytes)).catch(throwDamaged), rawBytes)
 }
 
-/** The same at once; `most`: it may hold fewer bytes. Throws LOG_DAMAGED. */
+/** Synchronous; `most`: the frame may hold fewer bytes. Throws LOG_DAMAGED. */
 export function unpackFrameSync(packed: Uint8Array, rawBytes: number, size: 'exactly' | 'most' = 'exactly'): Buffer {
   try {
     const raw = zstdDecompressSync(packed, limitsOf(rawBytes))
@@ -66,7 +66,7 @@ export function unpackFrameSync(packed: Uint8Array, rawBytes: number, size: 'exa
   }
 }
 
-/** As much as the first bytes of a frame hold. Throws LOG_DAMAGED. */
+/** Unpacks as much as the first bytes of a frame contain. Throws LOG_DAMAGED. */
 export function unpackFrameStartSync(packed: Uint8Array): Buffer {
   try {
     return zstdDecompressSync(packed, { finishFlush: constants.ZSTD_e_continue, maxOutputLength: FRAME_RAW_BYTES + 1 })
@@ -75,14 +75,14 @@ export function unpackFrameStartSync(packed: Uint8Array): Buffer {
   }
 }
 
-/** The frame holds FRAME_RAW_BYTES and is intact. */
+/** Whether the frame is intact and holds FRAME_RAW_BYTES. */
 export const isWholeFrame = (packed: Uint8Array): Promise<boolean> =>
   unpackFrame(packed, FRAME_RAW_BYTES).then(
     () => true,
     () => false
   )
 
-/** One byte more than it should have: one buffer is enough, and a frame that holds more is noticed. */
+/** One byte more than expected: a single buffer is enough, and a frame that holds more is detected. */
 const limitsOf = (rawBytes: number) => ({ chunkSize: Math.max(64, rawBytes + 1), maxOutputLength: rawBytes + 1 })
 
 function checked(raw: Buffer, rawBytes: number): Buffer {
@@ -95,8 +95,8 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * The end of an archive: the newlines in each frame, in a frame that zstd readers skip, and the table, in which that
- * frame holds no bytes of the log.
+ * Encodes the end of an archive: the newlines per frame, in a frame that zstd readers skip, and the seek table, where
+ * that frame counts as empty.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {
   const lines = Buffer.alloc(8 + newlines.length * 4)
@@ -122,13 +122,13 @@ export interface ArchiveTable {
   newlines: number[]
 }
 
-/** Reads the end of an archive of `sizeBytes`; `readAt` reads from it. Rejects with LOG_DAMAGED. */
+/** Reads the end of an archive of `sizeBytes` through `readAt`. Rejects with LOG_DAMAGED. */
 export async function readEnd(
   sizeBytes: number,
   readAt: (offset: number, length: number) => Promise<Uint8Array>
 ): Promise<ArchiveTable> {
   if (sizeBytes < FOOTER_BYTES + 8) throw damaged('it is too short')
-  // Usually the whole table and the newlines, in one read.
+  // One read usually contains the whole table and the newlines.
   const lastAt = Math.max(0, sizeBytes - END_READ_BYTES)
   const last = await read(lastAt, sizeBytes - lastAt)
   const readFrom = async (at: number, length: number) =>
@@ -158,8 +158,8 @@ export async function readEnd(
 }
 
 /**
- * The length of the frame at the start of `bytes`, from the headers of its blocks, not unpacked (RFC 8878, 3.1);
- * null: it is not complete. For files that grow and have no table yet.
+ * The length of the frame at the start of `bytes`, from its block headers, without unpacking (RFC 8878, 3.1); null:
+ * incomplete. For growing files, which have no table yet.
  */
 export function frameLength(bytes: Uint8Array): number | null {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -184,10 +184,10 @@ export function damaged(what: string, cause?: unknown): ScrapdeckError {
   return new ScrapdeckError('LOG_DAMAGED', sentence('runs.archived_log_damaged', { what }), { cause })
 }
 
-/** Reads `length` bytes of a file of frames, fewer only at its end. */
+/** Reads `length` bytes, fewer only at the end of the file. */
 export type ReadAt = (offset: number, length: number) => Promise<Uint8Array>
 
-/** Where each frame begins, packed and unpacked; one element more than there are frames. */
+/** Where each frame begins, packed and unpacked; with one extra element for the end. */
 export interface FrameMap {
   readonly packedAt: readonly number[]
   readonly rawAt: readonly number[]
@@ -205,7 +205,7 @@ export function mapFrames(frames: readonly FrameSizes[]): FrameMap {
 
 export const rawSizeOf = ({ rawAt }: FrameMap): number => rawAt.at(-1)!
 
-/** The frame that holds this byte of the log: the last that begins at or before it. */
+/** The frame that contains this byte of the log: the last one that begins at or before it. */
 export function frameAt({ rawAt }: FrameMap, offset: number): number {
   let low = 0
   let high = rawAt.length - 2
@@ -217,7 +217,7 @@ export function frameAt({ rawAt }: FrameMap, offset: number): number {
   return low
 }
 
-/** A range in bytes of the log, from only the frames that hold it. Rejects with LOG_DAMAGED. */
+/** Reads a range of the log, unpacking only the frames that it touches. Rejects with LOG_DAMAGED. */
 export async function readFrames(map: FrameMap, readAt: ReadAt, wanted: WantedBytes): Promise<LogBytes> {
   const sizeBytes = rawSizeOf(map)
   const { start: offset, end } = placeRange(wanted, sizeBytes)

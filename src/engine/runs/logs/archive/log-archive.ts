@@ -22,17 +22,17 @@ import { BoundedMap } from '../../../runtime/bounded.ts'
 
 interface ArchiveParts {
   blobs: BlobStore
-  /** Of scan/log-worker.ts. */
+  /** The threads of scan/log-worker.ts. */
   threads: ThreadPool
   cache: LogCache
-  /** For spools and drafts; on the file system of the blobs if they are files. */
+  /** Contains spools and drafts; must be on the blobs' file system if blobs are files. */
   directory: string
   random: Random
-  /** What it holds: items files are kept like logs. */
+  /** Items files are archived like logs. */
   tree?: Tree
-  /** By default in files. */
+  /** Default: in files. */
   copies?: LogCopies
-  /** Encrypts small logs; the blob store encrypts blobs. Default: none. */
+  /** For small logs; the blob store encrypts blobs itself. Default: no encryption. */
   keys?: EncryptionKeys
 }
 
@@ -40,23 +40,22 @@ type Tree = 'logs' | 'items'
 
 const MAPS_KEPT = 64
 
-/** The blob that holds the log, or the items, of one attempt. */
+/** The name of the blob with the log or the items of one attempt. */
 export const archiveName = (jobId: JobId, number: AttemptNumber, tree: Tree = 'logs'): string =>
   `${tree}/${jobId}-${number}.zst`
 
-/** What the archive does for others. */
 export interface LogArchivePort extends Omit<Pick<LogArchive, keyof LogArchive>, 'copies'> {
   readonly copies: Pick<LogCopies, keyof LogCopies>
 }
 
-/** The logs that are kept here, whether or not their nodes still have them. */
+/** The archived logs, whether or not their nodes still have them. */
 export class LogArchive {
   readonly #parts: ArchiveParts
-  /** Logs of runs that are still live, or that could not be copied to their end yet. */
+  /** Logs of live runs, and logs that could not be copied completely yet. */
   readonly copies: LogCopies
-  /** The directory of drafts is created once. */
+  /** Creates the directory of drafts once. */
   #drafts: Promise<unknown> | null = null
-  /** Leftovers of a crash are deleted first; from then on, all drafts are in progress. */
+  /** Whether the leftovers of a crash are deleted; from then on, every draft is in progress. */
   #areDraftsOurs = false
   /** By blob, least recently used first. */
   readonly #maps = new BoundedMap<string, Promise<FrameMap>>(MAPS_KEPT)
@@ -71,8 +70,8 @@ export class LogArchive {
   }
 
   /**
-   * Writes the blob of a complete log, in a thread; `jobId` may have one already, which is replaced. Rejects with
-   * LOG_DAMAGED, or with what the disk or the blob store says; there is no new blob then.
+   * Writes the blob of a complete log in a thread; replaces the blob of an earlier seal. Rejects with LOG_DAMAGED or
+   * with the error of the disk or blob store; no new blob exists then.
    */
   async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
     const { blobs, threads, directory, random } = this.#parts
@@ -84,7 +83,7 @@ export class LogArchive {
       await blobs.adopt(this.#nameOf(jobId, number), target)
       return sealed
     } catch (error) {
-      // The next attempt finds a writable directory, or reports why there is none.
+      // The next call creates the directory again, or reports why it cannot.
       this.#drafts = null
       await rm(target, { force: true }).catch(() => {})
       throw error
@@ -92,9 +91,9 @@ export class LogArchive {
   }
 
   /**
-   * Copies the rest of a log from where it can be read, then seals it. If it cannot be read to its end, rejects, and
-   * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone. The copy stays until the store knows the
-   * archive (`copies.remove`): a crash in between must not lose both.
+   * Copies the rest of a log, then seals it. If the log cannot be read to its end, rejects and keeps the partial copy
+   * for the next try; with LOG_NOT_FOUND if the log is gone. The copy stays until the store has recorded the archive
+   * (`copies.remove`), because a crash in between must not lose both.
    */
   async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
     await this.copies.advance(jobId, number, read, { signal })
@@ -102,8 +101,8 @@ export class LogArchive {
   }
 
   /**
-   * Archives the copy of a log that no longer exists elsewhere. Returns null if as much of it is archived already
-   * (`earlier`). The copy stays, as above.
+   * Archives the copy of a log that exists nowhere else. Returns null if the archive already has as much (`earlier`).
+   * The copy stays, as in `copy`.
    */
   async keepCopied(
     jobId: JobId,
@@ -119,7 +118,7 @@ export class LogArchive {
     return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
   }
 
-  /** A complete log as the store keeps it; null: it is so large that it needs a file. */
+  /** A complete log in the form that the store keeps; null: too large, it needs a file. */
   async pack(jobId: JobId, number: AttemptNumber, log: LogBytes): Promise<Uint8Array | null> {
     const packed = await packSmallLog(log)
     const { keys = NO_KEYS } = this.#parts
@@ -127,7 +126,7 @@ export class LogArchive {
     return sealBytes(keys, this.#nameOf(jobId, number), packed)
   }
 
-  /** What `pack` returned, sealed with the newest key; null: it is. Rejects as `read` does. */
+  /** The result of `pack`, encrypted with the newest key; null: it already is. Rejects as `read` does. */
   reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
     const { keys = NO_KEYS } = this.#parts
     const name = this.#nameOf(jobId, number)
@@ -135,7 +134,7 @@ export class LogArchive {
     return sealBytes(keys, name, this.#open(jobId, number, packed))
   }
 
-  /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
+  /** A range of an archived log; null: the log is gone. Rejects with LOG_DAMAGED. */
   async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
     if (log.packed !== null) return cutBytes(unpackSmallLog(this.#open(jobId, number, log.packed)), wanted)
     if (log.sizes === null) return null
@@ -150,7 +149,7 @@ export class LogArchive {
     }
   }
 
-  /** For a thread. Rejects with NOT_FOUND. */
+  /** A file that a thread can read. Rejects with NOT_FOUND. */
   async fileOf(jobId: JobId, number: AttemptNumber, log: ArchivedLog): Promise<LogFile> {
     if (log.packed !== null) return { kind: 'packed', packed: this.#open(jobId, number, log.packed) }
     return { kind: 'frames', ...(await this.#fileOf(this.#nameOf(jobId, number))) }
@@ -174,7 +173,7 @@ export class LogArchive {
     return archiveName(jobId, number, this.#parts.tree)
   }
 
-  /** A blob that cannot be a file by itself is read once, into one. */
+  /** Returns a local file; downloads blobs from other storage once. */
   async #fileOf(name: string): Promise<LocalFile> {
     const { blobs, cache } = this.#parts
     return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name))
@@ -185,7 +184,7 @@ export class LogArchive {
   }
 
   #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
-    // A run that came back is sealed again under its name.
+    // The size distinguishes versions: a run that came back is sealed again under the same name.
     const key = `${name} ${storedBytes}`
     const known = this.#maps.get(key)
     const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))

@@ -13,7 +13,7 @@ import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encrypt
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 
 export interface LogCacheLimits {
-  /** For all files together; the newest stays even if it alone exceeds this. */
+  /** For all files together; the newest file stays even if it is larger. */
   bytes: number
   entries: number
 }
@@ -27,8 +27,8 @@ interface Copied extends LocalFile {
 }
 
 /**
- * Files of recently read archived logs that the blob store has elsewhere. The directory is emptied at the start, so
- * what is encrypted here needs a key only until then.
+ * Local files of recently read archived logs whose blobs are not local. The start empties the directory, so a key that
+ * encrypts these files is only needed until then.
  */
 export class LogCache {
   readonly #directory: string
@@ -59,8 +59,8 @@ export class LogCache {
   }
 
   /**
-   * A file with what `open` returns, which is there at least until the next call; `key` names the content and changes
-   * with it. Rejects as `open` does, or with what the disk says.
+   * A local file with the content of `open`, valid at least until the next call. `key` identifies the content. Rejects
+   * as `open` does, or with the disk's error.
    */
   async fileOf(key: string, open: () => Promise<Readable>): Promise<LocalFile> {
     const { path, seal } = await this.#use(key, open)

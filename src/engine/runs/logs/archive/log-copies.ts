@@ -9,39 +9,38 @@ import { Mutex } from '../../../runtime/mutex.ts'
 
 export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
 
-/** The progress of a copy. */
 export interface CopyProgress {
   copiedBytes: number
-  /** Of the log, when it was last read. */
+  /** Of the log, as of the last read. */
   sizeBytes: number
 }
 
 interface AdvanceOptions {
   maxBytes?: number
   signal?: AbortSignal | undefined
-  /** Called after each piece has been copied, with that piece. */
+  /** Called with each copied piece. */
   onProgress?: (progress: CopyProgress, piece: LogBytes) => void
 }
 
 interface Copy {
   spool: SpoolPort
-  /** Requests follow each other, so that nothing is copied twice. */
+  /** Serializes requests, so that nothing is copied twice. */
   mutex: Mutex
-  /** It was removed, and another copy may have begun: remaining holders must not copy into this one. */
+  /** It was removed, and another copy may have begun; do not copy into this one any more. */
   isGone: boolean
 }
 
 const PIECE_BYTES = 1_048_576
 const COMPARED_BYTES = 1_024
-/** The most that is kept of one log: a node that serves one without end must not fill the disk. */
+/** Maximum kept per log: a node that serves an endless log must not fill the disk. */
 export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
 
-/** The logs that are being copied from their nodes: each in one spool, shared by all requests. */
+/** Copies logs from their nodes, each into one spool that all requests share. */
 export class LogCopies {
   readonly #spools: Spools
   readonly #mostBytes: number
   readonly #copies = new Map<string, Promise<Copy>>()
-  /** Unopened copies that earlier engines left; null: not looked up yet. */
+  /** Copies left by earlier engines that are not open yet; null: not listed yet. */
   #left: Promise<Set<string>> | null = null
 
   constructor(spools: Spools, mostBytes = KEPT_LOG_MAX_BYTES) {
@@ -50,10 +49,9 @@ export class LogCopies {
   }
 
   /**
-   * Copies what is missing of what the log has when this begins, at most `maxBytes`, and no more than
-   * KEPT_LOG_MAX_BYTES of one log (`sizeBytes` of the result is larger then). If it fails, what was copied stays
-   * for the next try; rejects with LOG_NOT_FOUND if the log is gone, or NODE_ANSWER_INVALID if its node contradicts
-   * itself.
+   * Copies what is missing, up to the log's size at the start, at most `maxBytes`, and at most KEPT_LOG_MAX_BYTES of
+   * one log (the result's `sizeBytes` is larger then). If it fails, keeps the partial copy for the next try; rejects
+   * with LOG_NOT_FOUND if the log is gone, or with NODE_ANSWER_INVALID if the node contradicts itself.
    */
   async advance(
     jobId: JobId,
@@ -66,12 +64,12 @@ export class LogCopies {
     try {
       return await copy.mutex.run(() => advance(copy.spool, jobId, read, { ...options, mostBytes: this.#mostBytes }))
     } finally {
-      // Nothing stays of a log that never appeared.
+      // A log that never appeared leaves nothing behind.
       if (copy.spool.sizeBytes === 0 && copy.mutex.isIdle) this.#drop(jobId, number, copy)
     }
   }
 
-  /** The logs that have copies, including those of earlier engines. */
+  /** All copies, including those of earlier engines. */
   async list(): Promise<{ jobId: JobId; number: AttemptNumber }[]> {
     const names = await this.#spools.list()
     return names.flatMap((name) => {
@@ -80,13 +78,12 @@ export class LogCopies {
     })
   }
 
-  /** A range of what has been copied, also by an earlier engine; null: nothing was, or it ends before the range. */
+  /** A range of the copy, which may be from an earlier engine; null: there is no copy, or it ends before the range. */
   async readIfAny(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null || spool.sizeBytes < range.offset ? null : spool.read(range)
   }
 
-  /** A range of what has been copied. */
   async read(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes> {
     return (await this.#open(jobId, number)).spool.read(range)
   }
@@ -95,12 +92,12 @@ export class LogCopies {
     return (await this.#open(jobId, number)).spool.sizeBytes
   }
 
-  /** For a thread: what has been copied by now. */
+  /** The copy so far, for a thread. */
   async fileOf(jobId: JobId, number: AttemptNumber): Promise<LogFile & SealSource> {
     return { kind: 'spool', ...(await this.#open(jobId, number)).spool.describe() }
   }
 
-  /** What has been copied by now, also by an earlier engine; null: nothing was. */
+  /** The copy so far, which may be from an earlier engine; null: there is no copy. */
   async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const spool = await this.#openIfAny(jobId, number)
     return spool === null ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
@@ -109,12 +106,12 @@ export class LogCopies {
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
-    // After the copy in progress; later copies start afresh.
+    // Waits for the copy in progress; later copies start afresh.
     await copy.mutex.run(() => copy.spool.clear())
     if (copy.mutex.isIdle) this.#drop(jobId, number, copy)
   }
 
-  /** null: nothing was copied. Begins none. */
+  /** Opens an existing copy; null: there is none. */
   async #openIfAny(jobId: JobId, number: AttemptNumber): Promise<SpoolPort | null> {
     const name = nameOf(jobId, number)
     if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
@@ -173,9 +170,9 @@ async function advance(
     if (piece === null) {
       throw new ScrapdeckError('LOG_NOT_FOUND', sentence('runs.log_deleted_before_copy', { jobId }))
     }
-    // Another log under this name (a node that was set up anew): what was copied is not its beginning.
+    // Another log under this name (the node was set up anew): the copy is not its beginning.
     if (piece.sizeBytes < spool.sizeBytes) {
-      // Or the same, cut off when its machine lost power: what was copied is more.
+      // Or the same log, truncated by a power failure: the copy has more.
       if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))
         return { copiedBytes: spool.sizeBytes, sizeBytes: spool.sizeBytes }
       if (isNew) throw contradicts(jobId)
@@ -185,7 +182,7 @@ async function advance(
       continue
     }
     if (piece.offset !== spool.sizeBytes) throw contradicts(jobId)
-    // Later growth is left for the next call: a log may grow as fast as it is copied.
+    // The size at the first read is the target, because a log may grow as fast as it is copied.
     wantedBytes ??= piece.sizeBytes
     if (piece.bytes.length > 0) await spool.append(piece.bytes)
     left -= piece.bytes.length
@@ -195,7 +192,7 @@ async function advance(
   }
 }
 
-/** Whether a log of this size ends like the copy at that place. */
+/** Whether the copy at this position ends like a log of this size. */
 async function isBeginning(
   spool: SpoolPort,
   sizeBytes: number,
@@ -205,7 +202,7 @@ async function isBeginning(
   const offset = Math.max(0, sizeBytes - COMPARED_BYTES)
   const range = { offset, limitBytes: sizeBytes - offset }
   const theirs = await read(range)
-  // It was deleted or cut off once more: no reason to give up what is here.
+  // The log was deleted or truncated again: no reason to discard the copy.
   if (theirs === null || theirs.sizeBytes < sizeBytes) return true
   return Buffer.compare(theirs.bytes, (await spool.read(range)).bytes) === 0
 }

@@ -22,16 +22,16 @@ interface ReEncryptionParts {
 
 const TREES = ['eggs/', 'logs/', 'items/']
 const PAGED = 200
-/** Pause after each, so that other work can use the disk and the store. */
+/** Pause after each item, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const REPORTED_EVERY_MS = 30_000
-/** A log of a run that ended lately may be archived once more, when the run comes back. */
+/** If a run comes back, its log is archived again. After this long, it counts as settled. */
 const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 
 /**
- * Reseals with the newest key, in the background, what an earlier key or none has sealed. It can be interrupted at any
- * time: each file and each small log states its key. Once all are, the store records it, and the earlier
+ * Re-encrypts, in the background, everything that is not encrypted with the newest key. It can be interrupted at any
+ * time, because each file and each small log states its key. When all are done, the store records it, and the earlier
  * keys are no longer needed.
  */
 export class ReEncryption {
@@ -90,7 +90,7 @@ export class ReEncryption {
     }
   }
 
-  /** Returns how many are still to be sealed. */
+  /** Returns the number of blobs left. */
   async #resealBlobs(): Promise<number> {
     const { store, blobs, clock, logger } = this.#parts
     const { signal } = this.#stopping
@@ -155,7 +155,7 @@ export class ReEncryption {
     }
   }
 
-  /** Nothing can be done about a file whose key the operator has lost, nor for one that was deleted meanwhile. */
+  /** The operator has lost the key of this file, or the file was deleted meanwhile. */
   #isLost(error: unknown): boolean {
     if (isScrapdeckError(error, 'NOT_FOUND')) return true
     const keyId = isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING') ? error.data['keyId'] : null

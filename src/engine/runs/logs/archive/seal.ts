@@ -4,7 +4,7 @@ import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, un
 import type { SpoolFiles } from './spool.ts'
 import { freeBuffer } from '../../../runtime/byte-window.ts'
 
-/** The source of an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
+/** The log to archive: as its spider wrote it, up to `sizeBytes`, or from a spool. */
 export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)
 
 export interface SealedLog {
@@ -14,8 +14,8 @@ export interface SealedLog {
 }
 
 /**
- * Writes the archive of a complete log to `target`, which must not exist. For threads: synchronous.
- * Throws LOG_DAMAGED, or the system's error.
+ * Writes the archive of a complete log to `target`, which must not exist. Synchronous, for threads. Throws LOG_DAMAGED
+ * or the system's error.
  */
 export function sealLog(source: SealSource, target: string): SealedLog {
   const file = openSync(target, 'wx', 0o600)
@@ -46,7 +46,7 @@ interface Frame {
   packed: Buffer
 }
 
-/** Shared by all logs of the thread: a new one for each would burden the garbage collector. */
+/** Shared by all logs of the thread, because a new buffer for each would burden the garbage collector. */
 let frameBuffer: Buffer | null = null
 
 function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }): Generator<Frame> {
@@ -63,7 +63,7 @@ function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }):
   }
 }
 
-/** Frames are taken as they are: they are unpacked only to be checked and seen. */
+/** Copies packed frames unchanged; unpacks them only to verify them and count newlines. */
 function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): Generator<Frame> {
   if (frames.length > 0) {
     const file = openSync(framesPath, 'r')
@@ -83,7 +83,7 @@ function* spoolFrames({ framesPath, frames, restPath, restAt, restBytes }: Spool
   if (restBytes === 0) return
   const file = openSync(restPath, 'r')
   try {
-    // It begins with its place in the log: of a copy that grew meanwhile, this is the rest of another frame.
+    // The file begins with its position in the log. If the copy grew meanwhile, this is the rest of another frame.
     const place = readFully(file, Buffer.allocUnsafe(restAt), 0, restAt)
     const framesBytes = frames.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
     if (Number(place.readBigUInt64LE()) !== framesBytes) throw damaged('its copy grew while it was archived')

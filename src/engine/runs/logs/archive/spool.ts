@@ -16,7 +16,7 @@ import { Mutex } from '../../../runtime/mutex.ts'
 
 const FRAMES = '.frames'
 const REST = '.rest'
-/** Before the rest of a spool: the byte of the log at which it begins. */
+/** The header of a rest file: the byte of the log at which it begins. */
 const REST_HEADER_BYTES = 8
 
 export interface SpoolFiles {
@@ -40,13 +40,13 @@ export class Spool {
   readonly #frames: FrameSizes[]
   #map: FrameMap
   #restBytes: number
-  /** It may have files: most are begun and removed without any. */
+  /** Whether it may have files; most spools are created and removed without any. */
   #hasFrames = false
   #hasRest = false
-  /** A frame and the rest change together. */
+  /** Frames and rest must change together. */
   readonly #mutex = new Mutex()
 
-  /** A new spool in an existing directory; no file of this name may exist. */
+  /** Creates a spool in an existing directory; no file of this name may exist. */
   constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
     const path = join(directory, name)
     this.#framesPath = path + FRAMES
@@ -56,7 +56,7 @@ export class Spool {
     this.#restBytes = restBytes
   }
 
-  /** Opens a spool as an earlier process left it. Cuts off what that process was writing when it ended. */
+  /** Opens the spool of an earlier process and truncates what that process did not finish writing. */
   static async open(directory: string, name: string): Promise<Spool> {
     const path = join(directory, name)
     const frames = await recoverFrames(path + FRAMES)
@@ -67,7 +67,7 @@ export class Spool {
     return spool
   }
 
-  /** The names of all spools in a directory, which is created if missing. */
+  /** The names of all spools in a directory; creates the directory if it is missing. */
   static async list(directory: string): Promise<string[]> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const files = await readdir(directory)
@@ -86,7 +86,7 @@ export class Spool {
     return rawSizeOf(this.#map)
   }
 
-  /** Adds bytes at the end of the log. Resolves when they survive the end of this process. */
+  /** Appends to the log. Resolves when the bytes would survive the end of this process. */
   append(bytes: Uint8Array): Promise<void> {
     return this.#mutex.run(async () => {
       let left = bytes
@@ -115,13 +115,15 @@ export class Spool {
     })
   }
 
-  /** Where its bytes are, for a thread. If a frame is completed meanwhile, what follows the frames cannot be read. */
+  /**
+   * Describes the files for a thread. If a frame completes meanwhile, what follows the frames can no longer be read.
+   */
   describe(): SpoolFiles {
     const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
     return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
   }
 
-  /** Deletes its files and starts afresh: the log is complete in the archive, or was replaced. */
+  /** Deletes its files and starts afresh: the log is archived, or was replaced. */
   clear(): Promise<void> {
     return this.#mutex.run(async () => {
       if (this.#hasFrames) await removeFile(this.#framesPath)
@@ -139,7 +141,7 @@ export class Spool {
     return readFrames(this.#map, (offset, length) => readFully(file, offset, length), wanted)
   }
 
-  /** Not kept in memory: a thousand logs may be open. */
+  /** Read from disk, because a thousand logs may be open. */
   async #readRest(from: number, to: number): Promise<Buffer> {
     if (to <= from) return Buffer.alloc(0)
     await using file = await open(this.#restPath)
@@ -154,7 +156,7 @@ export class Spool {
       await file.appendFile(packed)
       await file.datasync()
     } catch (error) {
-      // Half a frame would hide all that follow it.
+      // A partial frame would hide everything after it.
       await file.truncate(this.#map.packedAt.at(-1)!).catch(() => {})
       throw error
     }
@@ -179,33 +181,30 @@ export class Spool {
   }
 }
 
-/** A disk that is nearly full takes part of a write without an error, and refuses the next. */
+/** A nearly full disk writes less than requested without an error, and fails at the next write. */
 async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; )
     written += (await file.write(bytes, written, bytes.length - written, at + written)).bytesWritten
 }
 
-/** Where a copy is kept. */
 export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe' | 'clear'>
 
-/** Where spools are kept, by name. */
 export interface Spools {
-  /** All existing spools, including those of earlier engines. */
+  /** Includes those of earlier engines. */
   list(): Promise<string[]>
-  /** A new spool; none of this name exists. */
+  /** Creates a spool; none of this name may exist. */
   begin(name: string): SpoolPort
-  /** As an earlier engine left it. */
+  /** Opens the spool of an earlier engine. */
   open(name: string): Promise<SpoolPort>
 }
 
-/** The spools in a directory. */
 export const spoolsIn = (directory: string): Spools => ({
   list: () => Spool.list(directory),
   begin: (name) => new Spool(directory, name),
   open: (name) => Spool.open(directory, name)
 })
 
-/** The whole frames of a file; cuts off what follows them. */
+/** The complete frames of a file; truncates what follows them. */
 async function recoverFrames(path: string): Promise<FrameSizes[]> {
   const size = await stat(path).then(({ size }) => size, orElse(0))
   const frames: FrameSizes[] = []
@@ -216,7 +215,7 @@ async function recoverFrames(path: string): Promise<FrameSizes[]> {
     const bytes = await readFully(file, at, FRAME_RAW_BYTES * 2)
     const length = frameLength(bytes)
     if (length === null) break
-    // Each frame is synced before the next is written: only the last may have its length without its content.
+    // Each frame is synced before the next is written, so only the last one can have its length without its content.
     if (at + length >= size && !(await isWholeFrame(bytes.subarray(0, length)))) break
     frames.push({ packedBytes: length, rawBytes: FRAME_RAW_BYTES })
     at += length
@@ -231,7 +230,7 @@ async function recoverRest(path: string, restAt: number): Promise<number> {
     const header = await readFully(file, 0, REST_HEADER_BYTES)
     const { size } = await file.stat()
     const fits = header.length === REST_HEADER_BYTES && Number(header.readBigUInt64LE(0)) === restAt
-    // The rest of a frame that is now complete, or of one that was cut off.
+    // The rest belongs to a frame that is now complete, or to one that was truncated.
     if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await removeFile(path)
     else return size - REST_HEADER_BYTES
   } catch (error) {
@@ -250,7 +249,7 @@ const orElse =
     throw error
   }
 
-/** Fewer bytes than `length` only at the end of the file. */
+/** Reads fewer bytes than `length` only at the end of the file. */
 export async function readFully(file: FileHandle, offset: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length)
   let filled = 0

@@ -2,10 +2,10 @@ import { countNewlines } from './count-newlines.ts'
 import type { LogBlock } from './log-file.ts'
 import type { LineMatcher } from './line-matcher.ts'
 
-/** A line that matches. Offsets are bytes of the log, except `matchAt`, which counts characters of `text`. */
+/** A matching line. Offsets are bytes of the log, except `matchAt`, which counts characters of `text`. */
 export interface FoundLine {
   offset: number
-  /** Newlines before it in the part that was searched. */
+  /** Newlines before it in the searched part. */
   linesBefore: number
   /** At most MAX_TEXT_CHARS of the line, around the match. */
   text: string
@@ -14,14 +14,14 @@ export interface FoundLine {
 }
 
 const NEWLINE = 0x0a
-/** A longer line is searched in pieces of this size. */
+/** Longer lines are searched in pieces of this size. */
 const MAX_LINE_BYTES = 4_194_304
 const MAX_TEXT_CHARS = 500
 const CONTEXT_CHARS = 100
 
 /**
- * Calls `onLine` for each line of the blocks that matches, in order; it returns false to end the search. The blocks are
- * whole lines together, cut anywhere. Returns the number of newlines, if they are counted.
+ * Calls `onLine` for each matching line in order; `onLine` returns false to end the search. The blocks together are
+ * whole lines but may be cut anywhere. Returns the number of newlines if they are counted.
  */
 export function findLines(
   blocks: Iterable<LogBlock>,
@@ -57,12 +57,11 @@ export function findLines(
 
   function carry(offset: number, bytes: Buffer): void {
     if (carriedBytes === 0) carriedAt = offset
-    // A copy: the block's memory is reused.
+    // A copy, because the block's memory is reused.
     carried.push(Buffer.from(bytes))
     carriedBytes += bytes.length
   }
 
-  /** Whole lines. */
   function search(offset: number, bytes: Buffer): boolean {
     let countedTo = 0
     let newlines = 0

@@ -2,14 +2,13 @@ import { isAscii } from 'node:buffer'
 import { certainText, termOfExpression } from './text-terms.ts'
 import { TextFinder } from './text-finder.ts'
 
-/** What to look for in lines. */
 export interface LineQuery {
   text: string
   isRegex: boolean
   matchesCase: boolean
 }
 
-/** A line with a match; positions in `text` are characters, the others bytes of what was searched. */
+/** A line with a match. Positions in `text` are characters; others are bytes of the searched data. */
 export interface LineMatch {
   lineStart: number
   text: string
@@ -19,16 +18,18 @@ export interface LineMatch {
 
 /** Searches whole lines. */
 export interface LineMatcher {
-  /** Each line with a match once, at its first match. `onMatch` returns false to end. Returns false if it did. */
+  /**
+   * Reports each matching line once, at its first match. `onMatch` returns false to stop; `find` then returns false.
+   */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
 }
 
 const NEWLINE = 0x0a
 
-/** Throws SyntaxError for an expression that is not valid. */
+/** Throws SyntaxError for an invalid expression. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
   const ignoresCase = !matchesCase
-  // Only an expression knows the cases of letters in other alphabets.
+  // Only regular expressions know upper and lower case in other alphabets.
   if (!isRegex && (matchesCase || isAscii(Buffer.from(text)) || !/\p{L}/u.test(text)))
     return textMatcher(new TextFinder(text, { ignoresCase }), text.length)
   const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
@@ -59,9 +60,9 @@ function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
 }
 
 /**
- * Searches all lines at once, which is many times faster than line by line. A match may then reach beyond its line
- * (`[^x]+`, `\s`): the line alone decides, and the search continues after it. Where few lines contain the text that
- * every match contains, the others are skipped.
+ * Searches all lines at once, which is many times faster than line by line. Because a match may then span lines
+ * (`[^x]+`, `\s`), it is confirmed on its line alone, and the search continues after that line. Where few lines contain
+ * the text that every match must contain, the other lines are skipped.
  */
 function expressionMatcher(
   { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },
@@ -102,7 +103,7 @@ function expressionMatcher(
     const byteOf = text.length === bytes.length ? (at: number) => at : placesIn(text, bytes)
     everywhere.lastIndex = 0
     for (let match = everywhere.exec(text); match !== null; match = everywhere.exec(text)) {
-      // After the last newline there is no line.
+      // No line follows the last newline.
       if (match.index === text.length && text.endsWith('\n')) return true
       const lineStart = match.index === 0 ? 0 : text.lastIndexOf('\n', match.index - 1) + 1
       const newlineAt = text.indexOf('\n', match.index)
@@ -121,20 +122,20 @@ function expressionMatcher(
   }
 }
 
-/** Small, so that its text is short-lived garbage, which costs neither memory nor time. */
+/** Small, so that the decoded text is short-lived garbage, which costs neither memory nor time. */
 const PIECE_BYTES = 65_536
-/** This many lines one by one take as long as the whole piece at once. */
+/** Above this number of lines, searching them one by one takes as long as searching the whole piece. */
 const MANY_LINES = 64
 
 const startOfLine = (bytes: Buffer, at: number): number => (at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1)
 
-/** With its newline. */
+/** Includes the newline. */
 function endOfLine(bytes: Buffer, at: number): number {
   const newlineAt = bytes.indexOf(NEWLINE, at)
   return newlineAt < 0 ? bytes.length : newlineAt + 1
 }
 
-/** Whole lines. */
+/** Pieces end at line ends. */
 function endOfPiece(bytes: Buffer, from: number): number {
   if (bytes.length - from <= PIECE_BYTES) return bytes.length
   const before = bytes.lastIndexOf(NEWLINE, from + PIECE_BYTES)
@@ -144,8 +145,8 @@ function endOfPiece(bytes: Buffer, from: number): number {
 }
 
 /**
- * The byte at which a line starts, for ascending starts of lines in the decoded text. Newlines are the same in both,
- * even where the bytes are not UTF-8.
+ * Maps ascending line starts in the decoded text to bytes. Newlines are the same in both, even where the bytes are not
+ * valid UTF-8.
  */
 function placesIn(text: string, bytes: Buffer): (lineStart: number) => number {
   let chars = 0

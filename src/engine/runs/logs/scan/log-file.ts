@@ -17,8 +17,8 @@ import { freeBuffer } from '../../../runtime/byte-window.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
- * A log that a thread can read by itself: as a spider writes it, complete in the archive, or packed small enough to be
- * passed on. `seal`: the file is encrypted with it.
+ * A log that a thread can read by itself: as its spider writes it, complete in the archive, or packed and small enough
+ * to pass along. `seal`: the key of an encrypted file.
  */
 export type LogFile =
   | { kind: 'plain'; path: string; seal?: FileSeal | null }
@@ -26,30 +26,30 @@ export type LogFile =
   | { kind: 'packed'; packed: Uint8Array }
   | ({ kind: 'spool' } & SpoolFiles)
 
-/** Consecutive bytes of a log, whose memory is reused or freed when the next block is requested. */
+/** Consecutive bytes of a log. Their memory is reused or freed when the next block is requested. */
 export interface LogBlock {
   offset: number
   bytes: Buffer
 }
 
-/** An open log. Everything here is synchronous: it is used in threads only. */
+/** An open log. Synchronous, so use it only in threads. */
 export interface OpenLog {
   sizeBytes: number
-  /** Per FRAME_RAW_BYTES, if the archive knows them. */
+  /** Per FRAME_RAW_BYTES; absent if the archive does not know them. */
   newlines?: number[]
-  /** The blocks that hold these bytes, cut to them. Blocks end anywhere. */
+  /** The blocks from `from` to `to`; they may end anywhere. */
   blocks(from: number, to: number): Iterable<LogBlock>
   close(): void
 }
 
-/** A copy of these bytes that may be kept. */
+/** Returns a copy that may be kept. */
 export function readBytes(log: OpenLog, from: number, to: number): Buffer {
   const parts: Buffer[] = []
   for (const { bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) parts.push(Buffer.from(bytes))
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
 }
 
-/** Throws LOG_DAMAGED, or the system's error. */
+/** Throws LOG_DAMAGED or the system's error. */
 export async function openLogFile(file: LogFile): Promise<OpenLog> {
   if (file.kind === 'packed') return inMemory(unpackSmallLog(file.packed))
   if (file.kind === 'spool') return openSpool(file)
@@ -75,7 +75,7 @@ export async function openLogFile(file: LogFile): Promise<OpenLog> {
 function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFiles): OpenLog {
   const map = mapFrames(frames)
   const framesBytes = rawSizeOf(map)
-  /** Each file is opened once, however many parts are read. */
+  /** Opens each file once, for any number of parts. */
   const descriptors = new Map<string, number>()
   const open = (path: string) => {
     const descriptor = descriptors.get(path) ?? openSync(path, 'r')
@@ -89,7 +89,7 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
       const start = Math.max(from, framesBytes)
       if (to <= start) return
       const rest = open(restPath)
-      // Its first bytes are its place in the log.
+      // Its header is its position in the log.
       if (Number(readExactly(rest, 0, restAt).readBigUInt64LE()) !== framesBytes) throw damaged('it grew meanwhile')
       yield { offset: start, bytes: readExactly(rest, restAt + start - framesBytes, to - start) }
     },
@@ -108,11 +108,11 @@ function inMemory(bytes: Buffer): OpenLog {
 }
 
 function* plainBlocks(bytes: FileBytes, from: number, to: number): Generator<LogBlock> {
-  // One buffer for all: a block is processed before the next is requested.
+  // One buffer for all blocks: each is processed before the next is requested.
   const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
   for (let offset = from; offset < to; ) {
     const length = bytes.read(buffer, offset, Math.min(buffer.length, to - offset))
-    // It was cut since its size was read.
+    // The file was truncated after its size was read.
     if (length === 0) return
     yield { offset, bytes: buffer.subarray(0, length) }
     offset += length
@@ -131,11 +131,11 @@ function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number)
   }
 }
 
-/** Holds more than the end of a line; the rest of the frame would cost five times as much. */
+/** Enough for the end of a line; the rest of the frame would cost five times as much. */
 const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768
 
-/** At least the first `wanted` bytes of a frame. Its checksum is verified if all of it is read. */
+/** At least the first `wanted` bytes of a frame. Verifies the checksum only if all of it is read. */
 function readFrame(bytes: FileBytes, { packedAt, rawAt }: FrameMap, frame: number, wanted: number): Buffer {
   const at = packedAt[frame]!
   const packedBytes = packedAt[frame + 1]! - at
@@ -158,12 +158,12 @@ function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
 }
 
 const NEWLINE = 0x0a
-/** After the last byte, to the end of its line. */
+/** How far to read at a time beyond `to`, to the end of its line. */
 const STEP_BYTES = 65_536
 
 /**
- * The lines that start from byte `from` on and before `to`, whole: so that consecutive parts of a log together have
- * each line once, wherever they are cut.
+ * The whole lines that start at or after `from` and before `to`. Consecutive ranges of a log together contain each line
+ * once, wherever the ranges are cut.
  */
 export function* wholeLines(log: OpenLog, from: number, to: number): Generator<LogBlock> {
   let isInside = from === 0

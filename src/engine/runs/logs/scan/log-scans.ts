@@ -10,16 +10,18 @@ import type { Clock } from '../../../runtime/clock.ts'
 import { threadFile } from '../../../runtime/thread-task.ts'
 import { BoundedMap } from '../../../runtime/bounded.ts'
 
-/** One task. Small enough that the first results come soon and a cancelled search ends soon. */
+/** The size of one task: small, so that first results come soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
-/** Limit of one part: a slower expression would take hours. */
+/** The time limit for one part: a slower expression would take hours for a log. */
 const PART_TIMEOUT_MS = 20_000
-/** Enough that no thread waits. Threads are shared: other requests wait for these parts, not for a whole log. */
+/**
+ * Enough to keep all threads busy. Other requests share the threads and wait only for these parts, not for a whole log.
+ */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
 interface LineIndex {
-  /** Up to here, a multiple of FRAME_RAW_BYTES, except at the end of a log that has been counted whole. */
+  /** How far newlines are counted: a multiple of FRAME_RAW_BYTES, except at the end of a complete log. */
   countedBytes: number
   /** Newlines before each FRAME_RAW_BYTES, and before `countedBytes`. */
   before: number[]
@@ -36,8 +38,8 @@ export class LogScans {
   }
 
   /**
-   * Yields every matching line of the log in order, as found; counts all and gives the first `mostLines`.
-   * Rejects with BAD_INPUT for an expression that is not valid or takes too long.
+   * Yields the first `mostLines` matching lines in order as they are found; counts all matches. Rejects with BAD_INPUT
+   * for an expression that is invalid or takes too long.
    */
   async *search(
     file: LogFile,
@@ -54,7 +56,7 @@ export class LogScans {
       const input: SearchOrder = { file, query, from, to: from + PART_BYTES, mostLines, countsLines: true }
       const task = { task: 'search', input, signal: either, timeoutMs: PART_TIMEOUT_MS, tooSlow }
       const part = this.#threads.run<SearchedPart>(task)
-      // Awaited in order: an earlier one may fail before.
+      // Prevents an unhandled rejection: parts are awaited in order, and an earlier one may fail first.
       part.catch(() => {})
       parts.push(part)
       from += PART_BYTES
@@ -82,7 +84,10 @@ export class LogScans {
     }
   }
 
-  /** The newlines before each FRAME_RAW_BYTES of the log; `key` names it and changes with it, but not as it grows. */
+  /**
+   * The newlines before each FRAME_RAW_BYTES of the log. `key` identifies the log; it stays the same while the log
+   * grows.
+   */
   async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {
     const known = this.#indexes.get(key)
     const isUsable = known !== undefined && known.countedBytes <= sizeBytes
@@ -113,7 +118,7 @@ const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_
 const MEMORY_MB = 64
 const IDLE_MS = 30_000
 
-/** The threads that read whole logs; log-worker.ts implements their tasks. */
+/** The threads for whole logs; log-worker.ts implements their tasks. */
 export function openLogThreads(clock: Clock, threads: number): ThreadPool {
   const file = threadFile(import.meta.url, 'log-worker')
   return new ThreadPool({ file, name: 'scrapdeck-logs', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })

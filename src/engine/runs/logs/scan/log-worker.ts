@@ -6,25 +6,25 @@ import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import { openLogFile, type LogFile, wholeLines } from './log-file.ts'
 
-/** The part of a log that one task searches: lines that start in it. */
+/** The part of a log that one task searches: the lines that start in it. */
 export interface SearchOrder {
   file: LogFile
   query: LineQuery
   from: number
   to: number
-  /** Lines beyond these are only counted. */
+  /** Further matching lines are only counted. */
   mostLines: number
   countsLines: boolean
 }
 
 export interface SearchedPart {
   found: FoundLine[]
-  /** Matching lines, including those that `found` left out. */
+  /** All matching lines, including those beyond `mostLines`. */
   matches: number
   newlines: number
 }
 
-/** Counts newlines from `from` (a multiple of FRAME_RAW_BYTES), per FRAME_RAW_BYTES. */
+/** Counts newlines per FRAME_RAW_BYTES, starting at `from` (a multiple of FRAME_RAW_BYTES). */
 export interface CountOrder {
   file: LogFile
   from: number

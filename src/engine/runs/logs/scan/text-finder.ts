@@ -14,21 +14,21 @@ const instantiate = compileWasm<{
 
 const PAGE_AT = 4_096
 const PAGE_BYTES = 65_536
-/** The bit in which the two cases of an ASCII letter differ. */
+/** The bit that distinguishes upper and lower case in ASCII letters. */
 const CASE_BIT = 0x20
 
-/** Finds one text in bytes: faster than `indexOf`, and ASCII letters also in the other case. */
+/** Finds a text in bytes, faster than `indexOf` and optionally ignoring the case of ASCII letters. */
 export class TextFinder {
   readonly #find: (at: number, end: number, length: number, foldedCase: number) => number
   readonly #page: Uint8Array
   readonly #length: number
   readonly #case: number
   #bytes: Uint8Array = new Uint8Array()
-  /** The part of `#bytes` that is in the page. */
+  /** The offset in `#bytes` of the part that is in the page. */
   #from = 0
   #to = 0
 
-  /** `text`: at least one byte, at most 4,096. */
+  /** `text`: 1 to 4,096 bytes. */
   constructor(text: string, { ignoresCase }: { ignoresCase: boolean }) {
     const { memory, find } = instantiate()
     const needle = Buffer.from(ignoresCase ? text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()) : text)
@@ -41,14 +41,14 @@ export class TextFinder {
     this.#case = ignoresCase ? CASE_BIT : 0
   }
 
-  /** Sets the bytes to search; they must not change meanwhile. */
+  /** Sets the bytes to search; do not change them while searching. */
   open(bytes: Uint8Array): void {
     this.#bytes = bytes
     this.#from = 0
     this.#to = 0
   }
 
-  /** The first place at or after `from` where the text is; -1: nowhere. */
+  /** The first match at or after `from`; -1: none. */
   next(from: number): number {
     for (let at = from; at + this.#length <= this.#bytes.length; at = this.#to - this.#length + 1) {
       if (at < this.#from || at + this.#length > this.#to) this.#load(at)

@@ -1,4 +1,4 @@
-/** Text that every match contains, in its own bytes except for the case of ASCII letters; or several such texts. */
+/** Text that every match contains byte for byte, except for the case of ASCII letters; or several such texts. */
 export type TextTerm = { text: string; isStart: boolean; isEnd: boolean } | { all: TextTerm[] } | { any: TextTerm[] }
 
 export const ANYTHING: TextTerm = { all: [] }
@@ -8,24 +8,24 @@ interface Dialect {
   isUnicode: boolean
 }
 
-/** Whether a match has this character as it is; ASCII letters may differ in case. */
+/** Whether every match contains this character unchanged, except for the case of ASCII letters. */
 function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
-  // No match contains a line end. Invalid UTF-8 decodes to U+FFFD; surrogates are half a character.
+  // No match contains a line end. Invalid UTF-8 decodes to U+FFFD, and a surrogate is half a character.
   if (char.length === 1 && /[\n\r\ufffd\ud800-\udfff]/.test(char)) return false
   if (!ignoresCase) return true
-  // K and s then also match the Kelvin sign and the long s.
+  // k and s also match the Kelvin sign and the long s.
   if (char <= '\u007f') return !(isUnicode && /[ks]/i.test(char))
   return char.toLowerCase() === char.toUpperCase()
 }
 
-/** The text as it is, cut where a match may differ. */
+/** The literal text, split where a match may differ. */
 export function termOfText(text: string, dialect: Dialect): TextTerm {
   const runs = new Runs()
   for (const char of text) runs.add(isCertain(char, dialect) ? char : null)
   return { all: runs.end() }
 }
 
-/** The longest text that every match contains in one piece; null: none is worth searching for. */
+/** The longest contiguous text that every match contains; null: none is worth searching for. */
 export function certainText(term: TextTerm): string | null {
   if ('any' in term) return null
   if ('text' in term) return term.text.length < MIN_CERTAIN_CHARS ? null : term.text
@@ -34,27 +34,27 @@ export function certainText(term: TextTerm): string | null {
   }, null)
 }
 
-/** Shorter ones are in most lines. */
+/** Shorter texts occur in most lines. */
 const MIN_CERTAIN_CHARS = 3
 
-/** Pieces of text that follow each other without anything between. */
+/** Collects contiguous pieces of text. */
 class Runs {
   readonly #found: TextTerm[] = []
   #text = ''
   #isStart = false
 
-  /** null: something unknown is here. */
+  /** null: something unknown. */
   add(char: string | null): void {
     if (char === null) this.#flush(false)
     else this.#text += char
   }
 
-  /** Here is the start or end of a word. */
+  /** Adds the start or end of a word. */
   addWordBoundary(): void {
     if (this.#text !== '') {
       const last = this.#text
       this.#flush(true)
-      // No boundary separates the next text: both together are one text, too.
+      // The next text follows without a boundary, so both together are also one text.
       this.#text = last
     }
     this.#isStart = this.#text === ''
@@ -78,13 +78,13 @@ class Runs {
 }
 
 /**
- * The text that every match of a valid regular expression contains. Interprets only what is certain: other parts
- * require nothing.
+ * The text that every match of a valid regular expression contains. Interprets only certain parts; other parts require
+ * nothing.
  */
 export function termOfExpression(source: string, dialect: Dialect): TextTerm {
   const chars = Array.from(source)
   let at = 0
-  // Where a K is a word's character as well, boundaries are elsewhere.
+  // If the Kelvin sign counts as a K, word boundaries are elsewhere.
   const knowsBoundaries = !(dialect.ignoresCase && dialect.isUnicode)
   let gaveUp = false
   const term = readAlternatives()
@@ -118,7 +118,7 @@ export function termOfExpression(source: string, dialect: Dialect): TextTerm {
     return { all: runs.end() }
   }
 
-  /** A character, a term; or what has no width. */
+  /** Reads a character, a term, or something without width. */
   function readAtom(): string | TextTerm | 'nothing' | 'boundary' {
     const char = chars[at++]!
     if (char === '(') return readGroup()
@@ -167,7 +167,7 @@ export function termOfExpression(source: string, dialect: Dialect): TextTerm {
     if (char === 'B') return 'nothing'
     if (char === 't') return '\t'
     if (char === undefined) return ANYTHING
-    // Punctuation stands for itself; everything else has a meaning, and perhaps more characters.
+    // Punctuation stands for itself. Other escapes have a meaning and perhaps further characters.
     if (/[^\w\s]/.test(char)) return certain(char)
     const rest = chars.slice(at).join('')
     const more = /^(?:x[\da-fA-F]{2}|u\{[\da-fA-F]+\}|u[\da-fA-F]{4}|c[a-zA-Z]|k<[^>]*>|[pP]\{[^}]*\}|\d+)/.exec(

@@ -13,7 +13,7 @@ export const FILTER_BITS = (1 << 16) + (1 << 17)
 export const FILTER_BYTES = FILTER_BITS / 8
 const LINE_END = Uint8Array.of(0x0a)
 
-/** For each byte: in lower case, and 256 more where it is a character of a word (`\\b` of a regular expression). */
+/** A table with the lower case of each byte, plus 256 for word characters (`\\b` in a regular expression). */
 const WORD = 256
 const FOLDED = new Uint16Array(256)
 for (let byte = 0; byte < 256; byte += 1) {
@@ -44,21 +44,21 @@ interface BlockBits {
   take(end: number, target: number): void
 }
 
-// As block-bits.wat has them.
+// The address in block-bits.wat.
 const BEFORE_AT = 196_632
 const TEXT_AT = 196_672
 const TEXT_BYTES = 65_536
 
 const instantiate = compileWasm<BlockBits>(BLOCK_BITS)
 
-/** The bits of one trigram and of one word, as block-bits.wat sets them; `four`: four bytes, the last one highest. */
+/** The bits of one trigram and one word, computed as in block-bits.wat; `four`: four bytes, the last one highest. */
 const trigram = (four: number): number => Math.imul(four >>> 8, 0x9e3779b1) >>> 16
 const word = (hash: number): number => (1 << 16) + (Math.imul(hash ^ (hash >>> 15), 0x85ebca6b) >>> 15)
 const five = (first: number, four: number): number => word(Math.imul(four, 0x27d4eb2f) + Math.imul(first, 0x165667b1))
 const whole4 = (four: number): number => word(Math.imul(four, 0x2c1b3c6d))
 const whole3 = (four: number): number => word(Math.imul((four >>> 8) + 1, 0x297a2d39))
 
-/** Collects the bits of one block after the other. */
+/** Collects the bits of one block at a time. */
 export class FilterBuilder {
   readonly #bits = instantiate()
   readonly #memory = new Uint8Array(this.#bits.memory.buffer)
@@ -71,34 +71,33 @@ export class FilterBuilder {
     }
   }
 
-  /** Ends a text: the next bytes belong to another one. */
+  /** Ends a text: the following bytes belong to another one. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // From the zeros before a text: texts shorter than 16 bytes set it, so set it for all.
+    // The bit of the zeros before a text: texts shorter than 16 bytes set it, so set it for all.
     this.#memory[0] = 1
   }
 
-  /** Begins again with an empty one. */
   clear(): void {
     this.#memory.fill(0, 0, TEXT_AT)
   }
 
-  /** The filter; the builder starts with an empty one again. */
+  /** Returns the filter and starts an empty one. */
   take(): Uint8Array {
     this.end()
     this.#bits.take(FILTER_BITS, TEXT_AT)
     return this.#memory.slice(TEXT_AT, TEXT_AT + FILTER_BYTES)
   }
 
-  /** Continues a filter that was taken. */
+  /** Continues a filter that `take` returned. */
   load(filter: Uint8Array): void {
     const seen = this.#memory
     for (let bit = 0; bit < FILTER_BITS; bit += 1) seen[bit]! |= (filter[bit >> 3]! >> (bit & 7)) & 1
   }
 }
 
-/** The bits that every block with this text has. `isStart`, `isEnd`: no word character follows at that end. */
+/** The bits that every block with this text has. `isStart`, `isEnd`: no word character is adjacent at that end. */
 export function bitsOf(text: Uint8Array, { isStart = false, isEnd = false } = {}): number[] {
   const folded = Array.from(text, (byte) => FOLDED[byte]!)
   const words: number[] = []

@@ -31,14 +31,13 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
  */
 export const SEGMENT_BLOCKS = 1_024
 const SLICE_BYTES = SEGMENT_BLOCKS / 8
-/** After the filter: its checksum, and that there is one. */
+/** The filter is followed by its checksum and a marker that it exists. */
 const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
-/** One more than the filter has bits: which blocks have a filter. */
+/** The filter's bits, plus one: which blocks have a filter. */
 const SLICES = FILTER_BITS + 1
-/** Files measured at once. */
 const FILES_AT_ONCE = 16
-/** Part of the directory's name: filters of another format cannot be probed. */
+/** Part of the directory's name, because filters of another format cannot be searched. */
 const FORMAT = 2
 
 export const formatDirectory = (directory: string): string => join(directory, `format-${FORMAT}`)
@@ -46,21 +45,21 @@ export const formatDirectory = (directory: string): string => join(directory, `f
 const rowsPath = (directory: string, segment: number): string => join(directory, `${segment}.rows`)
 const bitsPath = (directory: string, segment: number): string => join(directory, `${segment}.bits`)
 
-/** The number after that of the last block. */
+/** One more than the last block's number. */
 export function endOfBlocks(directory: string): number {
   let end = 0
   for (const name of readNames(directory)) {
     const [, number, kind] = /^(\d+)\.(rows|bits)$/.exec(name) ?? []
     if (number === undefined) continue
     const before = Number(number) * SEGMENT_BLOCKS
-    // Nothing refers to the number of a partly written row.
+    // No log refers to the number of an incomplete row.
     const blocks = kind === 'bits' ? SEGMENT_BLOCKS : Math.ceil(sizeOf(rowsPath(directory, Number(number))) / ROW_BYTES)
     end = Math.max(end, before + blocks)
   }
   return end
 }
 
-/** The files of the index: their segment, and their size in bytes. */
+/** The files of the index, with segment and size. */
 export async function listSegments(directory: string): Promise<{ segment: number; path: string; bytes: number }[]> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -74,7 +73,7 @@ export async function listSegments(directory: string): Promise<{ segment: number
   return files.filter(({ segment }) => !Number.isNaN(segment))
 }
 
-/** Which blocks logs refer to, by segment. */
+/** The blocks in use by logs, per segment. */
 export class UsedBlocks {
   readonly #segments = new Map<number, Uint8Array>()
 
@@ -140,13 +139,13 @@ export class BlockWriter {
   }
 }
 
-/** Those that still have rows, before the one that is written now. */
+/** Segments before the current one that still have rows. */
 function fullSegments(directory: string, current: number): number[] {
   const segments = readNames(directory).flatMap((name) => (name.endsWith('.rows') ? [Number.parseInt(name, 10)] : []))
   return segments.filter((segment) => segment < current)
 }
 
-/** From a row per block to a row per bit. */
+/** Converts a row per block into a row per bit. */
 export function transposeSegment(directory: string, segment: number): void {
   const rows = readFileSync(rowsPath(directory, segment))
   const slices = Buffer.alloc(SLICES * SLICE_BYTES)
@@ -167,7 +166,7 @@ export function transposeSegment(directory: string, segment: number): void {
   rmSync(rowsPath(directory, segment))
 }
 
-/** The bits of eight blocks: squares of 8 × 8 bits, each turned at once (Hacker's Delight, 7-3). */
+/** Transposes the bits of eight blocks, a square of 8 × 8 bits at a time (Hacker's Delight, 7-3). */
 function transposeEight(rows: Buffer, slices: Buffer, group: number): void {
   const at = group * 8 * ROW_BYTES
   if (at >= rows.length) return
@@ -212,7 +211,7 @@ function isIntact(row: Buffer): boolean {
   return crc32(row.subarray(0, FILTER_BYTES)) === row.readUInt32LE(FILTER_BYTES)
 }
 
-/** Which bits a block must have to hold a match; `any`: one of these. */
+/** The bits that a block must have to contain a match; `any`: one of the terms is enough. */
 export type BitTerm = { bits: readonly number[] } | { all: readonly BitTerm[] } | { any: readonly BitTerm[] }
 
 export function probeBlocks(directory: string, term: BitTerm): Candidates {
@@ -220,7 +219,7 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
   for (let segment = 0; segment * SEGMENT_BLOCKS < end; segment += 1) {
     const found = probeBits(directory, segment, term) ?? probeRows(directory, segment, term)
-    // It was transposed meanwhile; if neither file exists, all its blocks may match.
+    // It was converted meanwhile; if neither file exists, all its blocks may match.
     candidates.set(found ?? probeBits(directory, segment, term) ?? ALL, segment * SLICE_BYTES)
   }
   return candidates
@@ -239,7 +238,7 @@ function probeBits(directory: string, segment: number, term: BitTerm): Uint8Arra
     closeSync(file)
   }
 
-  /** A slice that cannot be read rules nothing out. */
+  /** An unreadable slice rules nothing out. */
   function slice(bit: number): Uint8Array {
     const bytes = new Uint8Array(SLICE_BYTES)
     return readSync(file!, bytes, 0, SLICE_BYTES, bit * SLICE_BYTES) === SLICE_BYTES ? bytes : ALL
@@ -258,7 +257,7 @@ function probeBits(directory: string, segment: number, term: BitTerm): Uint8Arra
   }
 }
 
-/** Single bytes of each row: most rows are ruled out by the first two. */
+/** Reads single bytes of each row: the first two rule most rows out. */
 function probeRows(directory: string, segment: number, term: BitTerm): Uint8Array | null {
   const file = openIfThere(rowsPath(directory, segment))
   if (file === null) return null
@@ -303,7 +302,7 @@ function openIfThere(path: string): number | null {
   }
 }
 
-/** Kept as it is: rows are written anywhere in it. */
+/** Keeps the content, because rows are written at any position. */
 function openForWriting(path: string): number {
   if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: 0o600 })
   return openSync(path, 'r+')

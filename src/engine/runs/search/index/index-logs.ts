@@ -4,7 +4,7 @@ import type { IndexedLogBlocks } from '../../../model/records.ts'
 import { FilterBuilder } from './block-filter.ts'
 import { BlockWriter } from './index-files.ts'
 
-/** The block that collects ends of logs and small logs, until they are about as large as a frame. */
+/** The block that collects small logs and ends of logs, up to about the size of a frame. */
 export interface OpenBlock {
   filter: Uint8Array
   bytes: number
@@ -14,16 +14,16 @@ export interface IndexOrder {
   directory: string
   nextBlock: number
   openBlock: OpenBlock | null
-  /** `isTailOnly`: its whole frames have their blocks. */
+  /** `isTailOnly`: its whole frames are already in the index. */
   logs: { file: LogFile; isTailOnly: boolean }[]
 }
 
 export interface IndexResult {
-  /** Without the whole blocks of logs that already had them. null: the log could not be read. */
+  /** Excludes whole blocks that were already in the index. null: the log could not be read. */
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
-  /** The number that the open block of the order got; null: it is still open. */
+  /** The number of the order's open block, now closed; null: it is still open. */
   closedBlock: number | null
 }
 
@@ -32,18 +32,18 @@ const NEWLINE = 0x0a
 /** A block of several logs is closed before it exceeds this. */
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
-/** Per thread: each has its own memory, whose allocation costs more than indexing a small log. */
+/** One pair per thread: each has its own memory, whose allocation costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /**
- * Writes the blocks of logs, which are on disk when it returns. A block describes the lines that start in its frame,
- * with their ends in the next one, so that no match falls between two blocks.
+ * Writes the blocks of logs to disk. A block covers the lines that start in its frame, including their ends in the next
+ * one, so that no match falls between two blocks.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
   builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
   const { whole, open } = builders
-  // An earlier order may have failed.
+  // A failed order may have left content.
   for (const each of [whole, open]) each.clear()
   let openBytes = order.openBlock?.bytes ?? 0
   if (order.openBlock !== null) open.load(order.openBlock.filter)
@@ -53,7 +53,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   try {
     for (const { file, isTailOnly } of order.logs) {
       if (isStopped()) break
-      // A missing or damaged file is not searched either.
+      // A search skips a missing or damaged file too.
       logs.push(await indexLog(file, isTailOnly).catch(dropLog))
     }
     writer.sync()
@@ -62,7 +62,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** Its additions rule nothing out; the next log must not continue them. */
+  /** What it added rules nothing out, but the next log must not continue it. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
@@ -92,7 +92,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /** Adds whole frames; one in which no line starts gets an empty block. Returns whether a line goes on. */
+  /** Adds whole frames; a frame in which no line starts gets an empty block. Returns whether a line continues. */
   function addWhole(log: OpenLog, tailAt: number): boolean {
     /** The frame whose lines are being added. */
     let owner = 0

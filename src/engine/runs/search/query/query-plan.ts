@@ -6,9 +6,9 @@ import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/tex
 /** Per text: further bits would rule out nothing more. */
 const MAX_BITS = 40
 
-/** Which bits of its filter a block must have to hold a line that matches; `{ all: [] }`: every block may. */
+/** The bits that a block's filter must have to contain a matching line; `{ all: [] }`: every block may. */
 export function createQueryPlan({ text, isRegex, matchesCase }: LineQuery): BitTerm {
-  // As the matcher reads it (line-matcher.ts).
+  // As the matcher decides it (line-matcher.ts).
   const isUnicode = /[^\u0000-\u007f]|\\[pPu]/.test(text)
   const dialect = { ignoresCase: !matchesCase, isUnicode }
   return simplify(toBits(isRegex ? termOfExpression(text, dialect) : termOfText(text, dialect)))
@@ -18,11 +18,11 @@ function toBits(term: TextTerm): BitTerm {
   if ('all' in term) return { all: term.all.map(toBits) }
   if ('any' in term) return { any: term.any.map(toBits) }
   const { text, isStart, isEnd } = term
-  // The text need not end at a word boundary: only boundaries inside it are certain.
+  // The text need not end at a word boundary; only boundaries inside it are certain.
   return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
 }
 
-/** Bits of words come first, and rule out most. */
+/** Bits of words come first, because they rule out most blocks. */
 function spread(bits: number[]): number[] {
   if (bits.length <= MAX_BITS) return bits
   return Array.from({ length: MAX_BITS }, (_, index) => bits[Math.floor((index * bits.length) / MAX_BITS)]!)
@@ -40,7 +40,6 @@ function simplify(term: BitTerm): BitTerm {
 
 const EVERYTHING: BitTerm = { all: [] }
 
-/** Whether it rules nothing out. */
 export function isEverything(term: BitTerm): boolean {
   return 'bits' in term ? term.bits.length === 0 : 'all' in term && term.all.every(isEverything)
 }

@@ -7,35 +7,35 @@ import {
 } from '../../../../shared/log-record.ts'
 import { type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 
-/** Which records to include; times are independent of the zone in which the log is written. */
+/** Which records to include; independent of the time zone of the log. */
 export interface RecordFilter {
-  /** This level or a worse one. */
+  /** This level or a more severe one. */
   minLevel: RecordLevel | null
   sinceMs: number | null
   untilMs: number | null
 }
 
-/** The head of the record that a line belongs to. `atMs`: its time as if it were UTC, null if it has none. */
+/** The head of the record that a line belongs to. `atMs`: its time as if it were UTC; null: none. */
 export interface LineRecord {
   level: RecordLevel
   time: string | null
   atMs: number | null
 }
 
-/** `at`: where its line starts, in bytes of the log. */
+/** `at`: the byte of the log where its line starts. */
 interface FoundHead {
   at: number
   record: LineRecord
 }
 
 const NEWLINE = 0x0a
-/** A line further away from its head has none. */
+/** A line further away from the last head belongs to no record. */
 const MAX_DISTANCE_BYTES = 131_072
 const LEARNED_BYTES = 65_536
 const MAX_HEAD_BYTES = 1_024
 const QUARTER_MS = 900_000
 
-/** Maps lines of one log to records: a line without a head belongs to the record above it. */
+/** Maps the lines of one log to records: a line without a head belongs to the record above it. */
 export class RecordFinder {
   /** With times as the log writes them. */
   readonly filter: RecordFilter
@@ -43,7 +43,7 @@ export class RecordFinder {
   #format: HeadFormat | null = null
   #offset = 0
   #bytes: Buffer = Buffer.alloc(0)
-  /** The last requested line: lines above it are not read again, because a log may have no heads at all. */
+  /** The last requested line. Lines above it are not read again, because a log may have no heads at all. */
   #last: { at: number; found: FoundHead | null } = { at: -1, found: null }
 
   constructor(log: OpenLog, filter: RecordFilter, startedAtMs: number | null) {
@@ -57,13 +57,13 @@ export class RecordFinder {
     }
   }
 
-  /** Selects the part of the log, whole lines, for the next calls. */
+  /** Selects the part of the log (whole lines) for the next calls. */
   enter(offset: number, bytes: Buffer): void {
     this.#offset = offset
     this.#bytes = bytes
   }
 
-  /** Lines must ascend. null: no head is near above it. */
+  /** Call with ascending lines. null: no head is near. */
   recordOf(lineStart: number): LineRecord | null {
     const found = this.#headAbove(lineStart)
     this.#last = { at: this.#offset + lineStart, found }
@@ -75,14 +75,14 @@ export class RecordFinder {
     const lowest = Math.max(0, this.#offset + (isFar ? lineStart : 0) - MAX_DISTANCE_BYTES)
     const inside = this.#lastHead(this.#bytes, this.#offset, lineStart, lowest)
     if (inside !== 'further up' || isFar) return inside === 'further up' ? null : inside
-    // The record began in the part before.
+    // The record began in the previous part.
     const before = readBytes(this.#log, lowest, this.#offset)
     if (before.length < 2) return null
     const found = this.#lastHead(before, lowest, startOfLine(before, before.length - 1), lowest)
     return found === 'further up' ? null : found
   }
 
-  /** Searches upwards from the line that starts there; `base` is the place of the bytes in the log. */
+  /** Searches upwards from the line that starts there; `base` is the offset of the bytes in the log. */
   #lastHead(bytes: Buffer, base: number, lineStart: number, lowest: number): FoundHead | null | 'further up' {
     for (let start = lineStart; base + start >= lowest; start = startOfLine(bytes, start - 1)) {
       const { at, found } = this.#last
@@ -104,7 +104,9 @@ export class RecordFinder {
     return readBytes(this.#log, 0, length)
   }
 
-  /** How far its clock is ahead of UTC, from the first record and the start of the run. Zones are quarter hours. */
+  /**
+   * How far the log's clock is ahead of UTC, from its first record and the start of the run. Zones are quarter hours.
+   */
   #zoneOf(startedAtMs: number | null): number {
     if (startedAtMs === null) return 0
     const lines = this.#start(LEARNED_BYTES).toString('utf8').split('\n', 50)
@@ -132,7 +134,7 @@ function recordOfHead(line: string, format: HeadFormat): LineRecord | null {
   return { level, time: text, atMs: Number.isNaN(atMs) ? null : atMs }
 }
 
-/** A line without a head, or one without a time, is kept unless a level is wanted. */
+/** Includes lines without a head or a time unless a level is required. */
 export function fitsRecord(record: LineRecord | null, { minLevel, sinceMs, untilMs }: RecordFilter): boolean {
   if (minLevel !== null && (record === null || isBelow(record.level, minLevel))) return false
   const atMs = record?.atMs ?? null

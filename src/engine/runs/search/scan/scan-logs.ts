@@ -7,7 +7,7 @@ import { fitsRecord, type RecordFilter, RecordFinder } from './record-finder.ts'
 import { type Candidates, isCandidate } from '../../../storage/log-blocks.ts'
 import type { IndexedLogBlocks } from '../../../model/records.ts'
 
-/** The lines that start in these bytes, from `from` on and before `to`; null: of the whole log. */
+/** The lines that start at or after `from` and before `to`; null: of the whole log. */
 export interface Piece {
   from: number
   to: number
@@ -16,12 +16,12 @@ export interface Piece {
 export interface ScanOrder {
   query: LineQuery
   records: RecordFilter
-  /** For all logs together; the scan ends with the log in which it is reached. */
+  /** For all logs together; the scan ends in the log that reaches it. */
   mostHits: number
   logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
 }
 
-/** A line with a match. `line` of the first is 1, `offset` is in bytes; `matchAt` counts characters of `text`. */
+/** A line with a match. `line` counts from 1, `offset` is in bytes, `matchAt` counts characters of `text`. */
 export interface ScannedHit {
   line: number
   offset: number
@@ -29,11 +29,11 @@ export interface ScannedHit {
   matchAt: number
   matchLength: number
   level: RecordLevel | null
-  /** As the log has it. */
+  /** As written in the log. */
   time: string | null
 }
 
-/** One log of the order. `error`: it could not be read. `endedAt`: it was not searched beyond this byte. */
+/** The result for one log. `error`: it could not be read. `endedAt`: the search stopped at this byte. */
 export interface ScannedLog {
   index: number
   hits: ScannedHit[]
@@ -44,7 +44,7 @@ export interface ScannedLog {
 
 const MAX_TEXT_CHARS = 500
 const CONTEXT_CHARS = 100
-/** A longer line is searched in parts of about this size. */
+/** Longer lines are searched in parts of about this size. */
 const MAX_LINE_BYTES = 4 * FRAME_RAW_BYTES
 const STEP_BYTES = 65_536
 const NEWLINE = 0x0a
@@ -83,7 +83,7 @@ export async function scanLogs(
     }
     left -= result.hits.length
     unsent.push(result)
-    // An expression may hang on a log: the caller blames the one after the last result sent.
+    // An expression may hang on a log. The caller then blames the log after the last result, so send results at once.
     if (query.isRegex || result.hits.length > 0) send()
   }
   send()
@@ -134,7 +134,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
 
     function carry(offset: number, bytes: Buffer): void {
       if (carriedBytes === 0) carriedAt = offset
-      // A copy: the block's memory is reused.
+      // A copy, because the block's memory is reused.
       carried.push(Buffer.from(bytes))
       carriedBytes += bytes.length
     }
@@ -146,7 +146,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
       return search(carriedAt, line)
     }
 
-    /** Whole lines; except that the first of a piece may be the end of one that starts before it. */
+    /** Whole lines, except that the first of a piece may be the end of a line that starts before it. */
     function search(offset: number, bytes: Buffer): boolean {
       finder.enter(offset, bytes)
       return matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
@@ -171,13 +171,12 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
   }
 }
 
-/** Read only when it matters: the byte is in the frame before. */
+/** Lazy, because the byte is in the previous frame. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
-/** Numbers of lines, counted only where there are hits. */
+/** Line numbers, counted only where there are hits. */
 class LineCounter {
   readonly #log: OpenLog
-  /** Newlines before this byte. */
   #before = 0
   #at = 0
   #part = -1
@@ -186,7 +185,7 @@ class LineCounter {
     this.#log = log
   }
 
-  /** The number of the line that starts at `lineStart` of the part; lines must ascend. */
+  /** The number of the line that starts at `lineStart` of the part; call with ascending lines. */
   lineAt(offset: number, bytes: Buffer, lineStart: number): number {
     if (this.#part !== offset) this.#goTo(offset)
     this.#before += countNewlines(bytes, this.#at - offset, lineStart)
@@ -195,7 +194,7 @@ class LineCounter {
     return this.#before + 1
   }
 
-  /** The archive knows the newlines of each frame: at most one is read for the count. */
+  /** The archive knows the newlines of each frame, so it counts in at most one frame. */
   #goTo(offset: number): void {
     const frame = Math.floor(offset / FRAME_RAW_BYTES)
     const { newlines } = this.#log
