@@ -116,67 +116,65 @@ import type {
 } from '../model/records.ts'
 import type { SettingKey, SettingValue } from '../model/settings.ts'
 
-/** Jobs as they are now, and their timelines. */
 export interface JobReader {
   getJob(id: JobId): Promise<StoredJob | null>
   getJobs(ids: JobId[]): Promise<StoredJob[]>
   /**
-   * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job with which large
-   * settings and arguments have `maxBytes` (records.ts, largeBytes), the first at the earliest.
+   * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job at which large
+   * settings and arguments reach `maxBytes` (records.ts, largeBytes), but has at least one job.
    */
   listJobs(
     filter: JobFilter & OnlyProjects & AwayNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
-  /** Of crawl orders, those that wait for their time and never ran, in its order; ends as `listJobs` does. */
+  /** Jobs of crawl orders that wait for their time and never ran, in that order; ends as `listJobs` does. */
   listLaterOrders(
     filter: OnlyProjects & { userId?: string | undefined; project?: ProjectName | undefined },
     page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
-  /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
+  /** Each facet counts jobs that match the other filters, which shows the effect of other values. Highest first. */
   countFacets(filter: JobFilter & OnlyProjects & AwayNodes): Promise<JobFacets>
-  /** How many of these jobs have each status; unknown ids are not counted. */
+  /** The number of these jobs per status; unknown ids are not counted. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>
-  /** Jobs that ended at or after this time, by outcome, for the overview. */
+  /** Jobs that ended at or after this time, by outcome. */
   countEndedSince(sinceMs: number, of?: OnlyProjects): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs with this client jobid, newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
   /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
   listFinishedRuns(limit: number): Promise<FinishedRun[]>
-  /** The spiders of jobs that run, or ended, on a node other than this; deleted projects included. */
+  /** The spiders of jobs that run or ran on a node other than this; includes deleted projects. */
   listSpidersElsewhere(nodeId: NodeId): Promise<{ project: ProjectName; spider: string }[]>
   listTimeline(jobId: JobId): Promise<Transition[]>
 }
 
-/** Jobs, and how they are created. */
+/** Jobs, and their creation. */
 export interface JobStore extends JobReader {
   /**
    * Writes queued jobs with a `queued` timeline entry each, all or none. Returns an id for each: its own, or that of
-   * the earlier job with its dedupe key, in which case nothing was written for it. A job starts held (`dependency`,
-   * then `not_before`, then `overlap`) if something must happen first; a job whose dependency can no longer be met ends
-   * at once as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
+   * the earlier job with its dedupe key, in which case nothing is written for it. A job starts held (`dependency`, then
+   * `not_before`, then `overlap`) if something must happen first; a job whose dependency can no longer be met ends
+   * immediately as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
    */
   enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
   /**
-   * Writes runs that began before we knew of them, all or none: another server's history (ended), or an external job
-   * (adopted). They are never in the queue.
+   * Writes runs that began before Scrapdeck knew of them, all or none: another server's history (ended), or an external
+   * job (adopted). They are never queued.
    */
   recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
 }
 
-/** The queue as dispatch sees it. */
 export interface LaneReader {
   /** Every lane with queued jobs that are not held, and their number. Cheap: one row per lane. */
   listLanes(): Promise<LaneDepth[]>
   /**
    * The first jobs of lanes in queue order (priority descending, then rank, then id), up to `limit` each, without held
-   * ones. Results are in the order of `wanted`; a lane without jobs is empty.
+   * ones. Results are in the order of `wanted`; an empty lane has no jobs.
    */
   readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
   /**
    * Called after each commit that added jobs to lanes, removed them, or changed their order; not for jobs claimed by
-   * beginAttempts, whose caller knows of them. Returns the function that unsubscribes.
+   * beginAttempts, because its caller knows them. Returns the function that unsubscribes.
    */
   onQueueChange(listener: (lanes: string[]) => void): () => void
 }
@@ -184,8 +182,8 @@ export interface LaneReader {
 /** Holds that end at a time. */
 export interface HoldStore {
   /**
-   * Lifts holds that are due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again; null:
-   * nothing waits for a time. Released jobs may immediately be held for another reason (overlap).
+   * Lifts holds that are due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again; null: no
+   * job waits for a time. Released jobs may immediately be held for another reason (overlap).
    */
   releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
 }
@@ -194,10 +192,11 @@ export interface HoldStore {
 export interface ClaimStore {
   /**
    * First half of sending: for each start whose job is still queued and whose number is the next, creates the attempt
-   * as `sending` and moves the job to `starting`. Returns the attempts created; the others lost a race (cancelled,
+   * as `sending` and moves the job to `starting`. Returns the created attempts; the others lost a race (cancelled,
    * held, expired at the entry's time, or another job with its overlap key is live: then the job is held from now on).
    * Send the attempt's own `jobid`: it differs from the requested one if the node already had that in this project. The
-   * result has the jobs with all that sending needs: no call may fail between the claim and knowing them to be live.
+   * result has the jobs with everything that sending needs: between the claim and its result no call may fail, or live
+   * jobs would be unknown to the caller.
    */
   beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
 }
@@ -205,24 +204,24 @@ export interface ClaimStore {
 /** Jobs that no node can run. */
 export interface QueueFailureStore {
   /**
-   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Only those that
-   * were in their lane at `sinceMs`: not if ordered, released, queued again, restored or moved later. Returns the ids
-   * that failed; others are unchanged. Cannot be undone.
+   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Only jobs that
+   * were in their lane at `sinceMs`: not those ordered, released, queued again, restored or moved later. Returns the
+   * ids that failed; others are unchanged. Cannot be undone.
    */
   failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): Promise<JobId[]>
 }
 
-/** Operations of operators and dispatch on waiting jobs. */
+/** Changes of waiting jobs by operators and dispatch. */
 export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFailureStore {
-  /** Queued jobs only, held ones included; returns the ids that were queued. */
+  /** Changes queued jobs only, including held ones; returns the ids that were queued. */
   setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
-  /** Queued jobs only, which keep the given order. If `before` is not queued, nothing changes. */
+  /** Moves queued jobs only, in the given order. If `before` is not queued, nothing changes. */
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
-  /** Queued jobs only. */
+  /** Changes queued jobs only. */
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
   /**
-   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of this one, which has
-   * its id. Returns the id, or nothing if it has begun or ended.
+   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of `job`, which has its
+   * id. Returns the id, or nothing if the job has begun or ended.
    */
   changeQueued(job: NewJob): Promise<JobId[]>
   /** Ends queued jobs as cancelled. Returns the ids that were queued; others are unchanged. */
@@ -233,36 +232,37 @@ export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFail
   askCancel(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
 }
 
-/** Attempts, live and ended. */
 export interface AttemptReader {
-  /** All attempts that have not ended. */
   listLiveAttempts(): Promise<Attempt[]>
   listAttempts(jobId: JobId): Promise<Attempt[]>
   /** Attempts, including ended ones, that ran on a node under these jobids. */
   findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
   /** Whether one of these runs is ours and was recorded as succeeded or failed before that attempt began. */
   hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
-  /** null: it has not been archived. */
+  /** null: not archived. */
   findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<ArchivedLog | null>
 }
 
-/** The only way to change an attempt, and its job with it. */
+/** The only way to change an attempt, and with it its job. */
 export interface AttemptWriter {
   /**
    * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states; if the
-   * attempt is in none of them, the change is skipped (I4: recorded once). Returns which were applied. The job follows
-   * its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it under its id. A job
-   * that would be requeued but has a cancel request ends as cancelled, with a separate `ended` entry. A job that ends
-   * or is requeued frees its overlap key for the next job held for it; one that ends releases (or ends, as cancelled)
-   * its dependents. An ended attempt accepts details, counts and a killing line, but a new state only by `found_again`:
-   * while its job is queued, has no newer attempt and no cancel request, and no other job with its overlap key is live.
-   * This removes the job from the queue, lifts its hold and, if this is its only attempt, clears `mayHaveRunTwice`.
+   * attempt is in none of them, the change is skipped (I4: recorded once). Returns which changes were applied.
+   *
+   * The job follows its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it under
+   * its id. A job that would be requeued but has a cancel request ends as cancelled, with a separate `ended` entry. A
+   * job that ends or is requeued frees its overlap key for the next job held for it; one that ends releases (or ends,
+   * as cancelled) its dependents.
+   *
+   * An ended attempt accepts details, counts and a killing line, but a new state only by `found_again`: while its job
+   * is queued, has no newer attempt and no cancel request, and no other job with its overlap key is live. This removes
+   * the job from the queue, lifts its hold and, if this is its only attempt, clears `mayHaveRunTwice`.
    */
   applyChanges(changes: AttemptChange[]): Promise<boolean[]>
 }
 
 export interface AttemptStore extends AttemptReader, AttemptWriter {
-  /** Replaces what was recorded before: a run that came back is archived again. */
+  /** Replaces the previous record: a run that came back is archived again. */
   markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
 }
 
@@ -270,21 +270,22 @@ export interface AttemptStore extends AttemptReader, AttemptWriter {
 export interface ItemsStore {
   /** null: nothing was recorded. */
   findItems(jobId: JobId, number: AttemptNumber): Promise<ItemsRecord | null>
-  /** Replaces what was recorded before. */
   recordItems(record: ItemsRecord): Promise<void>
-  /** Those with a blob, in order of their keys. */
+  /** Files with a blob, in the order of their keys. */
   listKeptItems(after: LogKey | null, limit: number): Promise<KeptItemsFile[]>
 }
 
-/** What the logs of runs say. */
 export interface ReadingStore {
-  /** Replaces earlier figures; errors are counted once per run however often they are recorded. */
+  /** Replaces earlier figures. Errors count once per run, however often they are recorded. */
   recordReadings(readings: RunReading[]): Promise<void>
   /** The figures as recorded; null: none. */
   findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
 }
 
-/** `text` matches in title or culprit; everything else is compared whole. `firstVersion`: seen in it first. */
+/**
+ * `text` matches part of title or culprit; all other values must be equal. `firstVersion`: the version that logged it
+ * first.
+ */
 export interface ErrorGroupFilter extends OnlyProjects {
   project?: string | undefined
   spider?: string | undefined
@@ -295,7 +296,7 @@ export interface ErrorGroupFilter extends OnlyProjects {
   text?: string | undefined
 }
 
-/** `sinceMs`: how far back the counts per hour go. */
+/** `sinceMs`: the start of the counts per hour. */
 export interface ErrorGroupPage {
   before: { lastSeenMs: number; id: ErrorGroupId } | null
   limit: number
@@ -308,32 +309,31 @@ export interface ErrorStore {
   listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
   /** With its newest occurrences, and the spiders, versions and nodes that log it most. */
   getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
-  /** Of those that there are. */
+  /** Without the ids that do not exist. */
   projectsOfErrorGroups(ids: ErrorGroupId[]): Promise<{ id: ErrorGroupId; project: ProjectName }[]>
-  /** Of all attempts, or of this one. */
+  /** Of all attempts, or of the given one. */
   listErrorsOfJob(
     jobId: JobId,
     attemptNumber: AttemptNumber | null,
     sinceMs: number
   ): Promise<{ group: StoredErrorGroup; occurrence: StoredOccurrence }[]>
-  /** Resolves with those that had another state. A resolved one is open again once it is logged after `atMs`. */
+  /** Resolves to those that had another state. A resolved group reopens when it is logged after `atMs`. */
   setErrorState(ids: ErrorGroupId[], state: ErrorState, atMs: number): Promise<ErrorGroupId[]>
 }
 
-/** The logs in the archive, for searches over all of them. */
 export interface KeptLogReader {
   /**
-   * The newest jobs first, their last attempts first. Looks at `limit` archived logs and lists those that match the
-   * filter; without those whose blocks all are ruled out by `candidates` (log-blocks.ts), which are only counted.
+   * The newest jobs first, their last attempts first. Scans `limit` archived logs and lists those that match the
+   * filter; only counts those that `candidates` rules out (log-blocks.ts).
    */
   pageKeptLogs(
     filter: KeptLogFilter,
     page: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
   ): Promise<LogPage>
-  /** In the order of the keys, without those that are gone. */
+  /** In the order of the keys, without logs that no longer exist. */
   readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
   /**
-   * Live runs, last runs of jobs that ended since then, and ended runs of `copied`; the newest jobs first, at most
+   * Live runs, last runs of jobs that ended since then, and ended runs in `copied`; the newest jobs first, at most
    * `limit` of each.
    */
   listUnarchivedRuns(
@@ -343,47 +343,45 @@ export interface KeptLogReader {
 }
 
 export interface LogBlockStore extends KeptLogReader {
-  /** Of the `limit` newest archived logs before that one, those that are not in the index. */
+  /** Those of the `limit` newest archived logs before `before` that are not in the index. */
   listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
-  /** The same for those archived first after a call that returned `lastId`; null: none, to begin with. */
+  /** The same for logs first archived after the call that returned `lastId`; null: from the start. */
   listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
-  /** Skips logs that were archived again meanwhile: `storedBytes` is no longer theirs. */
+  /** Skips logs that were archived again meanwhile and whose `storedBytes` differ. */
   recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
-  /** These logs, or none at all (null), are not in the index any more. */
+  /** Removes these logs, or all (null), from the index. */
   forgetLogBlocks(logs: LogKey[] | null): Promise<void>
-  /** The number after that of the last block that a log has. */
+  /** One more than the last block number in use. */
   endOfLogBlocks(): Promise<number>
 }
 
 export interface NodeStore {
   listNodes(): Promise<StoredNode[]>
   putNode(node: StoredNode): Promise<void>
-  /** Deletes the node and its deployments; its attempts stay in the history. */
+  /** Also deletes the node's deployments; its attempts stay in the history. */
   deleteNode(id: NodeId): Promise<void>
 }
 
-/** Versions of projects, and their deployments. */
 export interface VersionStore {
   listVersions(): Promise<StoredVersion[]>
-  /** Upserts by (project, version) and clears deployments: a new egg under an old name is on no node yet. */
+  /** Upserts by (project, version) and clears deployments: no node has the new egg yet, even under an old name. */
   putVersion(version: StoredVersion): Promise<void>
   deleteVersion(project: ProjectName, version: VersionName): Promise<void>
   /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND if there is no such version. */
   putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
   deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
-  /** Like the four above, for many changes, all or none. Each project is one entry of the change log. */
+  /** As the four verbs above, for many changes, all or none. Each project is one entry of the change log. */
   changeVersions(changes: VersionChange[]): Promise<void>
-  /** Queued or live jobs that need this version (version null: any of the project). */
+  /** The number of queued or live jobs that need this version (null: any version of the project). */
   countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
 }
 
 export interface ProjectSettingsStore {
-  /** Project settings by project name. */
+  /** By project name. */
   listProjectSettings(): Promise<Map<ProjectName, ProjectSettings>>
   putProjectSettings(project: ProjectName, settings: ProjectSettings): Promise<void>
 }
 
-/** Notifies of changes immediately. */
 export interface ChangeNotifier {
   /** Called after each commit that added to the change log. Returns the function that unsubscribes. */
   onChange(listener: (cursor: number) => void): () => void
@@ -394,20 +392,17 @@ export interface ChangeLog extends ChangeNotifier {
   /** The newest position. Positions ascend with each transaction. */
   changeCursor(): Promise<number>
   /**
-   * Changes after a position, each thing once, at most `limit`; `cursor` is where to continue. `reset`: positions that
-   * old are no longer kept, or the position is from other data (a restored backup).
+   * Changes after a position, each thing once, at most `limit`; `cursor` is where to continue. `reset`: changes since
+   * that position are no longer stored, or it belongs to other data (a restored backup).
    */
   listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
 }
 
-/** Schedules, with their settings and progress. */
 export interface ScheduleReader {
-  /** By name. */
   listSchedules(): Promise<StoredSchedule[]>
   getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
   /**
-   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all
-   * matches.
+   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all matches.
    */
   pageSchedules(
     filter: ScheduleFilter,
@@ -415,7 +410,7 @@ export interface ScheduleReader {
   ): Promise<{ schedules: StoredSchedule[]; total: number; isCut: boolean }>
 }
 
-/** `maxBytes`: the page ends after the schedule with which large ones have as many (largeBytes); then `isCut`. */
+/** `maxBytes`: the page ends after the schedule at which large ones reach this size (largeBytes); then `isCut`. */
 export interface SchedulePage {
   after: { name: string; id: string } | null
   limit: number
@@ -424,8 +419,8 @@ export interface SchedulePage {
 
 /**
  * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
- * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with another
- * (reads all names). `onlyProjects` leaves out a schedule if any of its jobs is of another project.
+ * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with another (reads
+ * all names). `onlyProjects` excludes schedules with a job of any other project.
  */
 export interface ScheduleFilter extends OnlyProjects {
   text?: string
@@ -445,7 +440,7 @@ export interface ScheduleStore extends ScheduleReader {
    * SCHEDULE_NOT_FOUND if it was deleted). `doneUntilMs` and `runCount` never decrease: `fire` may have run in between.
    */
   putSchedule(schedule: StoredSchedule): Promise<void>
-  /** Deletes their firings too; their jobs stay. Returns the ids that existed. */
+  /** Also deletes their firings; their jobs stay. Returns the ids that existed. */
   deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
   /** Keeps the revision, so that it does not conflict with edits. */
   setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
@@ -460,11 +455,11 @@ export interface FiringFilter extends OnlyProjects {
   sinceChange?: boolean
 }
 
-/** Firings of the moments of schedules. */
+/** Firings of schedules. */
 export interface FiringReader {
   /**
-   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only those of one schedule
-   * written after its last `putSchedule`, regardless of clock changes.
+   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only firings of one
+   * schedule written after its last `putSchedule`, regardless of clock changes.
    */
   listFirings(
     filter: FiringFilter,
@@ -473,8 +468,8 @@ export interface FiringReader {
   /** The newest `limit` of each schedule, in the order of the ids, newest first. */
   listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
   /**
-   * `fired`: those of these moments that have fired, by the clock or a backfill. `forgotten`: those in the range of
-   * pruned rows, for which that is unknown. Both ascend.
+   * `fired`: the given moments that have fired, by the clock or a backfill. `forgotten`: those in the range of pruned
+   * rows, for which that is unknown. Both ascend.
    */
   findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
 }
@@ -482,23 +477,25 @@ export interface FiringReader {
 /** Turns moments of schedules into jobs. */
 export interface FiringStore extends FiringReader {
   /**
-   * Writes firings and their jobs, all or none, and advances their schedules. A moment that has fired already (by the
-   * clock or a backfill) is skipped with its jobs: null in its place, but its schedule still advances. A firing whose
+   * Writes firings and their jobs, all or none, and advances their schedules. A moment that has already fired (by the
+   * clock or a backfill) is skipped with its jobs: its result is null, but its schedule still advances. A firing whose
    * schedule was deleted is skipped as well.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
 }
 
-/** The newest backfill of each schedule. */
 export interface BackfillStore {
   listBackfills(): Promise<StoredBackfill[]>
-  /** Adds or replaces that of its schedule. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  /**
+   * Adds or replaces the backfill of its schedule. Its revision must be one above the stored one (or 1):
+   * CHANGED_MEANWHILE.
+   */
   putBackfill(backfill: StoredBackfill): Promise<void>
 }
 
 export interface ChainStore {
   listChains(): Promise<StoredChain[]>
-  /** Adds it or replaces its settings; its counts stay. */
+  /** Adds it or replaces its settings; keeps its counts. */
   putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
   deleteChain(id: ChainId): Promise<boolean>
 }
@@ -507,7 +504,7 @@ export interface ChainStore {
 export interface ChainEndStore {
   /** Unanswered ends, oldest first; each is recorded in the transaction that ends the job, once per chain and job. */
   listDueChains(limit: number): Promise<DueChain[]>
-  /** Writes answers with their jobs, all or none; false for one that was already answered or no longer exists. */
+  /** Writes answers with their jobs, all or none; false: already answered, or the chain no longer exists. */
   answerChains(answers: ChainAnswer[]): Promise<boolean[]>
 }
 
@@ -522,18 +519,21 @@ export interface WebhookStore extends WebhookReader {
    * schedule.paused) are written as deliveries in the transaction in which they happen.
    */
   putWebhook(webhook: NewWebhook): Promise<void>
-  /** Deletes its deliveries too. False: it did not exist. */
+  /** Also deletes its deliveries. False: it did not exist. */
   deleteWebhook(id: WebhookId): Promise<boolean>
 }
 
 /** Events that do not come from the store itself. */
 export interface EventStore {
-  /** For things outside the store, such as nodes that become unreachable or recover. */
+  /** For events outside the store, such as nodes that become unreachable or recover. */
   recordEvents(events: NewEvent[]): Promise<void>
 }
 
 export interface DueDeliveryStore {
-  /** Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest not yet due. */
+  /**
+   * Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest that is not yet
+   * due.
+   */
   listDueDeliveries(
     nowMs: number,
     limitEach: number
@@ -542,14 +542,13 @@ export interface DueDeliveryStore {
 }
 
 export interface DeliveryStore extends DueDeliveryStore {
-  /** Newest first, those before the one with id `before`. */
   listDeliveries(
     webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
   ): Promise<StoredDelivery[]>
-  /** The id of the newest of all of these; null: there is none. */
+  /** The newest delivery of these webhooks; null: there is none. */
   findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
-  /** Of all of these, oldest first, those after the one with this id; null: from the first one on. */
+  /** Deliveries of these webhooks, oldest first, after this id; null: from the first one. */
   listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
   /** Makes ended deliveries due again, as if never tried; without ids, all dead ones. Returns how many. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
@@ -557,7 +556,7 @@ export interface DeliveryStore extends DueDeliveryStore {
 
 /** Answers to requests with an idempotency key. */
 export interface AnswerStore {
-  /** Claims the key for a request (null), or returns the claim that holds it and has not expired. */
+  /** Claims the key for a request (null), or returns the unexpired claim that holds it. */
   claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
   /** null: releases the key. */
   keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
@@ -565,11 +564,10 @@ export interface AnswerStore {
 
 /** Node sources, and the nodes that they no longer list. */
 export interface DiscoveryStore {
-  /** In the order in which they were added. */
+  /** In order of creation. */
   listSources(): Promise<StoredSource[]>
   /** Adds or replaces it. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putSource(source: StoredSource): Promise<void>
-  /** False: it did not exist. */
   deleteSource(id: SourceId): Promise<boolean>
   listVanishedNodes(): Promise<VanishedNode[]>
   putVanishedNodes(nodes: VanishedNode[]): Promise<void>
@@ -582,146 +580,152 @@ export interface LimitStore {
   putLimits(limits: StoredLimits): Promise<void>
 }
 
-/** How successful runs of a spider went, and what is unusual about the newest. */
+/** The results of successful runs, and what is unusual about the newest run of each spider. */
 export interface FindingStore {
-  /** Newest first; from this job on, itself included. */
+  /** Newest first, from this job on, including it. */
   listSuccessfulRuns(
     project: ProjectName,
     spider: string,
     page: { upTo: JobId | null; limit: number }
   ): Promise<PastRun[]>
-  /** Of the last attempt of this job; does nothing if the job is gone. */
+  /** For the last attempt of this job; does nothing if the job no longer exists. */
   recordFilledFields(jobId: JobId, filled: FilledFields): Promise<void>
   listFindings(): Promise<StoredFindings[]>
-  /** Replaces those of the spider; without any, nothing is kept. A dismissal lasts as long as the job is the same. */
+  /**
+   * Replaces the findings of the spider; an empty list deletes them. A dismissal lasts while the job stays the same.
+   */
   putFindings(findings: StoredFindings): Promise<void>
-  /** False: they are of another job by now. */
+  /** False: the findings are now those of another job. */
   dismissFindings(project: ProjectName, spider: string, jobId: JobId): Promise<boolean>
 }
 
-/** Rules of alerts, silences, and what has become of alerts (engine/monitoring/alerts). */
+/** Alert rules, silences, and the states of alerts (engine/monitoring/alerts). */
 export interface AlertStore {
-  /** In the order in which they were added. */
+  /** In order of creation. */
   listAlertRules(): Promise<AlertRule[]>
   /** Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
   putAlertRule(rule: AlertRule): Promise<void>
-  /** False: there is none. Its alerts stay. */
+  /** False: it did not exist. Its alerts stay. */
   deleteAlertRule(id: AlertRuleId): Promise<boolean>
   listSilences(): Promise<AlertSilence[]>
   putSilence(silence: AlertSilence): Promise<void>
   deleteSilence(id: AlertSilenceId): Promise<boolean>
-  /** Includes the episodes that ended, and the messages sent to channels, after `sinceMs`. */
+  /** Includes episodes that ended, and messages sent to channels, after `sinceMs`. */
   readAlertMemory(sinceMs: number): Promise<AlertMemory>
   /** Atomic: a message is never stored without the state that records it as sent, nor the state without the message. */
   writeAlerts(write: AlertWrite): Promise<void>
   /** The same at the request of a user. */
   answerAlerts(write: AlertWrite): Promise<void>
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
-  /** On the first page those that fire, then those that ended, the newest first; those of one moment by their ids. */
+  /** The first page begins with firing alerts; then ended ones, newest first; equal times by id. */
   listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
-  /** Of alerts that fired after `sinceMs`, by rule. */
+  /** Per rule, of alerts that fired after `sinceMs`. */
   sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
-  /** Of settled ones and silences that ended before; returns how many alerts. */
+  /** Deletes settled alerts and silences that ended earlier; returns how many alerts. */
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
 }
 
-/** The past that rules of alerts are tried on, as far as nothing else keeps it. */
+/** The history for trying alert rules, where no other table keeps it. */
 export interface AlertFactStore {
-  /** In this order. */
+  /** Records them in this order. */
   recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
-  /** The newest of each key of each watch, without those that are gone. */
+  /** The newest of each key of each watch, without keys that disappeared. */
   listNewestAlertFacts(): Promise<StoredAlertFact[]>
   /** Oldest first, from `fromMs` on and after the row `after`. */
   listAlertFacts(
     watch: AlertWatch,
     page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
   ): Promise<(StoredAlertFact & { id: number })[]>
-  /** Deletes the oldest: those from before, and those beyond the newest `most`; at most `limit`. Returns how many. */
+  /**
+   * Deletes facts from before `beforeMs` and those beyond the newest `most`, oldest first, at most `limit`. Returns how
+   * many.
+   */
   pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
 }
 
-/** Reports that channels get from time to time. */
+/** Periodic reports to channels. */
 export interface DigestStore {
   listDigests(): Promise<StoredDigest[]>
   /**
-   * Records this due time as reported to the channel, with its message (null: none, the reports begin). False: it was
-   * reported before, or a later one with the same settings was, and nothing is written.
+   * Records this due time as reported to the channel, with its message (null: only the start of the reports). False:
+   * this or a later due time with the same settings was already reported, and nothing is written.
    */
   sendDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
 }
 
-/** Who may log in, and with which tokens. Few: all are kept in memory (engine/access). */
+/** Users, groups, roles and tokens. Few: all are kept in memory (engine/access). */
 export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
-  /** Creates it, or replaces all of it. */
   putUser(user: StoredUser): Promise<void>
-  /** With all its tokens and second factors; it leaves its groups. False: there is none. */
+  /** Also deletes its tokens and second factors and removes it from its groups. False: it did not exist. */
   deleteUser(id: UserId): Promise<boolean>
   listGroups(): Promise<StoredGroup[]>
-  /** Creates it, or replaces all of it. */
   putGroup(group: StoredGroup): Promise<void>
   deleteGroup(id: GroupId): Promise<boolean>
   listAccessTokens(): Promise<StoredAccessToken[]>
   addAccessToken(token: StoredAccessToken): Promise<void>
   deleteAccessToken(id: AccessTokenId): Promise<boolean>
   listRoles(): Promise<StoredRole[]>
-  /** Creates it, or replaces all of it. */
   putRole(role: StoredRole): Promise<void>
   /** False: there is none. */
   deleteRole(name: string): Promise<boolean>
-  /** When they were last seen. Those that are gone are left out. */
+  /** Records when they were last seen; skips those that no longer exist. */
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }
 
-/** What users have beside or in place of a password. Few, too: all are in memory (engine/access/second-factor). */
+/** Second factors and passkeys of users. Few: all are in memory (engine/access/second-factor). */
 export interface SecondFactorStore {
   listAuthenticators(): Promise<StoredAuthenticator[]>
-  /** Replaces the user's, with all recovery codes. */
+  /** Replaces the user's authenticator and all recovery codes. */
   putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
   putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
-  /** With its recovery codes. False: there is none. */
+  /** Also deletes its recovery codes. False: it did not exist. */
   deleteAuthenticator(userId: UserId): Promise<boolean>
-  /** False, once it has been true for this step or a later one, for any caller. */
+  /** True once per step; false after this or a later step was used, by any caller. */
   useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
-  /** True once. */
+  /** True only once. */
   useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
   listPasskeys(): Promise<StoredPasskey[]>
   addPasskey(passkey: StoredPasskey): Promise<void>
-  /** False: it is gone, or has already counted as far. One that does not count (0) is used as often as one likes. */
+  /**
+   * False: the passkey is gone, or its counter was already this high. A passkey without a counter (0) can be used any
+   * number of times.
+   */
   usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
   deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
-  /** All of the user's. False: there were none. */
+  /** Deletes all of the user's. False: there were none. */
   deleteSecondFactors(userId: UserId): Promise<boolean>
 }
 
-/** Who did or tried what (audit/chain.ts: what ties the entries together). */
+/** The audit log: who did or tried what (audit/chain.ts explains how entries are chained). */
 export interface AuditStore {
   /**
-   * The write that `call` begins gets this entry, in the same transaction: neither is there without the other. `call`
-   * must begin one at once, and only that one gets it. What it changes is added to the entry.
+   * Adds this entry to the write that `call` begins, in the same transaction: neither exists without the other. `call`
+   * must begin a write synchronously, and only its first one gets the entry. The entry includes what the write changed.
    */
   withAudit<T>(entry: NewAuditEntry, call: () => Promise<T>): Promise<T>
-  /** An entry of its own, for what changed nothing here. */
+  /** A separate entry, for an operation that changed nothing here. */
   appendAudit(record: NewAuditRecord): Promise<void>
-  /** Newest first, those before `before`. A page looks at so many entries: it may be empty and not the last. */
+  /**
+   * Newest first, those before `before`. A page scans a limited number of entries: it may be empty and not the last.
+   */
   pageAudit(
     filter: AuditFilter,
     page: { before: number | null; limit: number }
   ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
-  /** Oldest first. */
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
-  /** Deletes the oldest entries, from before that time, at most `limit`, never the newest. Returns how many. */
+  /** Deletes the oldest entries from before that time, at most `limit`, never the newest. Returns how many. */
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 
 /** Deletion of expired data. */
 export interface RetentionStore {
   /**
-   * Deletes the oldest data beyond its retention, expired answers included, at most `limit` rows, so that other calls
+   * Deletes the oldest data beyond its retention, including expired answers, at most `limit` rows, so that other calls
    * are not delayed. Returns how many; fewer than `limit`: all are done. A job whose chain records are deleted can no
-   * longer be restored, since chains would answer its end twice. Firings of future moments are always kept.
+   * longer be restored, because chains would answer its end twice. Firings of future moments are always kept.
    */
   prune(retention: Retention, limit: number): Promise<number>
 }
@@ -729,14 +733,14 @@ export interface RetentionStore {
 /** Retention of ended jobs with their attempts, timelines and archived logs. */
 export interface JobRetentionStore {
   /**
-   * One step of a pass over the ended jobs, oldest end first: deletes what goes (model/retention.ts) with all that
-   * belongs to it, at most `limit`. Blobs of deleted logs are listed by `listDeletedLogs` from then on.
+   * One step of a pass over the ended jobs, oldest end first: deletes what is due (model/retention.ts) with all that
+   * belongs to it, at most `limit`. `listDeletedLogs` then lists the blobs of deleted logs.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
-  /** The same step, without deleting anything. */
+  /** The same step without deleting anything. */
   previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionPreviewStep>
   listDeletedLogs(limit: number): Promise<DeletedLog[]>
-  /** Their blobs are deleted too. */
+  /** Call once their blobs are deleted, too. */
   forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
   /** Marks jobs that retention never deletes, or unmarks them; a change is recorded as `entry`. Returns known ids. */
   keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
@@ -746,21 +750,23 @@ export interface JobRetentionStore {
   putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
   /** Cheap: reads sums, not jobs. */
   storageSums(): Promise<StorageSums>
-  /** Gives at most so many free pages back to the disk; returns how many are left, 0 if the database cannot shrink. */
+  /**
+   * Returns at most this many free pages to the disk. Resolves to how many are left; 0 if the database cannot shrink.
+   */
   shrink(pages: number): Promise<number>
   /**
    * Rewrites the whole database without free pages, so that it can shrink from then on. Blocks every other call for
-   * seconds per gigabyte, and needs as much free disk.
+   * seconds per gigabyte, and needs as much free disk space.
    */
   compact(): Promise<void>
 }
 
-/** Single values that belong to no noun: see settings.ts for keys and schemas. */
+/** Single values: see settings.ts for keys and schemas. */
 export interface SettingStore {
   /** null: never set. */
   getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
   putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
-  /** Records `value` unless the setting has one, in one transaction. Resolves to what is recorded. */
+  /** Records `value` unless the setting has one, in one transaction. Resolves to the recorded value. */
   keepSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<SettingValue<Key>>
 }
 

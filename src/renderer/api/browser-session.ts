@@ -1,9 +1,9 @@
 /** In a browser, access is a session that can end; the desktop's own window has none. */
 export const hasBrowserSession = (): boolean => window.scrapdeck === undefined
 
-/** Ends this browser's session, with its streams, and shows the login page, or that of the identity provider. */
+/** Ends this browser's session and its streams, and shows the login page, or that of the identity provider. */
 export async function logOut(): Promise<void> {
-  // The answer is a redirect to the login page; whatever it is, that page shows whether the session has ended.
+  // The response redirects to the login page; in any case, that page shows whether the session has ended.
   const response = await fetch(urlOf('logout'), { method: 'POST', redirect: 'manual' })
   const { continueAt } = (response.ok ? await response.json().catch(() => ({})) : {}) as { continueAt?: string }
   if (continueAt === undefined) openLogin()

@@ -13,14 +13,14 @@ export function desktopApp(): DesktopClient {
 
 const AGAIN_MS = 1_000
 
-/** Keeps the list of engines current for as long as the page lives. */
+/** Keeps the list of engines current while the page exists. */
 export async function followEngines(client: DesktopClient): Promise<never> {
   desktop = client
   for (;;) {
     try {
       for await (const { appVersion, engines } of await client.engines.watch()) {
         const current = engines.find(({ id }) => id === engineOfPage()) ?? null
-        // It was removed in another window, or the address is from before.
+        // It was removed in another window, or the address is outdated.
         if (current === null && engineOfPage() !== LOCAL_ENGINE) openEngine(LOCAL_ENGINE)
         useRemoteEngines.setState({ engines, appVersion, current })
       }
@@ -31,7 +31,7 @@ export async function followEngines(client: DesktopClient): Promise<never> {
   }
 }
 
-/** Shows another engine in a new page, so that no data of this one remains in view. */
+/** Shows another engine in a new page, so that no data of this one stays visible. */
 export function openEngine(id: string, view = '#/'): void {
   const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
   url.hash = view

@@ -9,7 +9,7 @@ export interface Explanation {
   text: string
 }
 
-/** Text for any error of a call: ours (by code), a lost connection, or a bug. */
+/** Text for any failed call: our errors (by code), a lost connection, or a bug. */
 export function explainError(error: unknown): Explanation {
   const code = codeOf(error)
   const message = error instanceof Error ? error.message : String(error)

@@ -2,10 +2,12 @@ import type { Job, JobFilter } from '../../shared/contract/index.ts'
 import type { Client } from './wire.ts'
 
 const PAGE_ROWS = 500
-/** The most that one bulk call accepts. */
+/** The limit of one bulk call. */
 export const BULK_MAX = 10_000
 
-/** Reads the matching jobs, newest first, up to the size of a bulk; `onPage` gets the count so far and may stop it. */
+/**
+ * Reads the matching jobs, newest first, up to the size of a bulk; `onPage` receives the count so far and can stop it.
+ */
 export async function readJobs(client: Client, filter: JobFilter, onPage?: (count: number) => boolean): Promise<Job[]> {
   const jobs: Job[] = []
   let before: string | undefined

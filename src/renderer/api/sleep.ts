@@ -1,4 +1,3 @@
-/** Resolves after this time, or immediately when the signal aborts. */
 export function sleep(durationMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {

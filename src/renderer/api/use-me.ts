@@ -18,7 +18,7 @@ import { texts } from '../../shared/texts/ui/shared.ts'
 
 const FRESH_MS = 60_000
 
-/** The user of this page. Role changes are not announced, so it is read again when the window regains focus. */
+/** The user of this page. Role changes are not announced, so it is refetched when the window regains focus. */
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
   const seenAs = useSeenAs((state) => state.role)
@@ -50,7 +50,7 @@ function withPermissions(me: Me): Me {
 
 export interface May {
   may: boolean
-  /** Why not, as a sentence for a tooltip. */
+  /** Why the user may not, as a sentence for a tooltip. */
   why: string | null
 }
 
@@ -75,7 +75,7 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   return { may: false, why }
 }
 
-/** In any project or node group, in all projects, in this one, or for a node with these tags. */
+/** In any project or node group, in all projects, in this project, or for a node with these tags. */
 export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
 /** Node groups in which the user of this page may change nodes; null: all nodes. */
@@ -88,7 +88,7 @@ export function useOwnNodeGroups(): readonly string[] | null {
   )
 }
 
-/** Whether the user of this page has only roles in node groups, and so sees neither projects nor jobs. */
+/** Whether the user of this page only has roles in node groups, and so may see neither projects nor jobs. */
 export function useSeesNodesOnly(): boolean {
   const permissions = useMe().data?.permissions
   return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0

@@ -9,10 +9,10 @@ import { openLogin } from './browser-session.ts'
 
 /** Every call of the contract, typed; the same over both transports. */
 export type Client = ContractRouterClient<Contract>
-/** What the desktop app does for its page. */
+/** The desktop app's operations for its page. */
 export type DesktopClient = ContractRouterClient<typeof desktopContract>
 
-/** What the desktop's preload script exposes: a way to request a port to an engine, and nothing else. */
+/** What the desktop's preload script exposes: only a way to request a port to an engine. */
 export interface DesktopBridge {
   requestWire(to: string): void
   platform: string
@@ -25,8 +25,8 @@ declare global {
 }
 
 /**
- * The engine that this page shows in the desktop. A page never changes its engine, so no data of one engine remains
- * in the view of another.
+ * The engine that this page shows in the desktop. A page never changes its engine, so that no data of one engine stays
+ * visible in the view of another.
  */
 export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
 

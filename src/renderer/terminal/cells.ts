@@ -1,13 +1,13 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
-/** How many cells of the terminal a character takes: 0, 1 or 2. The terminal uses the same (terminal-look.ts). */
+/** The number of terminal cells that a character takes: 0, 1 or 2. The terminal uses the same (terminal-look.ts). */
 export function cellsOf(codePoint: number): 0 | 1 | 2 {
   if (codePoint < 0x300) return 1
   if (ZERO_WIDTH.test(String.fromCodePoint(codePoint))) return 0
   return eastAsianWidth(codePoint) === 2 ? 2 : 1
 }
 
-/** Marks that combine with the character before, joiners and variation selectors. */
+/** Combining marks, joiners and variation selectors. */
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u
 const PLAIN = /^[\u0020-\u007e]*$/
 
@@ -19,8 +19,8 @@ export function widthOf(text: string): number {
 }
 
 /**
- * Where each row of a text begins when it is wrapped into this many columns; one row at least. `indent`: columns that
- * all rows but the first leave free.
+ * Where each row of a text begins when wrapped into this many columns; at least one row. `indent`: columns that stay
+ * free in all rows but the first.
  */
 export function wrapAt(text: string, columns: number, indent = 0): number[] {
   const starts = [0]
@@ -42,7 +42,7 @@ export function wrapAt(text: string, columns: number, indent = 0): number[] {
   return starts
 }
 
-/** The part of a text that is visible when the first `skipped` columns are scrolled out of sight. */
+/** The part of a text that is visible when the first `skipped` columns are scrolled out of view. */
 export function sliceColumns(text: string, skipped: number, columns: number): { from: number; to: number } {
   if (PLAIN.test(text)) return { from: Math.min(skipped, text.length), to: Math.min(skipped + columns, text.length) }
   let column = 0

@@ -11,13 +11,13 @@ export interface DownloadLogOptions {
   readonly onProgress: (share: number) => void
 }
 
-/** Reads a log from its beginning to its current end and hands it to the browser as a file. */
+/** Reads a log from its start to its current end and saves it as a file through the browser. */
 export async function downloadLog(options: DownloadLogOptions): Promise<void> {
   const parts = await readWholeLog(options)
   saveFile(options.fileName, parts, 'text/plain;charset=utf-8')
 }
 
-/** The log in the chunks received; stops at the size reported with the first chunk, so that a fast log ends. */
+/** The log in the received chunks. Stops at the size reported with the first chunk, so that a fast log ends. */
 export async function readWholeLog({
   logs,
   jobId,

@@ -4,7 +4,10 @@ import type { Client } from '../api/wire.ts'
 
 export type LogsClient = Client['logs']
 
-/** `live`: the stream is open; `interrupted`: being retried; `complete`: the end; `unavailable`: there is no log. */
+/**
+ * `live`: the stream is open. `interrupted`: it is being retried. `complete`: the log has ended. `unavailable`: there
+ * is no log.
+ */
 export type FollowState =
   | { readonly kind: 'live' | 'complete' }
   | { readonly kind: 'interrupted' | 'unavailable'; readonly error: unknown }
@@ -13,13 +16,13 @@ export interface FollowLogOptions {
   readonly logs: Pick<LogsClient, 'tail'>
   readonly jobId: JobId
   readonly attemptNumber?: AttemptNumber | undefined
-  /** How much of the end of the log to start with. */
+  /** The size of the log's end with which to start. */
   readonly tailBytes: number
-  /** Where to start instead. */
+  /** Start offset, instead of `tailBytes`. */
   readonly fromOffset?: number | undefined
   /** See logs.tail. */
   readonly maxLagBytes?: number
-  /** Consumes a chunk. The engine sends LIMIT_BYTES at most beyond what these promises have consumed. */
+  /** Consumes a chunk. The engine sends at most LIMIT_BYTES beyond what these promises have consumed. */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
   readonly signal: AbortSignal
@@ -27,12 +30,12 @@ export interface FollowLogOptions {
   readonly waitMs?: (failures: number) => number
 }
 
-/** Sent before the next request acknowledges it. */
+/** How much the engine sends before the next request acknowledges it. */
 export const LIMIT_BYTES = 1_048_576
 
 /**
- * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where
- * it broke, as often as needed: the window may outlive the engine. Resolves; never rejects.
+ * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the same byte,
+ * as often as needed: the window may outlive the engine. Resolves; never rejects.
  */
 export async function followLog(options: FollowLogOptions): Promise<void> {
   const { logs, jobId, attemptNumber, tailBytes, maxLagBytes, onChunk, onState, signal } = options
@@ -60,7 +63,7 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
         }
       }
       if (receivedBytes >= LIMIT_BYTES) continue
-      // The stream ended without marking the log as complete: the engine shut down in order. Retry.
+      // The stream ended without marking the log as complete, because the engine shut down. Retry.
       failures += 1
     } catch (error) {
       if (signal.aborted) return

@@ -15,7 +15,7 @@ export interface LevelChipsProps {
   onShow: (levels: ReadonlySet<LogLevel>) => void
 }
 
-/** The lines of a level in the whole log; `28+` if only the loaded part could be counted. */
+/** The number of lines of a level in the whole log; `28+` if only the loaded part was counted. */
 function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, records }: LevelChipsProps): string {
   const loaded = formatCount(counts[level])
   if (holdsAll) return loaded
@@ -25,7 +25,7 @@ function textOfCount(level: LogLevel, { snapshot: { counts, holdsAll = true }, r
   return formatCount(Math.max(known, counts[level]))
 }
 
-/** A click hides or shows a level; with Shift, or on a double click, only that level is shown. */
+/** A click hides or shows a level; a Shift-click or double click shows only that level. */
 export function LevelChips(props: LevelChipsProps) {
   const { snapshot, onShow } = props
   const { shownLevels } = snapshot

@@ -3,11 +3,11 @@ import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
 import { type Appended, LogWindow, type LogPiece } from './log-window.ts'
 import { texts } from '../../shared/texts/ui/terminal.ts'
 
-/** How the held lines changed. */
+/** How the loaded lines changed. */
 export type FeedChange =
   | ({ kind: 'appended' } & Appended)
   | { kind: 'prepended'; added: number }
-  /** Other lines are held now. */
+  /** All lines were replaced. */
   | { kind: 'replaced' }
   | { kind: 'other' }
 
@@ -17,24 +17,24 @@ export interface FeedOptions {
   readonly attemptNumber?: AttemptNumber | undefined
   readonly onChange: (change: FeedChange) => void
   readonly onError: (title: string, error: unknown) => void
-  /** If too much is unpainted, resolves when it has been painted; the next piece is pulled then. */
+  /** If too much is unpainted, resolves once it is painted; then the next piece is requested. */
   readonly mayContinue: (bytes: number) => void | Promise<void>
-  /** The first lines held must stay: the user is reading them. */
+  /** The first loaded lines must stay: the user is reading them. */
   readonly needsStart: () => boolean
 }
 
-/** The end of the log with which a view begins. */
+/** The size of the log's end with which a view begins. */
 const FIRST_BYTES = 262_144
-/** Around a place that is jumped to, on each side. */
+/** The amount to load on each side of a jump target. */
 const AROUND_BYTES = 131_072
 const MORE_BYTES = 524_288
-/** A view that is further behind than this skips to near the end, and says how much it skipped. */
+/** A view that is further behind skips to near the end, and shows how much it skipped. */
 const MAX_LAG_BYTES = 4_194_304
 const MOST_LINES = 50_000
 
 /**
- * The lines of one log that a view holds: attached to its end and growing with it, or somewhere else in it. Back-
- * pressure goes through to the engine: the next piece is requested when the last one has been shown.
+ * The loaded lines of one log: attached to its end and growing with it, or somewhere else in it. Back-pressure reaches
+ * the engine: the next piece is requested once the last one is shown.
  */
 export class LogFeed {
   readonly window = new LogWindow(MOST_LINES)
@@ -55,7 +55,6 @@ export class LogFeed {
     return this.#state
   }
 
-  /** The last known size of the whole log. */
   get sizeBytes(): number {
     return this.#sizeBytes
   }
@@ -69,7 +68,6 @@ export class LogFeed {
     return this.#loading !== null
   }
 
-  /** New lines arrive by themselves. */
   get isAttached(): boolean {
     return this.#stream !== null || (this.#isComplete && this.window.nextOffset >= this.#sizeBytes)
   }
@@ -78,7 +76,7 @@ export class LogFeed {
     return (this.window.startOffset ?? 0) > 0
   }
 
-  /** Follows the end, holding what is there already if that reaches it. */
+  /** Follows the end, and keeps the loaded lines if they reach it. */
   attach(): void {
     if (this.isAttached) return
     const reachesEnd = this.window.startOffset !== null && this.window.nextOffset >= this.#sizeBytes
@@ -104,7 +102,6 @@ export class LogFeed {
     })
   }
 
-  /** Requests the log again after it was unavailable. */
   retry(): void {
     this.#detach()
     this.attach()
@@ -114,7 +111,10 @@ export class LogFeed {
     this.#closing.abort()
   }
 
-  /** Holds the lines around this byte, unless they are held already. Resolves false if that failed or was overtaken. */
+  /**
+   * Loads the lines around this byte, unless they are loaded already. Resolves to false if that failed or another load
+   * replaced it.
+   */
   async goTo(offset: number): Promise<boolean> {
     if (this.window.indexOf(offset) >= 0) return true
     return this.#load('jump', texts.couldNotReadPart, async (signal) => {
@@ -128,7 +128,6 @@ export class LogFeed {
     })
   }
 
-  /** Reads what comes before the lines held. */
   async loadOlder(): Promise<void> {
     const end = this.window.startOffset
     if (end === null || end === 0) return
@@ -141,7 +140,7 @@ export class LogFeed {
     })
   }
 
-  /** Reads what comes after the lines held, if it does not come by itself. */
+  /** Reads the lines after the loaded ones, unless the view is attached. */
   async loadNewer(): Promise<void> {
     if (this.isAttached) return
     await this.#load('newer', texts.couldNotLoadNewerLines, async (signal) => {
@@ -155,7 +154,7 @@ export class LogFeed {
     })
   }
 
-  /** A view that was moved to the end of the log grows with it. */
+  /** A view that has moved to the end of the log grows with it. */
   #continueAtEnd(): void {
     if (this.window.nextOffset >= this.#sizeBytes) this.attach()
   }
@@ -198,7 +197,7 @@ export class LogFeed {
     return piece
   }
 
-  /** Runs one load at a time; a jump overtakes the others. */
+  /** Runs one load at a time; a jump replaces the others. */
   async #load(
     what: 'older' | 'newer' | 'jump',
     title: string,
@@ -227,12 +226,12 @@ interface LogRange {
   readonly end: number
 }
 
-/** What was read, and the size of the whole log then. */
+/** The text read, and the size of the whole log at that time. */
 type ReadPiece = LogPiece & { readonly sizeBytes: number }
 
 /**
- * The lines of a log that begin between two offsets, in as many reads as the engine needs: from the first that begins
- * at `start` or later, to the last byte before `end`, wherever that is in its line.
+ * The lines of a log between two offsets, in as many reads as the engine needs: from the first line that begins at or
+ * after `start` to the last byte before `end`, even in the middle of a line.
  */
 async function readLogRange(
   logs: LogsClient,

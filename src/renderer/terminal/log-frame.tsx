@@ -39,7 +39,10 @@ export function useTerminalView<Snapshot extends ViewSnapshot, View extends Term
   return { host, view, snapshot }
 }
 
-/** Keeps the size, the use of WebGL and the scrolling of a view in sync with the page, until the result is called. */
+/**
+ * Keeps the size, the use of WebGL and the scrolling of a view in sync with the page. Returns the function that stops
+ * it.
+ */
 function attachView(view: TerminalView<ViewSnapshot>, element: HTMLElement): () => void {
   const sizes = new ResizeObserver(() => view.fit())
   sizes.observe(element)
@@ -61,26 +64,26 @@ function attachView(view: TerminalView<ViewSnapshot>, element: HTMLElement): () 
 }
 
 interface LogFrameProps {
-  /** For its accessible name. */
+  /** The accessible name. */
   label: string
   testId: string
-  /** Attributes that benches read. */
+  /** Attributes for benchmarks. */
   data?: Readonly<Record<`data-${string}`, number>>
   host: RefObject<HTMLDivElement | null>
   view: (TerminalView<ViewSnapshot> & { copyText(): string }) | null
   snapshot: ViewSnapshot & LevelChipsProps['snapshot']
   records?: LevelChipsProps['records']
   search: ReactNode
-  /** Buttons before and after those that every terminal has. */
+  /** Buttons before and after the common ones. */
   actionsBefore?: ReactNode
   actionsBetween?: ReactNode
   actionsAfter?: ReactNode
   copyLabel: string
   copyName: string
   onMouseDown?: (event: MouseEvent) => void
-  /** Over the lines. */
+  /** Shown over the lines. */
   over?: ReactNode
-  /** Between the lines and the status line. */
+  /** Shown between the lines and the status line. */
   below?: ReactNode
   status: ReactNode
 }

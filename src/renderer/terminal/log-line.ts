@@ -6,20 +6,22 @@ import { joinStyled, parseColours, type StyledText } from './styled-text.ts'
 export type LogLevel = Exclude<RecordLevel, 'CRITICAL'>
 export const LOG_LEVELS: readonly LogLevel[] = ['DEBUG', 'INFO', 'WARNING', 'ERROR']
 
-/** One line of a log, as its spider wrote it. A line without its own time and level belongs to the one above. */
+/** One line of a log, as its spider wrote it. A line without its own time and level belongs to the line above. */
 export interface LogLine {
-  /** Not safe to show: see styleLine. */
+  /** Unsafe to show: see styleLine. */
   readonly raw: string
   readonly level: LogLevel
   readonly continues: boolean
-  /** Where it begins, in bytes. */
+  /** Offset of its start, in bytes. */
   readonly offset: number
 }
 
 /** Longer lines are cut: a spider that prints a whole page must not freeze the window. */
 export const MAX_LINE_CHARS = 16_384
 
-/** Reads the level of a line; CRITICAL counts as ERROR. `above`: of the line before, which tracebacks inherit. */
+/**
+ * Reads the level of a line; CRITICAL counts as ERROR. `above`: the level of the line before, which tracebacks inherit.
+ */
 export function readLine(raw: string, offset: number, above: LogLevel, format?: HeadFormat): LogLine {
   const head = readHead(raw, format)
   if (head === null) return { raw, level: above, continues: true, offset }
@@ -54,7 +56,7 @@ export function styleLine({ raw, level, continues }: LogLine, { isNarrow, showsT
   const styled = parseColours(sanitiseLine(cut(raw)).replaceAll('\t', '    '))
   if (continues) return styleContinuation(styled, level, { isNarrow, showsTimes })
   const head = parseRecordHead(styled.text)
-  // Shows a custom format as it is.
+  // A custom format is shown unchanged.
   if (head === null) return styled.runs.length === 0 ? joinStyled([{ ...styled, codes: LEVEL_COLOUR[level] }]) : styled
   const { time, logger, messageAt } = head
   const message = {
@@ -92,5 +94,5 @@ function styleContinuation(styled: StyledText, level: LogLevel, { isNarrow, show
   return joinStyled([indent, isException ? { text: styled.text, codes: RED } : styled])
 }
 
-/** The column in which text goes on below the head of its record: lines of a traceback, rows of a wrapped line. */
+/** The column of text below the head of its record: traceback lines, and further rows of a wrapped line. */
 export const indentOf = ({ isNarrow, showsTimes }: LineLook): number => (isNarrow ? 2 : showsTimes ? 18 : 9)

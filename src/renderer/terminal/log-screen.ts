@@ -8,15 +8,15 @@ import { createTerminal } from './terminal-look.ts'
 
 /** One row with everything that is painted over it. */
 export interface ScreenRow extends ViewRow {
-  /** Before the text: the line's number, or the name of its log. */
+  /** Shown before the text: the line's number, or the name of its log. */
   gutter: { text: string; codes: string }
   /** Matches and marks, in characters of the styled text. */
   highlights: readonly Run[]
 }
 
 /**
- * The terminal as a screen: it holds only the visible rows, so its cost does not depend on the log's length or growth.
- * A frame writes the rows that differ from the last one, and is done when xterm has parsed them.
+ * The terminal as a screen: it has only the visible rows, so its cost does not depend on the log's length or growth. A
+ * frame writes the rows that differ from the last one, and is done when xterm has parsed them.
  */
 export class LogScreen {
   readonly #terminal: Terminal
@@ -45,7 +45,7 @@ export class LogScreen {
     // Screen readers get the last lines from the component; the terminal's own text field must not take the focus.
     this.#terminal.textarea?.setAttribute('tabindex', '-1')
     this.#terminal.textarea?.setAttribute('aria-hidden', 'true')
-    // A row never wraps: it is cut where the viewport says.
+    // Rows never wrap: the viewport cuts them.
     this.#terminal.write('\u001b[?7l')
     this.fit()
   }
@@ -55,7 +55,7 @@ export class LogScreen {
     setTimeout(() => this.#terminal.dispose(), 100)
   }
 
-  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal holds one. */
+  /** WebGL contexts are limited (beyond 16 a browser drops the oldest): only a visible terminal has one. */
   setVisible(isVisible: boolean): void {
     if (!isVisible) {
       this.#webgl?.dispose()
@@ -73,12 +73,11 @@ export class LogScreen {
       this.#terminal.loadAddon(webgl)
       this.#webgl = webgl
     } catch {
-      // No WebGL on this machine: xterm falls back to DOM elements, which are just slower.
+      // This machine has no WebGL: xterm falls back to DOM elements, which are only slower.
       this.#webgl = null
     }
   }
 
-  /** Fits rows and columns to the element. */
   fit(): void {
     const size = this.#fit.proposeDimensions()
     if (size === undefined || !Number.isFinite(size.cols) || !Number.isFinite(size.rows) || size.rows < 1) return
@@ -127,7 +126,7 @@ export class LogScreen {
     return text
   }
 
-  /** The row under the pointer, and whether it is over the gutter; null: over no row. */
+  /** The row under the pointer, and whether the pointer is over the gutter; null: no row. */
   rowAt(event: MouseEvent): { row: ScreenRow; isGutter: boolean } | null {
     const screen = this.#element?.querySelector('.xterm-screen')?.getBoundingClientRect()
     if (screen === undefined || screen.height === 0) return null
@@ -147,10 +146,12 @@ export class LogScreen {
 
 let answer: boolean | null = null
 
-/** Renderers of WebGL that are programs: Chromium's, Mesa's, Windows'. */
+/** Software renderers for WebGL: Chromium's, Mesa's, Windows'. */
 const SOFTWARE_RENDERER = /SwiftShader|llvmpipe|softpipe|Software|Basic Render/i
 
-/** In software, WebGL costs more CPU than DOM elements. Not all browsers report it, so the name counts too. */
+/**
+ * In software, WebGL costs more CPU than DOM elements. Not all browsers report it, so the renderer's name counts too.
+ */
 function hasGraphicsCard(): boolean {
   if (answer !== null) return answer
   const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true })

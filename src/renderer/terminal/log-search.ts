@@ -11,10 +11,10 @@ export interface SearchState {
   readonly query: SearchQuery
   /** The first MOST_LINES matching lines, in order. */
   readonly found: readonly FoundLogLine[]
-  /** Lines with a match in what was searched. */
+  /** The number of matching lines in the searched part. */
   readonly matches: number
   readonly state: 'copying' | 'searching' | 'complete' | 'failed'
-  /** Of the log, from 0 to 1. */
+  /** The searched part of the log, from 0 to 1. */
   readonly searchedShare: number
   readonly error: unknown
 }
@@ -28,7 +28,7 @@ interface SearchOptions {
 
 const MOST_LINES = 5_000
 
-/** A search of the whole log, also of what is not loaded. Results arrive while it runs. */
+/** A search of the whole log, including parts that are not loaded. Results arrive while it runs. */
 export class LogSearch {
   readonly #options: SearchOptions
   #running: AbortController | null = null
@@ -42,7 +42,7 @@ export class LogSearch {
     return this.#now
   }
 
-  /** Ends the previous search. Resolves when this one is over; never rejects. */
+  /** Ends the previous search. Resolves when this one has ended; never rejects. */
   async start(query: SearchQuery): Promise<void> {
     this.stop()
     const running = new AbortController()
@@ -73,7 +73,7 @@ export class LogSearch {
     }
   }
 
-  /** The match after this byte, or before it; from the last one back to the first. null: there is none. */
+  /** The match after or before this byte, wrapping around at both ends. null: there is none. */
   next(offset: number, direction: 1 | -1): FoundLogLine | null {
     const found = this.#now?.found ?? []
     if (direction === 1) return found.find((each) => each.offset > offset) ?? found[0] ?? null

@@ -39,7 +39,7 @@ const WEEKDAY_RUNS_MIN = 4
 /** Scales the deviation to the standard deviation of a normal distribution. */
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
-/** Identical runs have no deviation: a change of less than this share is never unusual. */
+/** The smallest spread as a share of the median, because identical runs have no deviation. */
 const SPREAD_MIN_SHARE = 0.05
 /** A value that one in five earlier runs reached is usual, however far from the median. */
 const USUAL_SHARE = 0.2

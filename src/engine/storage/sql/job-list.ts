@@ -17,11 +17,11 @@ import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
-/** Before the kinds are merged, a page is searched among so many of the newest jobs per job of the page. */
+/** How many of the newest jobs to search per job of the page before merging the kinds. */
 const SCANNED_PER_WANTED = 4
-/** Repeating a walk costs more than fetching ids that the page does not need. */
+/** Repeating an index walk costs more than fetching ids that the page does not need. */
 const FETCHED_PER_WANTED = 3
-/** As the index jobs_ended_badly names them: SQLite uses a partial index only for the same literals. */
+/** The literals of the index jobs_ended_badly: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
@@ -33,14 +33,13 @@ const ID_TIME_MARGIN_MS = 60_000
 const AFTER_EVERY_ID = 'g'
 /** Minimum length of an id prefix to search for: shorter ones would match all jobs of minutes or more. */
 const ID_PREFIX_MIN = 10
-/** Most jobs examined whose id begins with the text, and as many whose client jobid does. */
+/** The most jobs to examine whose id begins with the text, and as many whose client jobid does. */
 const NAMED_MAX = 10_000
-/** No index covers the ends of ids: the search covers this many of the newest jobs, which takes some 30 ms. */
+/** No index covers the ends of ids: the search covers this many of the newest jobs, in some 30 ms. */
 const ENDS_SEARCHED = 250_000
-/** On such nodes, live jobs are shown as `unknown`. */
+/** The statuses that are shown as `unknown` while their node does not respond. */
 const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
 
-/** A kind of jobs: the key of job_counts. */
 interface Kind {
   project: ProjectName
   spider: string
@@ -52,10 +51,12 @@ interface CountedKind extends Kind {
   count: number
 }
 
-/** What a job belongs to, besides its kind. Live and ended jobs are in two indexes each: one is written at the end. */
+/**
+ * The owner of a job. Live and ended jobs have an index each per owner, so that the end of a job writes to one of them.
+ */
 type OwnerColumn = 'schedule_id' | 'user_id'
 
-/** A schedule may have jobs of several users. */
+/** A schedule can have jobs of several users. */
 const OF_OWNER: Record<OwnerColumn, string> = {
   schedule_id: `schedule_id = :owner AND coalesce(user_id, '') = coalesce(:userId, user_id, '')`,
   user_id: 'user_id = :owner'
@@ -71,23 +72,25 @@ function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
     WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
 }
 
-/** Not by status, which changes: live jobs of any status (null) take one walk instead of three. */
+/** Not by status, which changes: live jobs of any status (null) need one walk instead of three. */
 const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
 const ENDED = `state = 'ended' AND status = :status`
 
-/** An expression, since `status` is in no index. */
+/** An expression, because no index contains `status`. */
 const OUTCOME_OF_KIND = `CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN NULL ELSE kinds.status END`
 
 export const jobListSql = (sql: Fragments) => ({
   newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
-  /** In the order of the ids. */
   byIds: `SELECT ${JOB} FROM ${sql.texts('?', 'wanted')} ${sql.thenJoin} jobs ON jobs.id = wanted.value
     ${sql.inOrderOf('wanted')}`,
-  /** The condition is of one filter. */
+  /** `condition`: a single filter. */
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
-  /** Orders of POST /crawl that wait for their time. CASE: no index but that of the times serves the condition. */
+  /**
+   * Orders of POST /crawl that wait for their time. CASE keeps any other index than that of the times from serving the
+   * condition.
+   */
   later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
     AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
     AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
@@ -98,7 +101,7 @@ export const jobListSql = (sql: Fragments) => ({
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   countOfKind: `SELECT count(*) FROM jobs
     WHERE project = ? AND spider = ? AND state = ? AND ${sql.sameOutcome('outcome', '?')} AND id >= ? AND id < ?`,
-  /** One statement for all kinds on nodes: thousands of calls would cost more than the counting. */
+  /** One statement for all kinds on nodes: thousands of calls would cost more than the counting itself. */
   countKindsOnNodes: `SELECT project, spider, status, node_id AS "nodeId", (SELECT count(*) FROM jobs
       WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
         AND jobs.state = CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN kinds.status ELSE 'ended' END
@@ -109,7 +112,7 @@ export const jobListSql = (sql: Fragments) => ({
     WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
   endedFrom: `SELECT project, spider, status, node_id AS "nodeId", sum(count) AS count FROM ended_counts
     WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
-  /** These few jobs have their own index, as operators look for them. */
+  /** These few jobs have their own index, because operators look for them. */
   endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
     AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
   liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
@@ -133,7 +136,6 @@ export const jobListSql = (sql: Fragments) => ({
     WHERE jobid <> id AND jobid = ? ORDER BY ${sql.insertOrder} DESC LIMIT ${NAMED_MAX}`
 })
 
-/** Parameters of its statements. */
 interface Owner {
   column: OwnerColumn
   owner: string
@@ -152,9 +154,9 @@ interface NamedRow extends Kind {
 }
 
 /**
- * Pages of jobs and their facets. The counters tell which kinds of jobs match a filter (one row per kind, however many
- * jobs); the page is merged from one index walk per kind, newest first. The cost of a page therefore depends on the
- * number of kinds, never on the number of jobs.
+ * Pages of jobs and their facets. The counters show which kinds of jobs match a filter (one row per kind, however many
+ * jobs); a page is merged from one index walk per kind, newest first. So the cost of a page depends on the number of
+ * kinds, never on the number of jobs.
  */
 export function createJobList(database: Database) {
   const { fragments } = database
@@ -189,7 +191,7 @@ export function createJobList(database: Database) {
 
   const kept = new Map<string, Statement<unknown[], unknown>>()
 
-  /** A statement for one form of a filter: of these there are some hundreds, however many values they have. */
+  /** One statement per form of a filter: there are a few hundred forms, whatever their values. */
   function prepared<Row>(sql: string): Statement<unknown[], Row> {
     const statement = kept.get(sql) ?? database.prepare(sql)
     kept.set(sql, statement)
@@ -217,7 +219,9 @@ export function createJobList(database: Database) {
     ).all(...values)
   }
 
-  /** Jobs that match the rest of the filter, and whose id or client jobid begins, or whose id ends with the text. */
+  /**
+   * Jobs that match the rest of the filter, and whose id or client jobid begins with the text or whose id ends with it.
+   */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
     const digits = idPrefixOf(text)
@@ -243,8 +247,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * The newest jobs that match, found by looking at one after the other; null where they are not among the first ones.
-   * Most filters match much of the newest jobs.
+   * The newest matching jobs, found by scanning; null: too few are among the first ones. Most filters match many of the
+   * newest jobs.
    */
   function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
     const { sql, values } = conditionsOf(fragments, filter, 'job')
@@ -276,7 +280,7 @@ export function createJobList(database: Database) {
     const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
     const walks = kinds.map((kind): Walk => {
       const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
-      // Of jobs without a node there is no walk of their own: those with one match as well, and come only once.
+      // No index has only the jobs without a node: their walk also returns jobs with one, and the merge drops repeats.
       return (before, count) =>
         isOfNode && kind.nodeId !== ''
           ? ofKindOnNode.all(kind.nodeId, ...key, before, from, count)
@@ -299,7 +303,7 @@ export function createJobList(database: Database) {
     return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
   }
 
-  /** For one schedule or user: one walk per status, filtered by the rest of the filter. */
+  /** For one schedule or user: one walk per status, restricted by the rest of the filter. */
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
@@ -308,7 +312,7 @@ export function createJobList(database: Database) {
     const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
-          // Skip rows that do not match, so that a page of them does not look like the end of the walk.
+          // Skips rows that do not match, so that a page of them does not look like the end of the walk.
           const ids: string[] = []
           for (const row of rowsBefore(before)) {
             if (isLeft(row)) ids.push(row.id)
@@ -332,11 +336,11 @@ export function createJobList(database: Database) {
         const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
         return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
       }
-      // The text may match single jobs, so each is checked.
+      // The text may match single jobs, so each job is checked.
       const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
       return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
     }
-    // Count jobs matched by id in addition to the kinds matched by text, but not twice.
+    // Counts the jobs that match by id in addition to the kinds that match by text, but none twice.
     const kinds = kindsOf(filter, KIND_ON_NODE)
     const isKind = conditionsOfText(text)
     const named = text === undefined || text === '' ? [] : namedBy(text, filter).filter((row) => !isKind(row))
@@ -344,7 +348,7 @@ export function createJobList(database: Database) {
     return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
   }
 
-  /** How many jobs of these kinds and statuses have ids in the range, counted in the indexes. */
+  /** The number of jobs of these kinds and statuses with ids in the range, counted in the indexes. */
   function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
     const { sql, values } = conditionsOf(fragments, { ...filter, status }, 'kind')
     const counted = prepared<CountedKind>(`${statements.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
@@ -359,8 +363,8 @@ export function createJobList(database: Database) {
   }
 
   /**
-   * Counts on the side of that time with fewer jobs: ended ones by whole stretches of time, and in the indexes what is
-   * between that time and the nearest edge of a stretch; live ones in the indexes.
+   * Counts on the side of that time that has fewer jobs. Ended jobs: by whole stretches of time, and in the indexes
+   * between that time and the nearest edge of a stretch. Live jobs: in the indexes.
    */
   function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
     const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
@@ -371,7 +375,7 @@ export function createJobList(database: Database) {
       for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
     }
     add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
-    // Not in those stretches, or too many in them.
+    // The jobs that the stretches omit, or contain in excess.
     const between: [string, string] = low < edge ? [low, edge] : [edge, low]
     add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
     add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
@@ -379,7 +383,7 @@ export function createJobList(database: Database) {
       const count = counts.get(keyOf(kind)) ?? 0
       return { ...kind, count: isOlderLess ? kind.count - count : count }
     })
-    // Subtract jobs queued before the time whose ids are within the margin.
+    // Subtracts jobs that were queued before the time but whose ids are within the margin.
     const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
     const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
     for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
@@ -388,7 +392,10 @@ export function createJobList(database: Database) {
 
   const rowsOf = (ids: string[], maxBytes: number | undefined) => withinBytes(many, [JSON.stringify(ids)], maxBytes)
 
-  /** Outside of a transaction each statement takes and releases the locks of a read, which cost as much as it does. */
+  /**
+   * Outside of a transaction each statement takes and releases the locks of a read, which costs as much as the read
+   * itself.
+   */
   function inOneRead<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result {
     return database.transaction(work)
   }
@@ -442,7 +449,7 @@ export function createJobList(database: Database) {
   }
 }
 
-/** Ends after the row with which large settings, arguments and variables have `maxBytes`. */
+/** Ends after the row at which large settings, arguments and variables reach `maxBytes`. */
 function withinBytes<Values extends unknown[]>(
   statement: Statement<Values, JobRow>,
   values: Values,
@@ -463,12 +470,11 @@ const KIND = 'project, spider, status'
 const KIND_ON_NODE = 'project, spider, status, node_id AS "nodeId"'
 const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 2, 3, 4' }
 
-/** Returns `count` ids below `before`, newest first. */
 type Walk = (before: string, count: number) => string[]
 
-/** Merges all walks, newest first; reads a few more ids from a walk whenever its own are used up. */
+/** Merges all walks, newest first; refills a walk by a few ids whenever its own are used up. */
 function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
-  // So much from each that few are asked twice, and of walks whose newest is older than `limit` others, nothing.
+  // So large that few walks are read twice. Walks whose newest job is older than `limit` others are read only once.
   const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
   const heads = walks
     .map((walk) => ({ walk, ids: walk(below, step), at: 0, step: step * 4 }))
@@ -505,7 +511,7 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
     .slice(0, FACET_LIMIT)
 }
 
-/** The filter as SQL, for a row of job_counts or for a job, which also has a time and names of its own. */
+/** The filter as SQL, for a row of job_counts or for a job. A job also has a time, an id and a jobid. */
 function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
   const { like, glob } = fragments
   const listed = among(fragments, '?')
@@ -541,7 +547,7 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
     const part = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     const found = `project ${like} ? ESCAPE '\\' OR spider ${like} ? ESCAPE '\\'`
     const jobid = [text, endOfPrefix(text)]
-    // A text that no id can begin with matches none.
+    // A text that cannot be the start of an id matches no id.
     const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
     if (of === 'kind') add(`(${found})`, part, part)
     else
@@ -553,15 +559,14 @@ function conditionsOf(fragments: Fragments, filter: JobFilter, of: 'kind' | 'job
   return { sql: parts.join(' AND ') || 'true', values }
 }
 
-/** Returns a test of whether the text matches a kind. */
+/** Returns a test for whether the text matches a kind. */
 function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   if (text === undefined || text === '') return () => true
-  // Like SQL's LIKE: case-insensitive for ASCII letters.
+  // As SQL's LIKE: case-insensitive for ASCII letters.
   const wanted = foldCase(text)
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
 
-/** Returns a test of whether the text matches a job: its kind, its id at either end, or the start of its jobid. */
 function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
   const isKind = conditionsOfText(text)
   if (text === undefined || text === '') return isKind
@@ -573,19 +578,19 @@ function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean 
   return (row) => isKind(row) || isNamed(row)
 }
 
-/** The text as the beginning of an id, if it can be one and is long enough. */
+/** The text as an id prefix; null: it cannot be one, or is too short. */
 function idPrefixOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
-/** The text as the end of an id, if it can be one: its short form, or more. */
+/** The text as the end of an id (the short form or longer); null: it cannot be one. */
 function idEndOf(text: string): string | null {
   const digits = text.toLowerCase()
   return digits.length >= SHORT_ID_LENGTH && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
-/** All texts that begin with this one are before it. */
+/** All texts with this prefix sort before the result. */
 const endOfPrefix = (text: string) => `${text}\u{10ffff}`
 
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -605,7 +610,7 @@ function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true):
 
 const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
 
-/** Returns a test of whether a live job is shown as `unknown`. */
+/** Returns a test for whether a live job is shown as `unknown`. */
 function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
   const away = new Set(awayNodes)
   return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)
@@ -621,7 +626,10 @@ function literalsOf(statuses: Iterable<JobStatus>): string {
   return [...statuses].map((status) => `'${status}'`).join(', ')
 }
 
-/** `status` is computed from these, and no index of a computed column is covering. countKindsOnNodes has it in SQL. */
+/**
+ * `status` is computed from these columns, and no index with a computed column is covering. countKindsOnNodes does the
+ * same in SQL.
+ */
 function columnsOf(status: string): [state: string, outcome: string | null] {
   return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
 }
@@ -631,11 +639,11 @@ const keyOf = (kind: Kind) => `${nameOf(kind)}\0${kind.nodeId}`
 
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
 
-/** The lowest id of a job created at this time or later. */
+/** The lowest possible id of a job created at this time or later. */
 function idAt(timeMs: number): string {
   const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
   return whole.toString(16).padStart(12, '0')
 }
 
-/** The first id of the stretch that begins nearest to this id. */
+/** The first id of the stretch whose start is nearest to this id. */
 const edgeNear = (id: string) => stretchOf(idAt(timeOf(id) + STRETCH_MS / 2))

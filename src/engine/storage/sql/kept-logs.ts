@@ -54,10 +54,9 @@ function ofBlocks(column: string): string {
 }
 
 export const keptLogsSql = (sql: Fragments) => ({
-  /** Where a page ends: in the index that has the keys alone, so that no packed log is read. */
+  /** The end of a page, from the index with only the keys, so that no packed log is read. */
   pageEnd: `SELECT job_id AS "jobId", attempt_number AS number FROM archived_logs
     WHERE (job_id, attempt_number) < (:jobId, :number) ORDER BY job_id DESC, attempt_number DESC LIMIT 1 OFFSET :offset`,
-  /** In the order of the keys. */
   page: (joins: string, condition: string) => `SELECT archived_logs.job_id AS "jobId",
       archived_logs.attempt_number AS number, first_block AS "firstBlock", whole_blocks AS "wholeBlocks",
       tail_block AS "tailBlock", log_blocks.raw_bytes AS "rawBytes"
@@ -86,7 +85,7 @@ export const keptLogsSql = (sql: Fragments) => ({
       ${sql.thenJoin} jobs ON jobs.id = attempts.job_id
     WHERE attempts.state = 'ended' AND attempts.log_archived = 0
       AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
-  // Looked up one by one: PostgreSQL may compare the few new logs with all blocks, while it knows of few.
+  // Looked up one by one: with outdated statistics, PostgreSQL compares the few new logs with all blocks.
   added: `SELECT id, job_id AS "jobId", attempt_number AS number, ${ofBlocks('tail_block')} AS "tailBlock",
       ${ofBlocks('raw_bytes')} AS "rawBytes"
     FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
@@ -116,7 +115,7 @@ export const joinsOfRuns = (sql: Fragments) => `${sql.thenJoin} jobs ON jobs.id 
 
 export type KeptLogs = ReturnType<typeof createKeptLogs>
 
-/** The logs that are kept, and where in the index each is. Writes run inside the caller's transaction. */
+/** The archived logs and their places in the index. Writes run inside the caller's transaction. */
 export function createKeptLogs(database: Database) {
   const sql = database.fragments
   const statements = keptLogsSql(sql)
@@ -232,13 +231,13 @@ export function createKeptLogs(database: Database) {
     recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
       const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
-      // The others were archived again meanwhile, or deleted.
+      // The others were archived again or deleted meanwhile.
       const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
         const { rawBytes, firstBlock, wholeBlocks, tailBlock } = blocks
         return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock === 'open' ? OPEN : tailBlock]
       })
-      // A log may be listed twice, and one statement writes no row twice.
+      // A log may be listed twice, but one statement cannot write a row twice.
       const isOnceEach = new Set(still.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
       if (isOnceEach) record(cells)
       else for (const one of cells) record([one])
@@ -258,7 +257,7 @@ export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' 
   return { packed: packed.length > 0 ? packed : null, sizes }
 }
 
-/** For a log that is a blob, the row has its size. */
+/** A log that is stored as a blob has its size in the row. */
 function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
   const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
   return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
@@ -296,7 +295,6 @@ interface LogSum {
 
 export type LogSums = ReturnType<typeof createLogSums>
 
-/** Number and sizes of archived logs by project. Writers add differences; `flush` writes them once per write. */
 export function createLogSums(database: Database) {
   const add = database.prepare<[string, number, number, number]>(
     `INSERT INTO log_sums VALUES (?, ?, ?, ?) ON CONFLICT (project) DO UPDATE SET
@@ -345,7 +343,7 @@ export const KEPT_ITEMS_SQL = {
   forgetGone: 'DELETE FROM kept_items WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = :jobId)'
 }
 
-/** The items files that are kept here, or why not. Writes run inside the caller's transaction. */
+/** The archived items files, or why there is none. Writes run inside the caller's transaction. */
 export function createKeptItems(database: Database) {
   const one = database.prepare<[string, number], ItemsRow>(KEPT_ITEMS_SQL.one)
   const page = database.prepare<{ jobId: string; number: number; limit: number }, ListedItemsRow>(KEPT_ITEMS_SQL.page)
@@ -372,7 +370,7 @@ export function createKeptItems(database: Database) {
 
     recordItems({ sizes, ...record }: ItemsRecord): void {
       put.run({ ...record, rawBytes: sizes?.rawBytes ?? null, storedBytes: sizes?.storedBytes ?? null })
-      // Once retention has deleted a job, the fate of its items can no longer be queried.
+      // Once retention has deleted a job, the state of its items can no longer be queried.
       if (sizes === null) forgetGone.run(record)
     },
 

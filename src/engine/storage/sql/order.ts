@@ -10,7 +10,7 @@ import type { NewJob } from '../../model/records.ts'
 import { PUT_DEDUPE_KEY } from './table.ts'
 
 export const orderSql = (sql: Fragments) => ({
-  /** The previous rank within the priority: held jobs by their own index, the others lane by lane. */
+  /** The previous rank within the priority: of held jobs by their own index, of others lane by lane. */
   before: `SELECT max(rank) FROM (
       SELECT max(rank) AS rank FROM jobs
         WHERE state = 'queued' AND hold IS NOT NULL AND priority = :priority AND rank < :rank
@@ -36,7 +36,7 @@ interface Dependencies extends JobWriting {
 
 /**
  * The order of queued jobs, which operators can change. A rank is a number between two others; ranks at either end
- * continue from the last one issued (`queue_ends`), so that no rank is issued twice.
+ * continue from the last one issued (`queue_ends`), so that none is issued twice.
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
@@ -81,13 +81,13 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     if (row.hold === null) changes.lane(row.lane)
   }
 
-  /** Allocates ranks for `count` jobs behind all others; returns the rank before the first of them. */
+  /** Allocates ranks for `count` jobs at the back; returns the rank before the first of them. */
   function ranksAtBack(count: number): number {
     return (moveBack.get(count) as number) - count
   }
 
   function moveBefore(rows: QueuedRow[], before: QueuedRow): void {
-    // Move the jobs away first, so that none of them is its own neighbour.
+    // Moves the jobs out of the way first, so that none of them is its own neighbour.
     let aside = ranksAtBack(rows.length)
     for (const row of rows) {
       aside += 1
@@ -105,12 +105,12 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
     return isAscending ? ranks : null
   }
 
-  /** No number is left between two neighbours: renumbers all jobs of the priority in their order, with gaps. */
+  /** No number is left between two neighbours: renumbers all jobs of the priority in order, with gaps. */
   function ranksAfterRenumbering({ id, priority }: QueuedRow, count: number): number[] {
     const number = countOf.pluck().get(priority) as number
     renumber.run({ priority, start: ranksAtBack(number) })
     changes.allJobs()
-    // Anyone who caches heads of these lanes would compare old ranks with new ones.
+    // Caches with the heads of these lanes would compare old ranks with new ones.
     for (const lane of lanes.all()) changes.lane(lane)
     return ranksBetween(queued.get(id) as QueuedRow, count)!
   }
@@ -174,7 +174,7 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         recordChange(row, entry)
         counters.moved(row, { ...row, lane })
       }
-      // Each lane has one released job per key: a moved job may have left a lane without one, or entered such a lane.
+      // Each lane has one released job per key: a move may leave a lane without one, or bring a second one into a lane.
       for (const key of new Set(rows.map(({ overlap_key }) => overlap_key))) {
         if (key !== null) holds.freeOverlap(key, nextAfterPlacement(entry.atMs))
       }

@@ -13,7 +13,7 @@ import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
 import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
-/** Limit per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
+/** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
 /** Most channels have fewer recent messages. */
 const TIMES_AT_ONCE = 250
@@ -54,8 +54,8 @@ type Wanting = Map<string, { id: string; project: ProjectName | null; room: numb
 export type Outbox = ReturnType<typeof createOutbox>
 
 /**
- * Events for subscribers, written in the transaction in which they happen, so that no event is false and none is lost.
- * Subscriptions are read once per write that has events; `flush` and `discard` end the write, as for the counters.
+ * Events for subscribers, written in the transaction in which they happen, so that no event is false or lost. A write
+ * with events reads the subscriptions once; `flush` and `discard` end the write, as for the counters.
  *
  *   waiting --delivered--> delivered
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
@@ -141,7 +141,7 @@ export function createOutbox(database: Database) {
     return fresh
   }
 
-  /** `projects`: those that the event concerns. `data` is only called if there is a subscriber. */
+  /** `projects`: the affected projects. `data` is called only if there is a subscriber. */
   function record(event: string, projects: readonly string[], atMs: number, data: () => unknown): void {
     const subscribers = isSilent ? undefined : whoWants(event)
     if (subscribers === undefined) return
@@ -159,7 +159,7 @@ export function createOutbox(database: Database) {
     }
   }
 
-  /** To one subscriber alone; for a full one, it only counts the dropped event. */
+  /** Sends the event to one subscriber; if its queue is full, only counts the event as dropped. */
   function tell(id: string, event: string, atMs: number, data: unknown): void {
     const subscriber = enabled.all().find((each) => each.id === id)
     if (subscriber === undefined) return
@@ -173,7 +173,7 @@ export function createOutbox(database: Database) {
 
   function recordTry({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
     const before = one.get(sequenceOf(id) ?? -1)
-    // Its webhook was deleted meanwhile, or the delivery has already ended.
+    // The webhook was deleted meanwhile, or the delivery has already ended.
     if (before === undefined || before.state !== 'waiting') return
     const endedAtMs = state === 'waiting' ? null : atMs
     conclude.run(state, before.tries + 1, nextTryAtMs, endedAtMs, answer, before.sequence)
@@ -240,7 +240,7 @@ export function createOutbox(database: Database) {
     putWebhook(webhook: NewWebhook): void {
       const { id, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
-      // The table knows two kinds; a channel is a webhook with a target of its own.
+      // The table has two kinds only; a channel is a webhook with a target.
       const kind = webhook.kind === 'channel' ? 'webhook' : webhook.kind
       put.run(
         id,
@@ -255,7 +255,7 @@ export function createOutbox(database: Database) {
       forgetWanting()
     },
 
-    /** Its waiting deliveries are deleted with it. */
+    /** Also deletes its waiting deliveries. */
     deleteWebhook(id: string): boolean {
       forgetWanting()
       return webhooks.remove(id)
@@ -272,7 +272,7 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    /** When such events were sent to channels after `sinceMs`: for each channel, the newest `most`. */
+    /** When such events were sent to channels after `sinceMs`: the newest `most` per channel. */
     sentTimes(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
       const channels = webhooks.all().filter(({ channel }) => channel != null)
       return channels.flatMap(({ id }) => {
@@ -362,7 +362,7 @@ function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   }
 }
 
-/** Receivers deduplicate by id: the time distinguishes it from ids of data that a restored backup has replaced. */
+/** Receivers deduplicate by id: the time distinguishes an id from those of data that a restored backup replaced. */
 function idOf(sequence: number, madeAtMs: number): string {
   return `msg_${madeAtMs.toString(36)}_${sequence.toString(36)}`
 }

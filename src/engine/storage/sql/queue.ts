@@ -11,7 +11,7 @@ import type { Fragments } from './fragments.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import { JOB, JOB_NAMES, type JobRow, toJob } from './rows.ts'
 
-/** The hot statements, by name, so that a test can check their query plans. */
+/** The most frequent statements, by name, so that a test can check their query plans. */
 export const queueSql = (sql: Fragments) => ({
   lanes: 'SELECT lane, depth FROM queue_lanes ORDER BY lane',
   heads: `SELECT id, jobid, priority, rank, attempt_count AS "attemptCount" FROM jobs
@@ -25,7 +25,7 @@ export const queueSql = (sql: Fragments) => ({
         WHERE live.overlap_key = jobs.overlap_key AND live.state IN ('starting', 'running')))
     RETURNING ${JOB}`,
   nodeOf: 'SELECT node_id FROM jobs WHERE id = ?',
-  /** Everything that puts a job into its lane is in its timeline. */
+  /** Every move of a job into its lane has a timeline entry. */
   cameAfter: `SELECT 1 FROM jobs WHERE id = :id AND (queued_at_ms > :atMs
     OR EXISTS (SELECT 1 FROM transitions WHERE job_id = :id AND at_ms > :atMs))`,
   holdOverlapping: `UPDATE jobs SET hold = 'overlap'
@@ -36,11 +36,10 @@ export const queueSql = (sql: Fragments) => ({
     VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', ?) ON CONFLICT (node_id, project, jobid) DO NOTHING`
 })
 
-/** The same for many at once. */
 export const QUEUE_MANY = {
   /**
-   * Of jobs without an overlap key: those with one see each other only if they are claimed one after the other. With
-   * their attempts, of those whose jobid is free on the node: their last column has the job's id.
+   * Only for jobs without an overlap key: jobs with one see each other only if they are claimed one after another. Also
+   * returns the attempts of jobs whose jobid is free on the node: their last column has the job's id.
    */
   claim: {
     with: `claimed(${JOB_NAMES}) AS (
@@ -72,7 +71,7 @@ interface Dependencies extends JobWriting {
   chainEnds: ChainEnds
 }
 
-/** `hasAttempt`: it was inserted as well. */
+/** `hasAttempt`: the statement also inserted the attempt. */
 interface Claimed {
   row: JobRow
   hasAttempt: boolean
@@ -112,12 +111,12 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** The starts that may begin, in their order; the same on both databases. */
+  /** Which starts may begin, in their order; the same on both databases. */
   function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
     const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
     if (claimMany === undefined) return starts.map((start) => alone(claim.get(wantedOf(start))))
-    // The first of each job: a second one finds it claimed.
+    // The first start of each job: a second one finds it claimed.
     const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
     const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry, jobid }) => {
       return [jobId, nodeId, number, version, entry.atMs, jobid]
@@ -134,7 +133,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return asked.map((found) => found())
   }
 
-  /** Inserts the attempts that do not exist yet; returns the jobid of each on its node. */
+  /** Inserts the missing attempts; returns the jobid of each on its node. */
   function writeAttempts(begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[]): string[] {
     const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
       [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const
@@ -144,7 +143,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     return begun.map((each, index) => {
       const { jobId, jobid, number } = each.start
       if (inserted[index]!.changes > 0) return jobid
-      // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
+      // A jobid from a client may already exist on the node; the fallback is the job's id, which is unique.
       let free = `${jobId}-${number}`
       for (let copy = number + 1; insertAttempt.run(...cellsOf(each, free)).changes === 0; copy += 1)
         free = `${jobId}-${copy}`
@@ -183,7 +182,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       wanted.map(({ lane, limit }) => heads.aheadAll(lane, limit)).map((found) => found()),
 
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
-      // Only a job with earlier attempts has a node, so the first attempt needs no query.
+      // Only a job with earlier attempts has a node, so first attempts need no query.
       const nodesBefore = starts.map(({ jobId, number }) => (number === 1 ? null : nodeOf.ahead(jobId)))
       // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
       const claimed = claimAll(starts)
@@ -230,7 +229,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       const asked = new Set(ids)
       const restored: JobId[] = []
       const candidates = [...asked]
-      // The array grows during iteration: chains of any length need no recursion.
+      // The array grows during iteration, so that chains of any length need no recursion.
       for (const id of candidates) {
         if (!restoreOne(id, asked.has(id), entry.atMs)) continue
         timeline.add(id, null, 'restored', entry)
@@ -244,7 +243,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     askCancel(ids: JobId[], entry: TimelineEntry): JobId[] {
       return ids.filter((id) => {
         if (isLive.get(id) === undefined) return false
-        // A repeated request changes nothing, so it is no transition.
+        // A repeated request changes nothing, so it needs no timeline entry.
         if (askCancel.run({ id, atMs: entry.atMs }).changes > 0) {
           timeline.add(id, null, 'cancel_asked', entry)
           changes.job(id)

@@ -9,7 +9,7 @@ export const ANSWERS_SQL = {
   oldest: `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers ORDER BY expires_at_ms`
 }
 
-/** Evicting makes this share of a quota free, so that not every claim has to search for the oldest. */
+/** Evicting frees this share of a quota, so that not every claim has to search for the oldest. */
 const FREED_SHARE = 0.05
 
 interface Row {
@@ -18,7 +18,6 @@ interface Row {
   bytes: number | null
 }
 
-/** Answers to requests with an idempotency key, for retries. Runs inside the caller's transaction. */
 export function createAnswers(database: Database) {
   const find = database.prepare<[string, string, number], RememberedAnswer>(
     `SELECT fingerprint, begun_by AS "begunBy", answer, expires_at_ms AS "expiresAtMs" FROM remembered_answers
@@ -48,7 +47,7 @@ export function createAnswers(database: Database) {
   const oldestOf = database.prepare<[string], Row>(
     `SELECT scope, key, octet_length(answer) AS bytes FROM remembered_answers WHERE scope = ? ORDER BY expires_at_ms`
   )
-  /** What is kept, by scope; null: not counted yet. A rolled back transaction makes it inexact until a restart. */
+  /** What is stored, by scope; null: not counted yet. After a rolled back transaction it is inexact until a restart. */
   let kept: Map<string, AnswerQuota> | null = null
 
   function counted(): Map<string, AnswerQuota> {
@@ -99,7 +98,7 @@ export function createAnswers(database: Database) {
       const earlier = find.get(scope, key, nowMs)
       if (earlier !== undefined) return earlier
       makeRoom(scope, quota)
-      // An expired one with the same key.
+      // An expired answer with the same key.
       remove(scope, key)
       put.run(scope, key, fingerprint, begunBy, expiresAtMs)
       add(scope, 1, 0)

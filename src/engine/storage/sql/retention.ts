@@ -21,7 +21,9 @@ import type { LogSums } from './kept-logs.ts'
 import { requireNextRevision } from './table.ts'
 import type { Timeline } from './timeline.ts'
 
-/** Jobs of this many firings of a schedule stay: for its run bars, and for its overlap and failure rules. */
+/**
+ * Retention keeps the jobs of this many firings per schedule: for its run bars, and for its overlap and failure rules.
+ */
 const FIRINGS_SHOWN = 30
 
 const LOG_BYTES = 'coalesce(stored_bytes, length(packed))'
@@ -47,7 +49,7 @@ export const retentionSql = (sql: Fragments) => ({
     WHERE job_id ${among(sql, '?')} AND stored_bytes IS NOT NULL`
 })
 
-/** In this order: what refers to others first. */
+/** In this order: rows that refer to others first. */
 const deleteJobsSql = (sql: Fragments) => [
   `DELETE FROM job_dependencies WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM job_dependencies WHERE on_job_id ${among(sql, '?')}`,
@@ -55,7 +57,7 @@ const deleteJobsSql = (sql: Fragments) => [
   `DELETE FROM chain_lines WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM transitions WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM archived_logs WHERE job_id ${among(sql, '?')}`,
-  // Those with a blob stay until it is deleted.
+  // Rows with a blob stay until the blob is deleted.
   `DELETE FROM kept_items WHERE job_id ${among(sql, '?')} AND stored_bytes IS NULL`,
   `DELETE FROM attempts WHERE job_id ${among(sql, '?')}`,
   `DELETE FROM jobs WHERE id ${among(sql, '?')}`
@@ -90,7 +92,7 @@ interface LogRow {
   packedBytes: number
 }
 
-/** Walks over ended jobs, oldest end first, and deletes what retention allows, inside the caller's transaction. */
+/** Walks over ended jobs, oldest end first, and deletes what retention permits, inside the caller's transaction. */
 export function createRetention({
   database,
   changes,
@@ -170,7 +172,9 @@ export function createRetention({
     }
   }
 
-  /** Judges the next jobs of a pass, and changes nothing. A rank is what there is now less what the pass went over. */
+  /**
+   * Judges the next jobs of a pass and changes nothing. A rank is the current amount less what the pass has covered.
+   */
   function judgeNext(before: RetentionPass, { nowMs, defaults, projects }: RetentionBounds, limit: RetentionLimit) {
     const horizonMs = horizonOf([defaults, ...projects.values()], nowMs)
     const pass = structuredClone(before)
@@ -182,7 +186,7 @@ export function createRetention({
     const isEmpty = !Number.isFinite(horizonMs)
     let isDone = true
     let going = 0
-    // Row by row: most steps end long before the limit.
+    // Row by row, because most steps end long before the limit.
     for (const row of isEmpty ? [] : walk.iterate({ ...pass.after, limit: limit.rows + 1 })) {
       if (row.endedAtMs >= horizonMs) break
       if (going >= limit.jobs || judged.length >= limit.rows) {
@@ -262,7 +266,7 @@ export function createRetention({
       }
       pass.isUnpublished ||= going.length > 0
       if (pass.isUnpublished && (isDone || limit.publish)) {
-        // One entry for many: clients reload what they show.
+        // One entry for many jobs: clients reload what they show.
         changes.allJobs()
         pass.isUnpublished = false
       }

@@ -2,7 +2,6 @@ import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../
 import { decode, render, writtenAs } from '../../../shared/texts/message.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../../model/records.ts'
 
-/** `nodeId` -> `node_id`. */
 type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Name
@@ -10,14 +9,14 @@ type SnakeCase<Name> = Name extends `${infer First}${infer Rest}`
 type Row<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing as SnakeCase<Field> & string]: Column<Thing[Field], Field extends Json ? true : false>
 }
-/** The same, for a query that names each column like its field. */
+/** The same for a query that names each column like its field. */
 export type NamedRow<Thing, Json extends keyof Thing = never> = {
   [Field in keyof Thing]: Column<Thing[Field], Field extends Json ? true : false>
 }
 type Column<Value, IsJson> = IsJson extends true ? AsText<Value> : Value extends boolean ? number : Value
 type AsText<Value> = null extends Value ? string | null : string
 
-/** Usual values of columns, in SQL; rows have null instead, which costs less to read and to send than a text. */
+/** Usual values of columns, in SQL. Rows have null instead, which costs less to read and to send than a text. */
 const USUAL = {
   jobid: 'jobs.id',
   settings: `'{}'`,
@@ -40,18 +39,16 @@ const JOB_COLUMNS = [
   'queued_at_ms', 'started_at_ms', 'ended_at_ms', 'pages', 'items', 'errors', 'kept'
 ] as const satisfies (keyof JobColumns)[]
 
-/** All columns of a job, for statements that are `raw`: lists of fifty named fields cost more to send than to read. */
+/** All columns of a job, for `raw` statements: lists of fifty named fields cost more to send than to read. */
 export const JOB = JOB_COLUMNS.map((column) =>
   column in USUAL ? `nullif(jobs.${column}, ${USUAL[column as keyof typeof USUAL]})` : `jobs.${column}`
 ).join(', ')
-/** Their names, for a statement that passes them on. */
 export const JOB_NAMES = JOB_COLUMNS.join(', ')
 export type JobRow = ValuesOf<typeof JOB_COLUMNS>
 type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
   -readonly [Index in keyof Columns]: JobColumns[Columns[Index]]
 }
 
-/** `row`: of a statement that selects `JOB` and is `raw`. */
 export function toJob(row: JobRow): StoredJob {
   // biome-ignore format: the order of JOB_COLUMNS
   const [
@@ -111,25 +108,27 @@ const OURS = /^(?:reason|limit_hit)\./
 
 type Coded<Name extends 'reason' | 'limitHit'> = Pick<Attempt, Name | `${Name}Code` | `${Name}Params`>
 
-/** The column has an encoded message (shared/texts/message.ts), or words from outside or from before. */
+/**
+ * The column has an encoded message (shared/texts/message.ts), or text from outside or from before there were codes.
+ */
 function coded<Name extends 'reason' | 'limitHit'>(name: Name, stored: string | null): Coded<Name> {
   const message = stored === null ? null : decode(stored)
   if (message !== null && OURS.test(message.code)) {
     const { code, params } = message
     return { [name]: render(message), [`${name}Code`]: code, [`${name}Params`]: params } as Coded<Name>
   }
-  // Words of Scrapy may look like a message, if they are from before they were encoded.
+  // Text of Scrapy from before the encoding may look like a message.
   return { [name]: message?.code === 'text' ? render(message) : stored } as Coded<Name>
 }
 
-/** The column has words of an operator, or an encoded message. */
+/** The column has the text of an operator, or an encoded message. */
 function noteOf(stored: string | null): Pick<StoredSchedule, 'pauseNote' | 'pauseNoteCode' | 'pauseNoteParams'> {
   if (stored === null) return { pauseNote: null }
   const note = writtenAs('pauseNote', decode(stored))
   return note.pauseNoteCode === 'text' ? { pauseNote: note.pauseNote } : note
 }
 
-/** Like largeBytesOf, without parsing the texts. */
+/** As largeBytesOf, without parsing the texts. */
 export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number {
   return largeBytes((settings?.length ?? 0) + (args?.length ?? 0) + (env?.length ?? 0))
 }

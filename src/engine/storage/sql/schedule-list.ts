@@ -9,7 +9,7 @@ export const ofOnlyProjects = (
 ) => `NOT EXISTS (SELECT 1 FROM ${sql.objects('settings', 'planned', 'jobs')}
     WHERE NOT planned.value ->> 'project' ${among(sql, ':onlyProjects')})`
 
-/** The query contains only conditions that are used, so that SQLite picks the matching index. */
+/** A query contains only the conditions in use, so that SQLite picks the matching index. */
 const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => ({
   // The index on names is case-insensitive.
   name: `${sql.folded('name')} = ${sql.folded(':name')} AND name = :name`,
@@ -24,7 +24,7 @@ const conditionsOf = (sql: Fragments): Record<keyof ScheduleFilter, string> => (
     WHERE value ->> 'project' ${sql.like} :text ESCAPE '\\' OR value ->> 'spiders' ${sql.like} :text ESCAPE '\\'))`
 })
 
-/** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters used. */
+/** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters in use. */
 export function scheduleListSql(
   sql: Fragments,
   asked: (keyof ScheduleFilter)[],
@@ -33,7 +33,7 @@ export function scheduleListSql(
   const all = conditionsOf(sql)
   const conditions = asked.map((key) => all[key])
   const name = sql.folded('name')
-  // Compares the name twice, because SQLite cannot use the index for a comparison of whole rows.
+  // Compares the name twice, because SQLite cannot use the index to compare whole rows.
   const after = isNext
     ? [`${name} >= ${sql.folded(':afterName')} AND (${name} > ${sql.folded(':afterName')} OR id > :afterId)`]
     : []
@@ -46,7 +46,6 @@ export function scheduleListSql(
   }
 }
 
-/** Pages of schedules by name. A page costs as much as its rows; text and project filters scan every schedule. */
 export function createScheduleList(database: Database) {
   const statements = new Map<string, ReturnType<typeof prepare>>()
 

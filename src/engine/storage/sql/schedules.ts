@@ -35,7 +35,7 @@ export const schedulesSql = (sql: Fragments) => ({
   newest: `SELECT ${FIRING} FROM firings WHERE id < ? ORDER BY id DESC LIMIT ?`,
   newestIn: `SELECT ${FIRING} FROM firings WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
   ofSchedule: `SELECT ${FIRING} FROM firings WHERE schedule_id = ? AND id < ? ORDER BY id DESC LIMIT ?`,
-  /** Names the index: the one by state contains all schedules, and SQLite considers it just as good. */
+  /** Names the index: the one by state contains all schedules, and SQLite considers it as good. */
   ofScheduleIn: `SELECT ${FIRING} FROM firings ${sql.byIndex('firings_of_schedule')}
     WHERE schedule_id = ? AND state ${among(sql, '?')} AND id < ? ORDER BY id DESC LIMIT ?`,
   changedAfter: 'SELECT changed_after_firing_id FROM schedule_progress WHERE schedule_id = ?',
@@ -46,7 +46,7 @@ export const schedulesSql = (sql: Fragments) => ({
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 })
 
-/** A form for each choice of states. `of`: more conditions. */
+/** One form per choice of states. `of`: further conditions. */
 const newestOfProjects = (
   sql: Fragments,
   states: readonly Firing['state'][],
@@ -66,7 +66,7 @@ interface Dependencies {
   outbox: Outbox
 }
 
-/** Schedules and the firings of their moments. Every function that writes runs inside the caller's transaction. */
+/** Schedules and their firings. Writes run inside the caller's transaction. */
 export function createSchedules({ database, changes, enqueue, outbox }: Dependencies) {
   const sql = database.fragments
   const statements = schedulesSql(sql)
@@ -144,7 +144,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     outbox.record('schedule.paused', projectsOf(settings), changedAtMs, () => pausedEventData(schedule))
   }
 
-  /** Returns a test of whether a moment is in the range of pruned rows. */
+  /** Returns a test for whether a moment is in the range of pruned rows. */
   function askForgotten(scheduleId: ScheduleId): (nominalMs: number) => boolean {
     const { fromMs = null, untilMs = null } = pruned.get(scheduleId) ?? {}
     return (nominalMs) => fromMs !== null && untilMs !== null && nominalMs >= fromMs && nominalMs <= untilMs
@@ -152,7 +152,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
 
   /**
    * A moment that has fired, or fires in this same write, does not fire again; nor does a backfill fire one that may
-   * have. Moments fired by the clock are newer than any pruned row.
+   * have fired. Moments fired by the clock are newer than any pruned row.
    */
   function hasBeenDone({ scheduleId, nominalMs, origin, state }: NewFiring, taken: Set<string>): boolean {
     if (origin === 'manual' || state !== 'fired') return false
@@ -172,7 +172,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     ...summaryOf(row.jobIds === '[]' ? [] : jobsOf.all(row.jobIds))
   })
 
-  /** New jobs are queued; only jobs that may be deduplicated or may have ended at once are read back. */
+  /** New jobs are queued. Reads back only jobs that may be duplicates or may have ended immediately. */
   function factsOf(made: NewJob[], jobIds: JobId[]): ReturnType<typeof summaryOf> {
     if (made.some(({ dedupe, after }) => dedupe !== null || after.length > 0)) {
       return summaryOf(jobsOf.all(JSON.stringify(jobIds)))
@@ -285,7 +285,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
       if (backfillId !== undefined) {
-        // Rows of one backfill are limited by its moments, and paging them by state is rare, so filter in memory.
+        // Rows of a backfill are limited by its moments, and paging them by state is rare, so this filters in memory.
         const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : Number.MAX_SAFE_INTEGER)
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
@@ -341,7 +341,7 @@ function summaryOf(jobs: FiredJob[]): Pick<StoredFiring, 'statuses' | 'startedAt
 
 const ascending = (one: number, other: number) => one - other
 
-/** Ends after the row with which job ids have `maxBytes`. */
+/** Ends after the row at which job ids reach `maxBytes`. */
 function withinBytes(rows: Iterable<FiringRow>, maxBytes: number): FiringRow[] {
   const taken: FiringRow[] = []
   let bytes = 0

@@ -40,7 +40,7 @@ import { sendRows, type RowStore } from '../thread/store-messages.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createTimeline } from './timeline.ts'
 
-/** A commit that takes longer blocks the thread long enough to be logged. */
+/** A commit that takes longer is logged, because it blocks the thread. */
 const SLOW_COMMIT_MS = 250
 
 export interface SqlStoreOptions {
@@ -52,8 +52,7 @@ export interface SqlStoreOptions {
 }
 
 /**
- * The Store over a database, in the caller's thread. The parts behind it are synchronous and know neither promises nor
- * queues.
+ * The Store over a database, in the caller's thread. Its parts are synchronous and know neither promises nor queues.
  */
 export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmediate }: SqlStoreOptions): RowStore {
   const { database } = driver
@@ -99,7 +98,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
   const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
-  /** Parts that collect rows during a write. Each may add to those after it; the change log is last. */
+  /** Parts that collect rows during a write. Each may add rows to later parts; the change log is last. */
   const collecting = [attempts, readings, chainEnds, timeline, counters, logSums, outbox]
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
@@ -291,7 +290,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     }
   }
 
-  /** Records a run that began before we knew of it. */
+  /** Records a run that began before Scrapdeck knew of it. */
   function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
     enqueue.insertUnheld(job)
     if (queue.beginAttempts([start]).length === 0) {
@@ -299,7 +298,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
       )
     }
-    // An imported history causes no events; a run that is still live does.
+    // Imported history causes no events; a run that is still live does.
     const apply = () => {
       attempts.applyChanges(made)
       attempts.flush()
@@ -313,7 +312,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     try {
       const changesBefore = driver.changeCount()
       const result = work()
-      // Changes made outside `write` would not be announced until the next write.
+      // Changes outside `write` would not be announced until the next write.
       if (driver.changeCount() !== changesBefore) throw new Error('A verb that only reads has written')
       return await result
     } catch (error) {
@@ -344,12 +343,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return result
   }
 
-  /** The verbs of a part that only read. */
+  /** The read-only verbs of a part. */
   function reads<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => read(work))
   }
 
-  /** The verbs of a part that write, without what changes in the audit log. */
+  /** The writing verbs of a part, without the changed fields in the audit log. */
   function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
     return verbsOf(part, names, (work) => write(work))
   }
@@ -374,10 +373,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
   }
 
-  /**
-   * For what follows the lives of attempts, by the thousand per second: it keeps nothing in memory, and reads none of
-   * the counters.
-   */
+  /** For writes that follow attempts, thousands per second: it keeps nothing in memory and reads no counters. */
   function writeJoined<T>(work: () => T, ahead?: () => void): Promise<T> {
     return write(work, { isJoined: true, ahead })
   }
@@ -424,7 +420,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 }
 
-/** What an entry of the audit log compares, before and after. */
+/** The state that an audit log entry compares, before and after. */
 interface Noun {
   noun: string
   list(ids: readonly string[]): ({ id: string; name: string } & object)[]

@@ -3,8 +3,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { sentence } from '../../../shared/texts/errors/storage.ts'
 
 /**
- * SQL that writes a whole row, whether or not there is one with this key. `values`: what each column gets, as SQL (a
- * parameter); `key`: its primary key.
+ * SQL that inserts or replaces a whole row by its primary key `key`. `values`: the SQL (a parameter) for each column.
  */
 export function replaceRow(table: string, key: readonly string[], values: Readonly<Record<string, string>>): string {
   const columns = Object.keys(values)
@@ -15,7 +14,7 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
 
 export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
 
-/** Inserts rows with these columns. `table`: qualified, if it must be. `conflict`: ON CONFLICT, for existing rows. */
+/** Inserts rows with these columns. `table`: qualified if necessary. `conflict`: ON CONFLICT, for existing rows. */
 export function insertMany(table: string, given: Columns, conflict = '') {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const places = names.map(() => '?')
@@ -28,24 +27,24 @@ export function insertMany(table: string, given: Columns, conflict = '') {
 
 export interface Table<Thing> {
   all(): Thing[]
-  /** Replaces the whole row, or adds it. */
+  /** Inserts or replaces the whole row. */
   put(thing: Thing): void
-  /** False: there was none with this key, which is one column. */
+  /** For a single-column key. False: there was no such row. */
   remove(key: string): boolean
 }
 
 interface TableOptions {
   name: string
-  /** The column that tells rows apart, or several. */
+  /** The key column, or several. Default: `id`. */
   key?: string
   order: string
-  /** Names, in the order in which things have them; `:json` and `:flag` behind those that their column has as such. */
+  /** Field names in the order of the thing's fields; `:json` and `:flag` mark those stored in that form. */
   fields: string
-  /** Columns that are not named as their field is. */
+  /** Columns whose names differ from their fields'. */
   columns?: Readonly<Record<string, string>>
 }
 
-/** A small table that is read whole: each row is a thing, with `createdAtMs` in the column `created_at_ms`. */
+/** A small table that is always read whole: each row is a thing, with `createdAtMs` in the column `created_at_ms`. */
 export function createTable<Thing extends object>(database: Database, options: TableOptions): Table<Thing> {
   const { name, key = 'id', order, columns = {} } = options
   const fields = options.fields.split(/\s+/).map((field) => field.split(':') as [name: string, kind?: string])
@@ -79,7 +78,7 @@ export function createTable<Thing extends object>(database: Database, options: T
   }
 }
 
-/** Throws unless the revision to write is one above the stored one: otherwise there was a concurrent change. */
+/** Throws unless the new revision is one above the stored one: otherwise there was a concurrent change. */
 export function requireNextRevision(next: number, present: number | undefined, noun: string): void {
   if (next === (present ?? 0) + 1) return
   throw new ScrapdeckError('CHANGED_MEANWHILE', sentence('storage.changed_meanwhile', { noun, next, present }))

@@ -9,7 +9,7 @@ export type Timeline = ReturnType<typeof createTimeline>
 
 /**
  * The timeline entries (transitions) of jobs (I4), append-only. The column `text` has an encoded message
- * (shared/texts/message.ts), or the sentence of a row from before there were codes.
+ * (shared/texts/message.ts), or a sentence from before there were codes.
  */
 export function createTimeline(database: Database) {
   const insert = database.prepareMany(
@@ -39,7 +39,7 @@ export function createTimeline(database: Database) {
       added.push([jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence)])
     },
 
-    /** Writes what a write has added so far; before whatever reads or deletes entries in it. */
+    /** Writes the entries added so far; call it before entries are read or deleted in the same write. */
     flush(): void {
       if (added.length === 0) return
       insert(added)

@@ -2,21 +2,21 @@ import type { Database } from 'better-sqlite3'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
-/** Time without a commit after which idle work is unlikely to delay anyone. */
+/** After this time without a commit, idle work is unlikely to delay a commit. */
 const IDLE_MS = 20
-/** Time without a commit after which no more work is expected soon. */
+/** After this time without a commit, no more work is expected soon. */
 const QUIET_MS = 500
 /**
- * Rows changed since the last checkpoint: fewer are not worth its fsyncs. Between two commits it takes more, because
- * the next commits change the same pages again, and each checkpoint copies them once.
+ * Rows changed since the last checkpoint: fewer do not justify its fsyncs. Between two commits the minimum is higher,
+ * because the next commits change the same pages again, and each checkpoint copies them.
  */
 const ROWS_MIN = 1_000
 const ROWS_MIN_BETWEEN_COMMITS = 8_000
 
 /**
- * Checkpoints the write-ahead log while the store is idle. SQLite would do so within the commit that finds the log too
- * long, which makes that commit several times slower; in a store that is never idle it still does (wal_autocheckpoint).
- * A failed checkpoint is retried after the next commit.
+ * Checkpoints the write-ahead log while the store is idle. SQLite does so within the commit that finds the log too
+ * long, which makes that commit several times slower; a store that is never idle still relies on that
+ * (wal_autocheckpoint). A failed checkpoint is retried after the next commit.
  */
 export function createIdleWork({ database, clock, logger }: { database: Database; clock: Clock; logger: Logger }): {
   postpone(): void

@@ -6,8 +6,8 @@ import { baseline } from './migrations/0001-baseline.ts'
 import { oneIndexOfFirings } from './migrations/0003-one-index-of-firings.ts'
 
 /**
- * In order; never change a released one, append a new one. They are modules and not `.sql` files so that the bundled
- * desktop app includes them without a copy step that could be forgotten.
+ * In order. Never change a released one; append a new one. They are modules, not `.sql` files, so that the bundled
+ * desktop app includes them without a separate copy step.
  */
 export const MIGRATIONS: Migrations = {
   baseline: 36,
@@ -15,8 +15,8 @@ export const MIGRATIONS: Migrations = {
 }
 
 /**
- * What is in a database that Scrapdeck never makes: it would act, or answer, in the place of a table. null: nothing.
- * A database without a version has no tables yet, or is another program's.
+ * What the database contains that Scrapdeck never creates: it would act, or answer, in place of a table; null: nothing.
+ * A database without a version has no tables yet, or belongs to another program.
  */
 export function findForeign(database: Database): string | null {
   const isMade = database.pragma('user_version', { simple: true }) !== 0

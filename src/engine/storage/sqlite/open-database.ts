@@ -18,7 +18,8 @@ export function openDatabase(path: string): { database: Database; lock: Director
   try {
     makePrivateDirectory(dirname(path))
     lock = lockDirectory(dirname(path))
-    // It contains credentials: no other user may read it, whatever the directory's mode. SQLite's files inherit it.
+    // It contains credentials: no other user may read it, whatever the directory's mode. SQLite's other files inherit
+    // the mode.
     closeSync(openSync(path, 'a', 0o600))
     database = new DatabaseConstructor(path, { timeout: 5000 })
     configure(database)
@@ -32,14 +33,14 @@ export function openDatabase(path: string): { database: Database; lock: Director
   }
 }
 
-/** Also turns on what new databases have from the start: giving free pages back in small steps. */
+/** Also enables incremental vacuum, which new databases have from the start. */
 export function compactDatabase(database: Database): void {
   database.pragma('auto_vacuum = INCREMENTAL')
   database.exec('VACUUM')
 }
 
 function configure(database: Database): void {
-  // Only has an effect on an empty file, before anything is written to it; others are converted by compactDatabase.
+  // Only affects an empty file, before the first write; compactDatabase converts others.
   database.pragma('auto_vacuum = INCREMENTAL')
   const mode = database.pragma('journal_mode = WAL', { simple: true })
   if (mode !== 'wal') {
@@ -54,12 +55,12 @@ function configure(database: Database): void {
   database.pragma('cache_size = -65536')
   database.pragma('temp_store = MEMORY')
   database.pragma('journal_size_limit = 67108864')
-  // Checkpoint once for many commits, as each rewrites the same pages: saves a third of the waiting for the disk. It is
-  // mostly done when idle (idle-work.ts); at this many pages (journal_size_limit), SQLite does it in a commit.
+  // Checkpoints once for many commits, because each rewrites the same pages: saves a third of the waiting for the disk.
+  // Mostly done when idle (idle-work.ts); at this many pages (journal_size_limit), SQLite does it in a commit.
   database.pragma('wal_autocheckpoint = 16000')
 }
 
-/** An up-to-date database opens on a full or read-only disk without an error, so write once to detect that now. */
+/** An up-to-date database opens on a full or read-only disk without an error, so this writes once to detect that. */
 function proveWritable(database: Database): void {
   database
     .prepare("INSERT INTO settings VALUES ('store.opened', '1') ON CONFLICT DO UPDATE SET value = value + 1")

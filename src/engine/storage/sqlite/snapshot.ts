@@ -13,12 +13,12 @@ export type FileOfRow =
   | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
 
 /**
- * Writes the state of one moment of a database that an engine may be using to `target`, which must not exist. It
- * blocks its thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
+ * Writes a consistent copy of a database, even while an engine uses it, to `target`, which must not exist. It blocks
+ * its thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
  */
 export function snapshotSqlite(path: string, target: string): void {
   try {
-    // SQLite fills an empty file, which then keeps its mode.
+    // SQLite fills an existing empty file, which keeps its mode.
     closeSync(openSync(target, 'wx', 0o600))
     using database = opened(path)
     requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS)
@@ -29,7 +29,6 @@ export function snapshotSqlite(path: string, target: string): void {
   }
 }
 
-/** What the rows of a snapshot refer to. */
 export function filesOfRows(path: string): FileOfRow[] {
   using database = opened(path)
   const logs = `SELECT 'log' AS kind, attempts.job_id AS jobId, number, stored_bytes AS sizeBytes FROM attempts
@@ -41,12 +40,12 @@ export function filesOfRows(path: string): FileOfRow[] {
   return [eggs, logs, items].flatMap((sql) => database.prepare(sql).all() as FileOfRow[])
 }
 
-/** Throws BACKUP_DAMAGED, or DATA_FROM_NEWER_VERSION or DATA_TOO_OLD for what another Scrapdeck wrote. */
+/** Throws BACKUP_DAMAGED, and DATA_FROM_NEWER_VERSION or DATA_TOO_OLD for a snapshot of another version. */
 export function checkSnapshot(path: string): void {
   try {
     using database = opened(path)
     const version = database.pragma('user_version', { simple: true }) as number
-    // An older one is migrated at the start, unless it is too old for that.
+    // An older snapshot is migrated at the start, unless it is too old.
     missingSteps(path, version, MIGRATIONS)
     const foreign = findForeign(database)
     if (foreign !== null) throw damaged(`it has the ${foreign}`)
@@ -60,7 +59,7 @@ export function checkSnapshot(path: string): void {
   }
 }
 
-/** Of the database of a restored backup, before any engine opens it. */
+/** Changes the database of a restored backup before any engine opens it. */
 export function pauseDispatch(path: string): void {
   using database = opened(path)
   database.exec(

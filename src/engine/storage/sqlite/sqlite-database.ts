@@ -3,8 +3,8 @@ import type { Cell, Database, ManySql, Statement } from '../sql/database.ts'
 import { SQLITE } from '../sql/fragments.ts'
 
 /**
- * SQLite for the parts of a store. A statement is compiled when it is first used: a start needs a few dozen of some
- * three hundred, and compiling all of them took as long as everything else that opening the store does.
+ * SQLite for the parts of a store. A statement is compiled on first use: a start needs a few dozen of some three
+ * hundred, and compiling all of them took as long as everything else in opening the store.
  */
 export class SqliteDatabase implements Database {
   readonly fragments = SQLITE
@@ -41,9 +41,9 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * The same statement, with parameters that the planner does not look into: it does not see through a unary plus. Where
- * a parameter is compared with a column that has partial indexes, or limits the rows, SQLite would plan the statement
- * anew for each value (https://sqlite.org/c3ref/prepare.html), which costs several times what most of ours do. Plans
+ * The same statement with parameters hidden from the planner, which does not see through a unary plus. Where a
+ * parameter is compared with a column that has partial indexes, or limits the rows, SQLite would plan the statement
+ * again for each value (https://sqlite.org/c3ref/prepare.html), which costs several times what most of ours cost. Plans
  * must not depend on values anyway: query-plans.test.ts checks them.
  */
 export function withHiddenParameters(sql: string): string {
@@ -66,7 +66,7 @@ class LazyStatement implements Statement {
     return this.#statement().all(...values)
   }
 
-  /** There is no way to the database that could be shared: it asks at once. */
+  /** Runs the query immediately: SQLite has no round trip that several queries could share. */
   ahead(...values: unknown[]) {
     const row = this.#statement().get(...values)
     return () => row

@@ -6,10 +6,10 @@ import { compactDatabase, openDatabase } from './open-database.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
-/** Of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
+/** A value of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
 export const INCREMENTAL = 2
 
-/** The driver of SQLite. Throws as openDatabase does. `isIdleUsed`: deferrable work is done between writes. */
+/** The driver of SQLite. Throws as openDatabase does. `isIdleUsed`: does deferrable work between writes. */
 export function openSqliteDriver(options: { path: string; clock: Clock; logger: Logger; isIdleUsed: boolean }): Driver {
   const { path, clock, logger, isIdleUsed } = options
   const { database, lock } = openDatabase(path)
@@ -31,7 +31,7 @@ export function openSqliteDriver(options: { path: string; clock: Clock; logger: 
       }
     },
     shrink(pages) {
-      // Gives free pages at the end of the file back, moving used ones there.
+      // Moves used pages forward and returns the free ones at the end of the file.
       if (pragma('auto_vacuum') !== INCREMENTAL) return 0
       database.pragma(`incremental_vacuum(${Math.trunc(pages)})`)
       return pragma('freelist_count')

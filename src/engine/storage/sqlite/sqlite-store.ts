@@ -12,17 +12,17 @@ export interface SqliteStoreOptions {
   onDeath?: () => void
 }
 
-/** Like openSqliteStore (open-sqlite-store.ts), in the caller's thread. */
+/** As openSqliteStore (open-sqlite-store.ts), in the caller's thread. */
 export async function openSqliteStoreHere(
   options: SqliteStoreOptions & { scheduleFlush?: (flush: () => void) => void }
 ): Promise<RowStore> {
   const { path, clock, logger, scheduleFlush } = options
-  // A clock other than the system's belongs to a test, where idle time has no meaning.
+  // Only tests have another clock than the system's, and there idle time has no meaning.
   const driver = openSqliteDriver({ path, logger, clock, isIdleUsed: clock === systemClock })
   try {
     return createSqlStore({ driver, clock, logger, scheduleFlush })
   } catch (error) {
-    // Damage that its first reads meet.
+    // The first reads may find damage.
     await driver.close()
     throw driver.explain(error)
   }

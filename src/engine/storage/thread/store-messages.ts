@@ -6,7 +6,7 @@ import type { Store } from '../store.ts'
 
 /** Messages between the engine's thread and the store's. */
 
-/** Lists of jobs are sent as rows and become jobs in the engine's thread, which halves the cost there. */
+/** Sends lists of jobs as rows that become jobs in the engine's thread, which halves the cost there. */
 export interface RowStore extends Store {
   getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
@@ -15,13 +15,16 @@ export interface RowStore extends Store {
 /** `withAudit`: see Calls. */
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
-/** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */
+/**
+ * The first message to a thread: the file of the database; or the PostgreSQL address, and the file next to which the
+ * lock is.
+ */
 export interface ToOpen {
   path: string
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop. `audit`: the entry written with it. */
+/** All calls of one turn of the event loop. `audit`: the entry written with the call. */
 export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditEntry][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
@@ -30,7 +33,7 @@ export type FromWorker =
   /** Contains all verbs that can be called. */
   | { kind: 'opened'; verbs: Verb[] }
   | { kind: 'refused'; error: SentError }
-  /** News of the commit is delivered before the answers: listeners learn of it before writers. null: nothing new. */
+  /** The news of the commit comes before the answers: listeners learn of it before writers. null: nothing new. */
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
@@ -42,7 +45,7 @@ export interface SentError {
   data: Readonly<Record<string, unknown>>
 }
 
-/** Converts an error for another thread, since its class is lost in transfer. */
+/** Converts an error for another thread, because the transfer loses its class. */
 export function sendError(error: unknown): SentError {
   if (isScrapdeckError(error)) {
     const { code, message, stack, data } = error
@@ -60,7 +63,7 @@ export function receiveError({ isOurs, code, message, stack, data }: SentError):
   return error
 }
 
-/** Rows for another thread: what is the same in all of them is sent once. */
+/** Rows for another thread: values that are equal in all rows are sent once. */
 export interface SentRows {
   same: unknown[]
   /** The columns that differ; `rows` has their values. */
@@ -68,11 +71,13 @@ export interface SentRows {
   rows: unknown[][]
 }
 
-/** Of rows of texts, numbers and nulls, as a `raw` statement answers. Most columns of a page of jobs have one value. */
+/**
+ * For rows of texts, numbers and nulls, as `raw` statements return. Most columns of a page of jobs have only one value.
+ */
 export function sendRows(rows: readonly (readonly unknown[])[]): SentRows {
   const same = [...(rows[0] ?? [])]
   const varying = [...same.keys()].filter((column) => rows.some((row) => row[column] !== same[column]))
-  // Arrays that are filled from their start: others are sent like objects, each index with its value.
+  // Filled from the start: other arrays are sent like objects, each index with its value.
   const sent: unknown[][] = []
   for (const row of rows) {
     const values: unknown[] = []

@@ -21,12 +21,12 @@ import {
 } from './store-messages.ts'
 
 /**
- * Verbs that may be delayed: they follow attempts, by the hundred per second, their callers do not need the
- * millisecond, and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
+ * Verbs that may be delayed: they follow attempts, hundreds per second, their callers do not need the millisecond, and
+ * a claim may have to wait for each of their commits. A claim takes waiting ones with it.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** While one message follows the other: each commit writes the same pages (counters, the ends of logs) once more. */
+/** The delay while messages follow each other: each commit rewrites the same pages (counters, the ends of logs). */
 const PATIENCE_WHEN_BUSY_MS = 25
 
 interface PendingCall {
@@ -34,15 +34,15 @@ interface PendingCall {
   reject: (error: unknown) => void
 }
 
-/** A thread that loads SQLite and then waits for the database to open. `file`: a different one, for tests. */
+/** A thread that loads SQLite and then waits for the order to open the database. `file`: another one, for tests. */
 export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
   return new Worker(file, { name: 'scrapdeck-store' })
 }
 
 /**
  * The Store in a separate thread, so that no commit and no long read blocks the engine's event loop. The calls of one
- * turn are sent in one message and answered in one; patient ones wait briefly for others. If the thread dies, every
- * call is rejected with DATA_DIRECTORY_UNUSABLE from then on.
+ * turn go in one message and are answered in one; patient calls wait briefly for others. If the thread dies, every
+ * later call is rejected with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openStoreInWorker(options: {
   path: string
@@ -50,11 +50,11 @@ export async function openStoreInWorker(options: {
   postgres?: PostgresAddress | null | undefined
   clock: Clock
   logger: Logger
-  /** The thread has exited: nothing can be read or written any more. */
+  /** The thread has exited: the store can no longer be read or written. */
   onDeath?: () => void
-  /** A write was refused that may have taken effect: what its caller believes may differ from the database. */
+  /** A write was refused that may have taken effect: the caller's state may differ from the database. */
   onUnknownCommit?: () => void
-  /** A started thread; absent: it starts one. */
+  /** A started thread; null or absent: starts one. */
   thread?: Worker | null
 }): Promise<Store> {
   const { path, clock, logger, onDeath } = options
@@ -78,7 +78,7 @@ export async function openStoreInWorker(options: {
   worker.on('message', receive)
   worker.on('error', (error) => fail(error.message))
   worker.on('exit', () => {
-    // An exit is expected while closing, but only after the call to `close` was answered.
+    // While closing, an exit is expected only after `close` was answered.
     if (closing === null || waiting.size > 0) fail('it ended')
     exited.resolve()
   })
@@ -106,7 +106,7 @@ export async function openStoreInWorker(options: {
     } catch (error) {
       if (failure === null) throw error
     }
-    // `close` was answered, but keep the process alive until the thread has exited.
+    // `close` was answered, but the process must stay alive until the thread has exited.
     worker.ref()
     await exited.promise
     changed.clear()
@@ -151,7 +151,7 @@ export async function openStoreInWorker(options: {
     try {
       worker.postMessage(calls)
     } catch (error) {
-      // One of the calls cannot be serialized: send each alone, so that only that one fails.
+      // One of the calls cannot be serialized: sends each alone, so that only that one fails.
       if (calls.length === 1) return answerCaller(calls[0]![0], ({ reject }) => reject(error))
       for (const each of calls) {
         outbox = [each]

@@ -16,7 +16,7 @@ import {
 } from './store-messages.ts'
 
 // The thread that runs SQLite. Each message contains all calls of one turn of the engine's event loop. All writes that
-// arrive during a commit form the next commit: as many commits as the disk can do, with no further delay. All answers
+// arrive during a commit form the next commit: as many commits as the disk can do, without further delay. All answers
 // go back in one message. store-thread.ts is the other end.
 
 /** Limits the messages per batch, so that answers do not wait forever while calls keep coming. */
@@ -43,7 +43,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
     const options = { path, clock: systemClock, logger, scheduleFlush }
     const store = postgres === null ? await openSqliteStoreHere(options) : await openPostgres(postgres, options)
     store.onQueueChange((changed) => {
-      // One by one: a hundred thousand are too many arguments for one call.
+      // One by one: a hundred thousand arguments are too many for one call.
       for (const lane of changed) lanes.push(lane)
     })
     store.onChange((newest) => {
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
 
 type Opening = Parameters<typeof openSqliteStoreHere>[0]
 
-/** The data directory still has everything else of this engine: it belongs to one, whatever the database. */
+/** Also locks the data directory: its other files belong to one engine, whichever database is used. */
 async function openPostgres(address: PostgresAddress, { path, ...options }: Opening): Promise<RowStore> {
   const { openPostgresStoreHere } = await import('../postgres/postgres-store.ts')
   const lock = lockDirectory(dirname(path))

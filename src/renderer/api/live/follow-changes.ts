@@ -1,5 +1,5 @@
 /**
- * Keeps the query cache up to date: one stream of changes from the engine, applied to whatever is cached.
+ * Keeps the query cache up to date: one stream of changes from the engine, applied to all cached results.
  *
  *   connecting ──first batch──▶ live ──stream ends or breaks──▶ reconnecting ──first batch──▶ live
  *
@@ -20,7 +20,7 @@ interface FollowChangesOptions {
   onConnection: (state: Connection['state']) => void
   /** Schedules a flush: once per frame. */
   onNextFrame?: (flush: () => void) => void
-  /** Delay before a details query is fetched again after its job changed; further changes meanwhile add nothing. */
+  /** Delay before a details query is refetched after its job changed; further changes meanwhile do not extend it. */
   refetchAfterMs?: number
   /** First delay before reconnecting; doubles up to 30 times this, with jitter. */
   retryAfterMs?: number
@@ -80,7 +80,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
           onConnection('live')
         }
       } catch (error) {
-        // The reaction to any failure is the same: report it and reconnect.
+        // All failures have the same reaction: report and reconnect.
         if (abort.signal.aborted) return
         console.warn('The stream of changes was interrupted', error)
       }
@@ -129,7 +129,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
     if (refetches.has(query.queryHash)) return
     const timer = setTimeout(() => {
       refetches.delete(query.queryHash)
-      // A fetch in flight may have been answered before the change; if it were restarted each time, it would never end.
+      // A fetch in flight may have been answered before the change; restarting it each time would never let it end.
       if (query.state.fetchStatus === 'fetching') return refetchSoon(query)
       void queryClient.invalidateQueries({ queryKey: query.queryKey, exact: true })
     }, refetchAfterMs)
@@ -140,7 +140,7 @@ export function followChanges(options: FollowChangesOptions): { stop(): void } {
 /** The input of a query, from oRPC's key: [path, { input }]. */
 const inputOf = ({ queryKey }: Query) => (queryKey[1] as { input?: object } | undefined)?.input ?? {}
 
-// A hidden window renders no frames; a timer keeps its cache up to date.
+// A hidden window renders no frames, so a timer keeps its cache up to date.
 function nextFrame(flush: () => void): void {
   if (document.visibilityState === 'visible') requestAnimationFrame(flush)
   else setTimeout(flush, 250)

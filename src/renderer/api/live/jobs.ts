@@ -4,7 +4,7 @@ import { type DataOf, type NounUpdates, type Pages, patch, patchPages, refetch, 
 import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 
-/** How many rows the first page of an infinite list may grow to. */
+/** The maximum length of an infinite list's first page. */
 const LIST_ROWS_MAX = 2000
 const PAGE_ROWS = 100
 
@@ -41,7 +41,7 @@ export const jobs: NounUpdates<'jobs'> = {
         (data, input) => updateList(data, input as ListInput, byId),
         (data, input) => lacksRows(data, input as ListInput)
       ),
-      // The job itself changes at once; its timeline is fetched again.
+      // Updates the job immediately and refetches its timeline.
       patch(
         get,
         (data, { id }) => ({ ...data, job: byId.get(id) ?? data.job }),
@@ -50,10 +50,10 @@ export const jobs: NounUpdates<'jobs'> = {
       patch(
         running,
         (data) => ({ ...data, jobs: data.jobs.flatMap((job) => stillRunning(job, byId.get(job.id))) }),
-        // Only the engine knows its process.
+        // Only the engine knows the job's process.
         ({ jobs }) => startedIn(byId, jobs)
       ),
-      // The end of a run completes what its log says.
+      // The end of a run completes the figures of its log.
       refetchIf(figures, ({ id }) => byId.get(id)?.state === 'ended'),
       ...refetch(facets)
     ]
@@ -73,7 +73,7 @@ export const jobs: NounUpdates<'jobs'> = {
       ),
       patch(get, (data) => ({ ...data, job: withProgress(data.job, progress) })),
       patch(running, (data) => ({ ...data, jobs: data.jobs.map((job) => withProgress(job, progress)) })),
-      // Also results that are errors so far.
+      // Also refetches results that are errors so far.
       refetchIf(figures, ({ id }) => progress.has(id))
     ]
     return [
@@ -99,7 +99,7 @@ function withProgress<One extends Job | RunningJob>(job: One, progress: Readonly
 
 const isOnNode = ({ state }: Job) => state === 'starting' || state === 'running'
 
-/** What a change of its job leaves of a row: its process stays as it was last seen. */
+/** The row after a change of its job: its process stays as last seen. */
 function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[] {
   if (job === undefined) return [row]
   if (job === null || !isOnNode(job)) return []
@@ -107,7 +107,7 @@ function stillRunning(row: RunningJob, job: Job | null | undefined): RunningJob[
   return [{ ...row, state, status, attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs, sentVersion }]
 }
 
-/** Whether a job is on a node that the list does not show there, or shows without its process. */
+/** Whether a job runs on a node that its row does not show, or whose process the row does not show. */
 function startedIn(byId: ById, rows: readonly RunningJob[]): boolean {
   const shown = new Map(rows.map((row) => [row.id as string, row]))
   return [...byId].some(([id, job]) => {
@@ -124,7 +124,7 @@ function pagesOf(data: Pages<JobPage>, updateJob: (job: Job) => Job): Pages<JobP
 
 function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<JobPage> {
   if (!('pages' in data)) return trimPage(updatePage(data, input, jobs, input.before ?? null), input.limit ?? PAGE_ROWS)
-  // The first page takes new rows; every page keeps its own rows and the range down to its last one.
+  // The first page takes new rows; every page keeps its own rows and its range down to the last one.
   let above: string | null = null
   const pages = data.pages.map((page) => {
     const updated = updatePage(page, input, jobs, above)
@@ -132,7 +132,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
     return updated
   })
   if (pages.every((page, index) => page === data.pages[index])) return data
-  // A list left open for days would grow without bound: rows far down are refetched on scrolling.
+  // A list left open for days would grow without bound: distant rows are refetched on scrolling.
   const [first] = pages
   if (first && first.jobs.length > LIST_ROWS_MAX) {
     return { pages: [trimPage(first, LIST_ROWS_MAX / 2)], pageParams: data.pageParams.slice(0, 1) }
@@ -140,7 +140,7 @@ function updateList(data: Pages<JobPage>, input: ListInput, jobs: ById): Pages<J
   return { ...data, pages }
 }
 
-/** Whether rows have left a page that ended at its limit, so that the rows below it now belong in it. */
+/** Whether rows left a page that ended at its limit, so that rows below now belong in it. */
 function lacksRows(data: Pages<JobPage>, { limit = PAGE_ROWS }: ListInput): boolean {
   return !('pages' in data) && data.nextBefore !== null && data.jobs.length < limit
 }
@@ -175,7 +175,7 @@ function updatePage(page: JobPage, filter: JobFilter, jobs: ById, above: string 
   return { ...page, jobs: rows.sort((left, right) => (left.id < right.id ? 1 : left.id > right.id ? -1 : 0)) }
 }
 
-/** Whether a job belongs in a list with this filter. Must match the rules of the engine's `jobs.list`. */
+/** Whether a job matches the filter of a list. Must match the rules of the engine's `jobs.list`. */
 export function jobMatches(job: Job, filter: JobFilter): boolean {
   const isStatus = (status: ShownStatus) =>
     status === UNKNOWN_STATUS ? job.unknownSinceMs !== null : status === job.status

@@ -37,7 +37,7 @@ const nodes: NounUpdates<'nodes'> = {
     return [
       patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
       patch(query.nodes.get, (data, { id }) => byId.get(id as NodeId) ?? data),
-      // The local node changes with each sample of what its runs use.
+      // The local node changes with each usage sample of its runs.
       ...(byId.has(LOCAL_NODE_ID) ? refetch(query.jobs.running) : [])
     ]
   }
@@ -61,7 +61,7 @@ const projects: NounUpdates<'projects'> = {
 
 export type LiveUpdates = { readonly [N in Noun]: NounUpdates<N> }
 
-/** Which cached results a change of each noun affects, and how. */
+/** How a change of each noun affects cached results. */
 export const LIVE_UPDATES = {
   jobs,
   nodes,
@@ -85,7 +85,7 @@ export const LIVE_UPDATES = {
   )
 } as const satisfies LiveUpdates
 
-/** Keeps only the newest of several changes of one thing. */
+/** Keeps only the newest of several changes of the same thing. */
 export function newestOfEach(changes: readonly Change[]): Change[] {
   const newest = new Map<string, Change>()
   for (const change of changes) {

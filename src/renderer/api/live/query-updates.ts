@@ -6,29 +6,25 @@ import type { Change } from '../../../shared/contract/index.ts'
 
 export type Noun = (typeof NOUN_OF)[Change['kind']]
 
-/** Every change that belongs to a noun. */
 export type ChangeOf<N extends Noun> = Extract<
   Change,
   { kind: { [K in Change['kind']]: (typeof NOUN_OF)[K] extends N ? K : never }[Change['kind']] }
 >
 
-/** What the changes of one noun do to the cache. */
 export interface NounUpdates<N extends Noun> {
-  /** The key of the thing that changed: of several changes with one key within a frame, only the newest is applied. */
+  /** The key of the changed thing: of several changes with one key within a frame, only the newest is applied. */
   thingOf(change: ChangeOf<N>): string
   updates(changes: readonly ChangeOf<N>[], query: Api['query']): readonly QueryUpdate[]
 }
 
-/** What happens to the cached results of one operation. */
 export interface QueryUpdate {
   readonly queryKey: QueryKey
-  /** Returns the same object if nothing changes; null: only the engine knows the new state. */
+  /** Whether the result must still be refetched, given the written and the previous data. */
   readonly write: ((data: unknown, input: unknown) => unknown) | null
-  /** Whether the result must still be fetched again, given what was written and what was there before. */
+  /** A list may be cached as one page or as infinite pages. */
   readonly isOutdated: (data: unknown, input: unknown, before: unknown) => boolean
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- any operation: its types are inferred from it below.
 type Operation = ProcedureUtils<any, any, any, any> & GeneralUtils<any>
 type InputOf<Op> = Op extends ProcedureUtils<infer _Context, infer Input, infer _Output, infer _Error> ? Input : never
 export type DataOf<Op> =
@@ -36,7 +32,6 @@ export type DataOf<Op> =
 /** A list may be cached as one page or as infinite pages. */
 export type Pages<Page> = Page | InfiniteData<Page>
 
-/** Applies a change to the cached results of an operation. */
 export function patch<Op extends Operation>(
   operation: Op,
   write: (data: DataOf<Op>, input: NonNullable<InputOf<Op>>) => DataOf<Op>,
@@ -54,12 +49,12 @@ export function patchPages<Op extends Operation>(
   return { queryKey: operation.key(), write: write as never, isOutdated: isOutdated as never }
 }
 
-/** For changes that only say that something is outdated. */
+/** For changes that only mark results as outdated. */
 export function refetch(...operations: readonly Operation[]): QueryUpdate[] {
   return operations.map((operation) => ({ queryKey: operation.key(), write: null, isOutdated: () => true }))
 }
 
-/** For a change that outdates the results for some inputs, also those that are errors so far. */
+/** For a change that outdates the results of some inputs, including errors. */
 export function refetchIf<Op extends Operation>(
   operation: Op,
   isAbout: (input: NonNullable<InputOf<Op>>) => boolean
