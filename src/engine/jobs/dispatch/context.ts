@@ -27,7 +27,7 @@ export interface DispatchContext {
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
-  /** Has read the logs of the runs so far. */
+  /** Also gives the figures of the runs whose logs it has read so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
@@ -35,7 +35,7 @@ export interface DispatchContext {
   clock: Clock
   logger: Logger
   cancelWaitsMs: CancelWaitsMs
-  /** Decrypts a job's secret values when it is sent. */
+  /** Decrypts a job's secret values for sending. */
   secrets: Pick<SecretBox, 'open'>
   catalog: Pick<Catalog, 'versionToRun'>
   projects: {
@@ -47,7 +47,7 @@ export interface DispatchContext {
       >
   }
   distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
-  /** Whether this engine certainly leads at this moment. Absent: there is no other. */
+  /** Whether this engine is certain to lead right now. Absent: it is the only engine. */
   mayAct?: (() => boolean) | undefined
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']

@@ -22,7 +22,7 @@ import { LimitEnforcer } from './ending/limit-enforcer.ts'
 
 const WATCH_EVERY_MS = 1_000
 
-/** The entry point: placing and sending, following, ending and cancelling, over one shared belief. */
+/** The entry point of dispatch; its parts share one belief. */
 export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
@@ -36,7 +36,7 @@ export class Dispatch implements FleetFollower {
   readonly #dispatcher: Dispatcher
   #watching: Timer | null = null
 
-  /** Follows the nodes of the fleet from now on. */
+  /** Follows the nodes of the fleet from the start. */
   constructor(context: DispatchContext) {
     this.#context = context
     this.#endedProcesses = new EndedProcesses(context)
@@ -59,7 +59,7 @@ export class Dispatch implements FleetFollower {
     this.#listen()
   }
 
-  /** Wires events between the parts, the live attempts and the fleet. Each part subscribes for its own state. */
+  /** Connects the parts, the live attempts and the fleet. Each part subscribes to what its own state needs. */
   #listen(): void {
     const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
@@ -129,7 +129,7 @@ export class Dispatch implements FleetFollower {
     return this.#context.live.slotsUsedOn(nodeId)
   }
 
-  /** A cancel was requested for these jobs, and their rows already say so. */
+  /** Call when a cancel of these jobs has been recorded in their rows. */
   cancel(jobIds: JobId[], options: { force: boolean; waitSeconds?: number | undefined }): void {
     const { live } = this.#context
     for (const jobId of jobIds) {
@@ -156,7 +156,7 @@ export class Dispatch implements FleetFollower {
     return this.#giveUp.giveUpJobs(jobIds)
   }
 
-  /** The node's address changed. What was being sent to the old one can no longer be looked up. */
+  /** Call when the node's address has changed: what was being sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     return this.#giveUp.giveUpUnresolved(nodeId)
   }
@@ -166,7 +166,7 @@ export class Dispatch implements FleetFollower {
     return this.#stuck.stuckSinceMs(nodeId)
   }
 
-  /** All nodes are in the fleet: attempts live on any other node (such as a disabled local node) end as lost. */
+  /** Call when all nodes are in the fleet. Attempts on other nodes (such as a disabled local node) end as lost. */
   async abandonMissingNodes(): Promise<void> {
     const { live, fleet } = this.#context
     const missing = live.all().filter(({ nodeId }) => fleet.get(nodeId) === undefined)
@@ -179,7 +179,7 @@ export class Dispatch implements FleetFollower {
     )
   }
 
-  /** The node has left the fleet, so nothing more can be sent to it. Its live attempts end as lost. */
+  /** Call when the node has left the fleet. Its live attempts end as lost. */
   async abandonNode(nodeId: NodeId): Promise<void> {
     this.#giveUp.forget(nodeId)
     this.#stuck.forget(nodeId)
@@ -197,7 +197,6 @@ export class Dispatch implements FleetFollower {
     await this.#dispatcher.stop()
   }
 
-  /** Resumes an attempt from its current state. */
   #resume(one: LiveAttempt): void {
     if (one.state === 'running') this.#endedProcesses.watch(one)
     if (one.state === 'finishing') this.#finisher.finish(one)
@@ -205,7 +204,6 @@ export class Dispatch implements FleetFollower {
     else if (one.state === 'running') this.#limits.watch(one)
   }
 
-  /** Checks what depends on time alone. */
   #watch(): void {
     this.#watching = this.#context.clock.setTimer(WATCH_EVERY_MS, () => {
       for (const node of this.#context.fleet.list()) {

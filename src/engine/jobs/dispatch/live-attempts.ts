@@ -45,20 +45,20 @@ export interface LiveAttempt {
   readonly state: LiveState
   /** Monotonic; null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** An earlier engine sent it, so the end of its POST is unknown. */
+  /** An earlier engine was sending it, so the end of its POST is unknown. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null
   readonly cancelAskedAtMs: number | null
-  /** The job's own. */
+  /** The job's own policy. */
   readonly retry: RetryPolicy | null
-  /** The job's own, not yet merged with the project's. */
+  /** The job's own limits, not merged with the project's. */
   readonly limits: RunLimits | null
-  /** The limit that we stop it for, in words. The local node reports its own in `exit`. */
+  /** The limit that we stop the run for. The local node reports its own in `exit`. */
   readonly limitHit: Message | null
   /** How the process ended, if the node reports it (local node). */
   readonly exit: SeenExit | null
-  /** It was lost, what was copied of its log was archived, and it was found again. */
+  /** It was lost, the copy of its log was archived, and it was found again. */
   readonly logArchived: boolean
 }
 
@@ -66,12 +66,12 @@ type AttemptName = Pick<Attempt, 'jobId' | 'number'>
 type OfJob = Pick<StoredJob, 'cancelAskedAtMs' | 'retry' | 'limits'>
 
 interface Belief extends Mutable<LiveAttempt> {
-  /** Its node has shown that it ended. It no longer holds a slot, even if that is not written yet. */
+  /** Its node has shown that it ended. It holds no slot any more, even if that is not written yet. */
   isOver: boolean
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A change without the attempt's identity, plus the message of its timeline entry. */
+/** A change with the message of its timeline entry, without the attempt's identity. */
 interface Change
   extends Omit<AttemptChange, 'jobId' | 'attemptNumber' | 'from' | 'entry'>,
     Omit<TimelineEntry, 'atMs'> {
@@ -91,7 +91,7 @@ export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
   /** How its process ended, if the node reports it. */
   exit?: SeenExit | null
 }
-/** Ends it. With `jobOutcome: null` its job returns to the queue, or ends if a cancel was requested. */
+/** Ends the attempt. With `jobOutcome: null` its job returns to the queue, or ends if a cancel was requested. */
 export interface AttemptEnd extends Omit<Change, 'to'> {
   from: readonly LiveState[]
   kind: EndingEvent
@@ -99,7 +99,7 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
   jobOutcome: Outcome | null
 }
 
-/** A run started outside Scrapdeck, as its node showed it. `running`: null while it waits in the node's queue. */
+/** A run started outside Scrapdeck. `running`: null while it waits in the node's queue. */
 export interface AdoptedRun {
   job: NewJob
   nodeId: NodeId
@@ -107,15 +107,15 @@ export interface AdoptedRun {
   running: { entry: TimelineEntry; startedAtMs: number; pid: number | null } | null
 }
 
-/** Emitted after the change is written and applied in memory. */
+/** Emitted once the change is written and in memory. */
 export interface BeliefEvents {
   begun: [attempts: readonly BegunAttempt[]]
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
-  /** It is no longer live. `jobOutcome`: its job ended with it; null: the job is back in the queue. */
+  /** The attempt is no longer live. `jobOutcome`: its job's outcome; null: the job is back in the queue. */
   ended: [end: { one: LiveAttempt; jobOutcome: Outcome | null; change: AttemptEnd; atMs: number }]
-  /** It is followed from now on, without having begun here: found again, or adopted. */
+  /** An attempt that began elsewhere is followed from now on: found again, or adopted. */
   joined: [one: LiveAttempt]
-  /** `slotsUsedOn` changed: a slot was taken or freed. May be emitted before the change is written. */
+  /** A slot was taken or freed. May be emitted before the change is written. */
   slots: [change: { nodeId: NodeId; by: 1 | -1 }]
 }
 
@@ -131,12 +131,11 @@ export class LiveAttempts {
   readonly #byKey = new Map<string, Belief>()
   readonly #byNode = new Map<string, Map<string, Belief>>()
   readonly #byJob = new Map<string, Belief>()
-  /** Those that hold a slot. */
+  /** The attempts that hold a slot. */
   readonly #holding = new Set<Belief>()
   readonly #slotsByNode = new Map<string, number>()
   readonly #slotsByProject = new Map<string, number>()
   readonly #jobids = new Map<string, number>()
-  /** What counts against each limit: the attempts that hold a slot. */
   readonly limits = new LimitBook()
 
   constructor(parts: { store: BeliefStore; clock: Pick<Clock, 'nowMs' | 'monotonicMs'> }) {
@@ -191,7 +190,7 @@ export class LiveAttempts {
     const change: Change = { ...details, from: ['ended'], kind: 'found_again' }
     const [isApplied] = await this.#write([{ one: attempt, change }], this.#clock.nowMs())
     if (isApplied !== true) return null
-    // Immediately after the write, with nothing that can fail in between, so that a cancel from now on finds it live.
+    // Right after the write, with nothing in between that can fail: a cancel from now on must find it live.
     const startedAtMs = attempt.startedAtMs ?? (to === 'accepted' ? null : this.#clock.nowMs())
     const revived = { ...attempt, state: to, startedAtMs, result: null, reason: null, endedAtMs: null }
     return this.#join(this.#add(revived, job, this.#sent(), exit))
@@ -222,14 +221,14 @@ export class LiveAttempts {
     return one
   }
 
-  /** False: it had moved on in the meantime, and nothing was written (I4). */
+  /** Returns false if the attempt had moved on in the meantime; nothing is written then (I4). */
   async move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     return (await this.moveAll([{ one, ...move }]))[0]!
   }
 
   /**
-   * Moves several with one write and one commit. A run that its node shows as ended (`finishing`) frees its slot in
-   * this same turn, even if the write fails, so that a claim for the slot shares the commit.
+   * Moves several attempts in one commit. A run that its node shows as ended (`finishing`) frees its slot in this turn,
+   * even if the write fails, so that a claim for the slot shares the commit.
    */
   async moveAll(moves: readonly (AttemptMove & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (moves.length === 0) return []
@@ -250,7 +249,7 @@ export class LiveAttempts {
     return (await this.endAll([{ one, ...end }]))[0]!
   }
 
-  /** Ends several with one write and one commit. */
+  /** Ends several attempts in one commit. */
   async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (ends.length === 0) return []
     const nowMs = this.#clock.nowMs()
@@ -270,12 +269,12 @@ export class LiveAttempts {
     return isApplied
   }
 
-  /** A cancel of its job was requested; the job's row already says so. */
+  /** Call when a cancel of its job is recorded in the job's row. */
   markCancelAsked(one: LiveAttempt): void {
     ;(one as Belief).cancelAskedAtMs ??= this.#clock.nowMs()
   }
 
-  /** Its POST is over, whatever the result. Lists begun from now on show whether it is there. */
+  /** Call when its POST is over, with any result. Snapshots begun from now on show whether the job is there. */
   markSendEnded(one: LiveAttempt): void {
     ;(one as Belief).sendEndedAtMs = this.#clock.monotonicMs()
   }
@@ -293,18 +292,18 @@ export class LiveAttempts {
     return [...(this.#byNode.get(nodeId)?.values() ?? [])]
   }
 
-  /** Asked at every poll, so it copies nothing. */
+  /** Called at every poll, so it copies nothing. */
   hasOnNode(nodeId: NodeId, isLikeIt: (one: LiveAttempt) => boolean = () => true): boolean {
     for (const one of this.#byNode.get(nodeId)?.values() ?? []) if (isLikeIt(one)) return true
     return false
   }
 
-  /** Attempts that hold a slot: all except those that have ended on the node. */
+  /** The number of attempts there that hold a slot: all except those that have ended on the node. */
   slotsUsedOn(nodeId: NodeId): number {
     return this.#slotsByNode.get(nodeId) ?? 0
   }
 
-  /** How many slots a project holds, for the fair order. */
+  /** For the fair order. */
   slotsOfProject(project: ProjectName): number {
     return this.#slotsByProject.get(project) ?? 0
   }
@@ -407,7 +406,7 @@ export class LiveAttempts {
     this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change, atMs })
   }
 
-  /** Updates the counters if the attempt has started or stopped holding a slot. */
+  /** Updates the counters when the attempt starts or stops holding a slot. */
   #countSlot(live: Belief): void {
     const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing' && !live.isOver
     if (holdsSlot === this.#holding.has(live)) return
@@ -426,7 +425,7 @@ type LimitHit = Pick<Attempt, 'limitHit' | 'limitHitCode' | 'limitHitParams'>
 const limitHitOf = ({ limitHit, limitHitCode, limitHitParams }: LimitHit): Message | null =>
   limitHit === null ? null : messageOf({ text: limitHit, code: limitHitCode, params: limitHitParams })
 
-/** As far as the row records it. */
+/** The part that the row records. */
 function exitOf(attempt: Attempt): SeenExit | null {
   const { exitCode: code, signal, peakMemoryBytes, cpuSeconds } = attempt
   if (code === null && signal === null) return null

@@ -3,13 +3,13 @@ import { asParam, type Message, say } from '../../../shared/texts/message.ts'
 import type { ScrapyStats } from '../../runs/log-parser/closing-stats.ts'
 import type { Judgement } from './outcome.ts'
 
-/** `words`: the reason with what broke the rule, such as `errors above 10 (had 14)`. */
+/** `words`: the reason with the value that broke the rule, such as `errors above 10 (had 14)`. */
 export type RuledJudgement = Judgement & { words: Message }
 
 /**
- * A judgement under the operator's rules. Those about counts only concern a run that would have succeeded, or whose
- * outcome is unclear. `finishReasons` also turns a run into a success that failed for nothing but its finish_reason.
- * What the log does not tell breaks no rule. Pure.
+ * Applies the operator's rules to a judgement. Count rules concern only a run that would have succeeded, or whose
+ * outcome is unclear. `finishReasons` also turns a run that failed only by its finish_reason into a success. Figures
+ * that the log lacks break no rule. Pure.
  */
 export function applyOutcomeRules(
   judgement: Judgement,
@@ -28,7 +28,7 @@ export function applyOutcomeRules(
   return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
 }
 
-/** The first rule that is broken: without responses the others are, too; errors explain most about why they are. */
+/** The first broken rule: without responses, all other rules break as well; errors explain the most. */
 function findBroken(
   { counts: { errors, items, pages }, stats }: Judgement,
   { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,
@@ -56,12 +56,12 @@ function findBroken(
   return null
 }
 
-/** Scrapy raises these while it reads a response. */
+/** Scrapy raises these while reading a response. */
 const ANSWERED = /(?:CancelledError|StopDownload|_newclient\.ResponseFailed|ResponseDataLossError)$/
 
 /**
- * How many requests failed, if there was no response. Those that Scrapy refused to send (offsite, …) did not fail, nor
- * did those that the project's own code dropped without an error.
+ * Requests that failed without a response. Excludes those that Scrapy refused to send (offsite, …), and those that the
+ * project's code dropped without an error.
  */
 function requestsInVain(stats: ScrapyStats, errors: number | null): number {
   const count = (key: string) => (typeof stats[key] === 'number' ? stats[key] : 0)

@@ -14,7 +14,7 @@ import { createLogParser } from '../../runs/log-parser/log-parser.ts'
 interface ProcessEnd {
   code: number | null
   signal: string | null
-  /** Why the spider closed, where the log does not say it. */
+  /** Why the spider closed, if the log does not say so. */
   finishReason?: string | null | undefined
   /** The limit that the local node stopped it for. */
   limit?: Message | null
@@ -22,23 +22,23 @@ interface ProcessEnd {
 
 export interface Judgement {
   outcome: Outcome
-  /** Scrapy's finish_reason as words from outside, or a substitute for it. */
+  /** Scrapy's finish_reason as untrusted text, or a substitute. */
   reason: Message
   killingLine: string | null
   stats: ScrapyStats | null
-  /** Scrapy's; null: the log does not say it. */
+  /** Scrapy's finish_reason; null: not in the log. */
   finishReason: string | null
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
-/** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
+/** After a second INT, Scrapy does not write them either, so only the signal that ended the process proves a kill. */
 const NO_CLOSING_STATS = say('reason.no_closing_stats')
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
-/** What the log says besides its closing stats. */
+/** What the log contains besides its closing stats. */
 export type LoggedSoFar = Pick<
   LogFigures,
   'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format' | 'finishReason'
@@ -75,26 +75,26 @@ export type LoggedSoFar = Pick<
  * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-reasons.ts).
  */
 export function judgeOutcome(evidence: {
-  /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
+  /** The last CLOSING_TAIL_BYTES of the log; null: no log. */
   tail: string | null
-  /** What the whole log says; absent: only the tail was read. */
+  /** Figures of the whole log; absent: only the tail was read. */
   logged?: LoggedSoFar | null
-  /** null: the node does not report it (every remote Scrapyd). */
+  /** null: the node does not report it, like every remote Scrapyd. */
   exit: ProcessEnd | null
   /** The limit that we stopped a remote run for. The local node reports its own in `exit`. */
   limitHit?: Message | null
   cancelAsked: boolean
-  /** The node has a log, perhaps, and does not return it: `tail` is null. */
+  /** The node may have a log but does not return it; `tail` is null. */
   isRefused?: boolean
 }): Judgement {
   const { tail, exit, cancelAsked } = evidence
   const limit = exit?.limit ?? evidence.limitHit ?? null
   const closing = tail === null ? null : parseClosingStats(tail)
   const logged = evidence.logged ?? readTail(tail ?? '')
-  // Of a log that its node has deleted, the copy may have the end.
+  // If its node deleted the log, the copy may have the end.
   const loggedReason = closing === null ? logged.finishReason : closing.finishReason
   const finishReason = loggedReason ?? exit?.finishReason ?? null
-  // It closed, and its log has not said so: what it says ends somewhere before.
+  // The spider closed but the log does not show it, so the log is incomplete.
   const counted = finishReason === loggedReason ? logged : { ...logged, pages: null, items: null, showsEnd: false }
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
   const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
@@ -117,7 +117,7 @@ export function judgeOutcome(evidence: {
       return { outcome: 'cancelled', reason: closed ?? describeKill(exit) }
     }
     if (closed !== null) {
-      // Scrapy also says `shutdown` after an exception: what the process ended with tells more.
+      // Scrapy also reports `shutdown` after an exception; the exit of the process is more specific.
       if (exitFailure !== null && (isDone || finishReason === 'shutdown')) {
         return { outcome: 'failed', reason: exitFailure }
       }
@@ -138,7 +138,7 @@ export function judgeOutcome(evidence: {
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
   }
 
-  /** What decides was not read: the end of the log, or the head of one whose tail shows nothing. */
+  /** The deciding part was not read: the end of the log, or the head of one whose tail shows nothing. */
   function whyUnread(): Message | null {
     if (evidence.isRefused === true) return say('reason.log_refused')
     const isUnread =
@@ -153,10 +153,10 @@ export function judgeOutcome(evidence: {
   }
 }
 
-/** The crawl itself ended with an exception: Scrapy's own function is in its traceback (in JSON with escapes). */
+/** The crawl itself ended with an exception: its traceback contains Scrapy's own function (in JSON, escaped). */
 const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
 
-/** In a format without heads that can be recognized, Scrapy's messages are known by their words. */
+/** If the format has no recognizable heads, looks for the text of Scrapy's messages. */
 function showsEnd(tail: string, { showsEnd: isShown, format }: LoggedSoFar): boolean {
   return isShown || (format === null && /(?:Spider opened|(?:Closing spider|Spider closed) \(\w+\))\s*$/m.test(tail))
 }
@@ -172,7 +172,7 @@ function readTail(tail: string): LoggedSoFar {
     : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
-/** Closing stats have the last word on pages and items. Errors may be logged before Scrapy counts, or after it. */
+/** Closing stats decide on pages and items. Errors may be logged before or after Scrapy counts. */
 function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
   const counted = closing?.errors ?? null
   const logged = records.ERROR + records.CRITICAL

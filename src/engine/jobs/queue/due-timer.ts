@@ -2,7 +2,7 @@ import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { HoldStore } from '../../storage/store.ts'
 
-/** Maximum time between scans, because the wall clock can be set forward or back. */
+/** Maximum time between scans, because the wall clock can be set. */
 const RESCAN_MAX_MS = 30_000
 /** Minimum time between non-urgent scans. */
 const SCANS_APART_MS = 1_000
@@ -10,9 +10,9 @@ const AT_ONCE_MAX = 1_000
 const AFTER_FAILURE_MS = 1_000
 
 /**
- * Has the store lift holds and expire jobs when they are due: it scans once, then sleeps until the next due time that
- * the store returns. Released jobs reach the dispatcher like any change of the queue. Call `scan` after anything that
- * may be due earlier: a new job, a retry.
+ * Lifts holds and expires jobs when they are due: scans, then sleeps until the next due time that the store returns.
+ * Released jobs reach the dispatcher like any change of the queue. Call `scan` when something may be due earlier: a new
+ * job, a retry.
  */
 export class DueTimer {
   readonly #store: HoldStore
@@ -61,7 +61,7 @@ export class DueTimer {
     if (againInMs < Number.POSITIVE_INFINITY) this.#alarm.set(Math.max(1, againInMs))
   }
 
-  /** Returns the time until the next one is due. */
+  /** Returns the time until the next job is due. */
   async #releaseAll(): Promise<number> {
     for (;;) {
       const nowMs = this.#clock.nowMs()

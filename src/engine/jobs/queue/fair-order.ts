@@ -3,18 +3,17 @@ import type { Lane } from '../../model/lane.ts'
 import type { QueueHead } from '../../model/records.ts'
 import { Heap } from '../../runtime/heap.ts'
 
-/** The queued jobs of one spider in a line; `jobs` are the first ones, as many as were read. */
+/** One spider's queued jobs in a line; `jobs` are the first ones. */
 export interface QueueLane {
   lane: string
   spider: string
   jobs: readonly QueueHead[]
-  /** There are more jobs than those read. */
   hasMore: boolean
-  /** The maximum number of heads was read and none could go. Other lanes do not wait for the jobs behind them. */
+  /** The maximum number of heads was read, and none could go. Other lanes do not wait for the rest. */
   isStuck?: boolean
 }
 
-/** Lanes that differ only in their spider. What keeps one of them from a node keeps all of them, except limits. */
+/** Lanes that differ only in their spider. Except for limits, what blocks one of them on a node blocks all. */
 export interface QueueLine extends Omit<Lane, 'spider'> {
   key: string
   /** Equal for equal placements. */
@@ -22,9 +21,7 @@ export interface QueueLine extends Omit<Lane, 'spider'> {
   lanes: ReadonlyMap<string, QueueLane>
 }
 
-/** A project's slots and weight. */
 export interface ProjectShare {
-  /** Slots that its live attempts hold. */
   slots: number
   weight: number
   /** Its turn among projects with equal shares: lower goes first (fair-shares.ts). */
@@ -91,7 +88,7 @@ export class FairOrder {
     return { line: line.line, lane, job: lane.jobs[index]! }
   }
 
-  /** The current job was assigned to a node. */
+  /** Call when the current job was assigned to a node. */
   acceptJob(): void {
     const project = this.#projects.first()!
     project.slots += 1
@@ -99,7 +96,7 @@ export class FairOrder {
     this.skipJob()
   }
 
-  /** The current job cannot go now, but those behind it may. */
+  /** Call when the current job cannot go now; those behind it may. */
   skipJob(): void {
     const lanes = this.#projects.first()!.lines.first()!.lanes
     const turn = lanes.first()!
@@ -112,13 +109,13 @@ export class FairOrder {
     this.#reorder()
   }
 
-  /** No job of the current lane can go now. */
+  /** Call when no job of the current lane can go now. */
   skipLane(): void {
     this.#projects.first()!.lines.first()!.lanes.removeFirst()
     this.#reorder()
   }
 
-  /** No job of the current line can go now. */
+  /** Call when no job of the current line can go now. */
   skipLine(): void {
     this.#projects.first()!.lines.removeFirst()
     this.#reorder()

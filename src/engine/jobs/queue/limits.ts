@@ -2,24 +2,23 @@ import type { LimitRule, NodeId, ProjectName } from '../../../shared/contract/in
 import { matchesGlob } from '../../../shared/glob.ts'
 import { type Message, say } from '../../../shared/texts/message.ts'
 
-/** Cached rules per spider. The cache is cleared when it is full. */
+/** Cached rules; the cache is cleared when it is full. */
 const REMEMBERED_MAX = 20_000
 
-/** A rule and the live attempts that count against it, by node. */
+/** A rule with its live attempts, by node. */
 export interface CountedRule {
   rule: LimitRule
   total: number
   byNode: Map<NodeId, number>
 }
 
-/** What counts against limits: an attempt that has not ended, neither in our belief nor on its node. */
+/** What counts against limits: an attempt that has ended neither in our belief nor on its node. */
 export interface Counted {
   project: ProjectName
   spider: string
   nodeId: NodeId
 }
 
-/** The limits that operators set, and the live attempts that count against each. */
 export class LimitBook {
   #rules: CountedRule[] = []
   readonly #matching = new Map<string, readonly CountedRule[]>()
@@ -66,7 +65,7 @@ export class LimitBook {
 
 const NO_RULES: readonly CountedRule[] = []
 
-/** How many runs count against a limit now. For a limit per node: those on the node with the most. */
+/** How many runs count against a limit now; per node, those on the fullest node. */
 export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
   if (rule.tag === null && !rule.perNode) return total
   const { tag } = rule
@@ -74,10 +73,10 @@ export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: No
   return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Why a run must wait when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
+/** Why a run waits when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
 export function limitReached({ project, spider, tag, perNode, max }: LimitRule, live: number): Message {
   if (max === 0) return say('limit.none_may_start', { project, spider, tag })
-  // `live` is below `max` if this plan sends the last ones. They are live by the time the text is read.
+  // `live` is below `max` if this plan sends the last ones, which will be live when the text is read.
   return say('limit.reached', { project, spider, tag, perNode, live: Math.max(live, max), max })
 }
 

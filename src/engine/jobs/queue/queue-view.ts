@@ -4,19 +4,19 @@ import type { QueueHead } from '../../model/records.ts'
 import type { LaneReader } from '../../storage/store.ts'
 import type { QueueLane, QueueLine } from './fair-order.ts'
 
-/** How many heads are read from a lane that nothing was taken from yet, and at most from a fast one. */
+/** How many heads are read from an untouched lane, and at most from a fast one. */
 const HEADS_FIRST = 4
 const HEADS_MAX = 512
-/** For all lanes together: bounds the memory, however many lanes there are. */
+/** For all lanes together, to bound the memory. */
 const HEADS_KEPT = 200_000
 
 interface ViewedLane extends QueueLane {
   line: ViewedLine
   jobs: QueueHead[]
   isStuck: boolean
-  /** How many heads are read at once. Grows as they are used. */
+  /** How many heads to read at once; grows as they are used. */
   wanted: number
-  /** The number of the read that its heads came from. */
+  /** The read that its heads came from. */
   reading: number
 }
 
@@ -34,16 +34,16 @@ export class QueueView {
   readonly #lanes = new Map<string, ViewedLane>()
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
-  /** Few heads of these lanes are left. More are read while dispatching continues with the rest. */
+  /** Lanes with few heads left. More are read while dispatching continues. */
   readonly #thin = new Set<string>()
   #toReadAhead: string[] = []
   #readings = 0
   #readingsAhead = 0
-  /** Jobs taken during a read-ahead. Its result may still contain them. */
+  /** Jobs taken during a read-ahead, whose result may still contain them. */
   readonly #takenMeanwhile = new Set<string>()
   #isStopped = false
   #isComplete = false
-  /** Heads kept per lane, as of the last refresh. */
+  /** Heads kept per lane. */
   #keptMax = HEADS_MAX
   readonly #stopListening: () => void
   readonly #onChange: () => void
@@ -65,17 +65,16 @@ export class QueueView {
     this.#stopListening()
   }
 
-  /** Every line with jobs that are not held. */
   lines(): ReadonlyMap<string, QueueLine> {
     return this.#lines
   }
 
-  /** Whether it has jobs that are not held, as of the last read. */
+  /** As of the last read; held jobs do not count. */
   has(lane: string): boolean {
     return this.#lanes.has(lane)
   }
 
-  /** Reads what changed since the last time; the first time, all lanes. */
+  /** Reads what changed since the last call; the first call reads all lanes. */
   async refresh(): Promise<void> {
     if (!this.#isComplete) {
       for (const { lane } of await this.#store.listLanes()) this.#stale.add(lane)
@@ -104,7 +103,7 @@ export class QueueView {
     }))
   }
 
-  /** Reads more heads of lanes that run low, so that a freed slot finds a job. Skips lanes that have changed. */
+  /** Reads more heads of lanes that run low, so that a freed slot finds a job. Skips changed lanes. */
   async #readAhead(): Promise<void> {
     const lanes = this.#toReadAhead
     this.#toReadAhead = []
@@ -119,7 +118,7 @@ export class QueueView {
         if (known === undefined || known.reading > reading || this.#stale.has(lane)) continue
         this.#put(lane, heads[index]!, limit, reading)
         if (known.jobs.length > 0 || !known.hasMore) continue
-        // All heads that were read have been taken in the meantime.
+        // All the heads read were taken meanwhile.
         this.#stale.add(lane)
         this.#onChange()
       }
@@ -134,8 +133,8 @@ export class QueueView {
   }
 
   /**
-   * Its heads were used up and there are more: the next refresh reads more. If the maximum was read already, the lane
-   * is stuck until something in it changes. False: it was already known to be stuck, or is gone.
+   * Call when its heads are used up and there are more: the next refresh reads more. If the maximum was read already,
+   * the lane is stuck until it changes. Returns false if it was already stuck, or is gone.
    */
   readMore(lane: string): boolean {
     const viewed = this.#lanes.get(lane)
@@ -144,13 +143,12 @@ export class QueueView {
       viewed.isStuck = true
       return true
     }
-    // Doubles once per refresh, however many are taken in between.
+    // At most once per refresh, however many jobs are taken in between.
     if (!this.#stale.has(lane)) viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#stale.add(lane)
     return true
   }
 
-  /** Removes a claimed job from its lane. */
   remove(lane: string, jobId: JobId): void {
     const viewed = this.#lanes.get(lane)
     if (viewed === undefined) return
@@ -158,7 +156,7 @@ export class QueueView {
     if (this.#readingsAhead > 0) this.#takenMeanwhile.add(jobId)
     if (index >= 0) viewed.jobs.splice(index, 1)
     viewed.isStuck = false
-    // Read ahead before they run out, because a dispatcher run ends where a lane's heads end.
+    // Read ahead, because a dispatcher run ends where a lane's heads end.
     if (viewed.hasMore && viewed.jobs.length <= Math.min(viewed.wanted, this.#keptMax) / 2) this.#planReadAhead(viewed)
     if (!viewed.hasMore && viewed.jobs.length === 0) this.#forget(viewed)
   }
@@ -169,11 +167,11 @@ export class QueueView {
     if (this.#thin.has(lane) || this.#stale.has(lane)) return
     viewed.wanted = Math.min(HEADS_MAX, viewed.wanted * 2)
     this.#thin.add(lane)
-    // One read for all that are taken in this turn.
+    // One read for all jobs taken in this turn.
     if (this.#toReadAhead.push(lane) === 1) queueMicrotask(() => void this.#readAhead())
   }
 
-  /** The lane may be outdated: the next refresh reads it again. */
+  /** The next refresh reads the lane again. */
   markStale(lane: string): void {
     this.#stale.add(lane)
   }
@@ -214,7 +212,6 @@ export class QueueView {
   }
 }
 
-/** The properties that all lanes of a line share. */
 export function lineKey({ project, version, placement }: Pick<QueueLine, 'project' | 'version' | 'placement'>): string {
   return JSON.stringify([project, version, placement.nodeId, placement.tags])
 }

@@ -6,22 +6,22 @@ import { parseLane } from '../../model/lane.ts'
 import type { StoredJob } from '../../model/records.ts'
 import { lineKey } from './queue-view.ts'
 
-/** Why jobs that were not sent wait. `everything` overrides the rest; a lane's reason overrides its line's (by key). */
+/** Why jobs wait. `everything` overrides the rest; a lane's reason overrides its line's (by key). */
 export interface WaitingPlan {
   everything: Waiting | null
   lines: Map<string, Waiting>
   lanes: Map<string, Waiting>
 }
 
-/** What a node says of a job that it accepted and has not started. */
+/** What a node says about a job that it accepted but has not started. */
 interface PendingOnNode {
   node: string
   why: string
 }
 
 /**
- * Why queued jobs wait. All jobs of a lane wait for the same thing, so the dispatcher's runs publish the reason by lane
- * and by line, in memory. Reading it for a job takes two lookups, however long the queue is.
+ * Why queued jobs wait. All jobs of a lane wait for the same reason, so the dispatcher publishes reasons by lane and
+ * line, in memory. Reading a job's reason takes two lookups, whatever the length of the queue.
  */
 export class WaitingReasons {
   #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
@@ -30,8 +30,8 @@ export class WaitingReasons {
   readonly #progressOf: (jobId: JobId) => LiveFigures | null
 
   /**
-   * `unknownSince`: since when a node has been unreachable; null: it responds. `progressOf`: what the log of a running
-   * job says. `pendingOf`: why a job that a node accepted has not started there.
+   * `unknownSince`: since when a node is unreachable; null: it responds. `progressOf`: what the log of a running job
+   * says. `pendingOf`: why a node has not started a job that it accepted.
    */
   constructor(
     unknownSince: (nodeId: NodeId) => number | null = () => null,
@@ -43,7 +43,7 @@ export class WaitingReasons {
     this.#progressOf = progressOf
   }
 
-  /** Replaces the reasons with the newest plan's. Returns the lanes whose reason changed or that no longer wait. */
+  /** Replaces all reasons. Returns the lanes whose reason changed or that no longer wait. */
   replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     const before = this.#plan
     this.#plan = plan
@@ -64,7 +64,7 @@ export class WaitingReasons {
     return [...suspects]
   }
 
-  /** For a run that considered only part of the queue: the reasons of other lines and lanes are kept. */
+  /** For a run that considered only part of the queue: keeps the other reasons. */
   merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
     return this.replace(
       {
@@ -87,7 +87,7 @@ export class WaitingReasons {
     return pending && waitFor('pending_on_node', pending)
   }
 
-  /** The job as clients see it: with its waiting reason and without its secrets. */
+  /** The job for clients: with its waiting reason, without its secrets. */
   describeJob(job: StoredJob): Job {
     const isLive = job.state === 'starting' || job.state === 'running'
     return {
@@ -105,7 +105,7 @@ const NO_RATES = { pagesPerMinute: null, itemsPerMinute: null }
 
 const NEXT_IN_LINE = waitFor('next_in_line')
 
-/** Why a job itself is held, before it waits with its lane. */
+/** Why the job itself is held, before it can wait with its lane. */
 function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
   if (hold === null) return null
   if (hold === 'overlap') return waitFor('overlap', { spider })

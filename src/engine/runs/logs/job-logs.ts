@@ -260,9 +260,7 @@ export class JobLogs {
     return attempt
   }
 
-  /**
-   * Waits for the first log; null: aborted. Falls back to the last attempt once no log can come, `none` without any.
-   */
+  /** Waits for an attempt with a log, or for the end of the job (its last attempt, or `none`). null: aborted. */
   async #firstWithLog(jobId: JobId, signal: AbortSignal | undefined): Promise<AttemptNumber | 'none' | null> {
     let failures = 0
     while (!signal?.aborted) {

@@ -2,7 +2,7 @@ import type { NodeId, NodeMode } from '../../../../shared/contract/index.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import type { EggState } from './node-index.ts'
 
-/** A node that matches the placement of jobs that wait for an egg to arrive somewhere. */
+/** A node that matches the placement of jobs that wait for an egg. */
 export interface EggCandidate {
   id: NodeId
   name: string
@@ -11,32 +11,30 @@ export interface EggCandidate {
   /** Since when it does not respond, rejects the credentials or the like; null: it is up, or has not been asked yet. */
   notUpSinceMs: number | null
   egg: EggState
-  /** What it said when it last could not import the egg; null: it has not refused the egg. */
+  /** Its last error when importing the egg; null: it has not refused the egg. */
   importError: ImportError | null
 }
 
-/** An egg that no node can import. */
 export interface BrokenEgg {
-  /** The last line that all nodes agree on. */
+  /** The last line, which all nodes agree on. */
   error: string
-  /** The nodes that said so, and the whole words of the first. */
+  /** The nodes that reported it, and the full text from the first. */
   nodes: string[]
   output: string
-  /** Wall clock. Each of these nodes has tried it since; jobs that came later wait until they have tried it again. */
+  /** Wall clock. Each of these nodes has tried the egg since; jobs that came later wait until it tries again. */
   triedSinceMs: number
-  /** The nodes to send it to again for jobs that came later, the one that tried it first before the others. */
+  /** Nodes that must try the egg again for later jobs, longest ago first. */
   askAgain: NodeId[]
 }
 
-/** A node that is not up for longer no longer keeps jobs waiting for an egg that all others refuse. */
+/** A node that is down for longer no longer holds up jobs whose egg all others refuse. */
 const AWAITED_MS = 10 * 60_000
 /** All of these uploads share one uplink. */
 const ASKED_AT_ONCE = 8
 
 /**
- * The error with which jobs can only fail: every node that could take them has refused the egg with it. null: a node
- * has the egg, is being sent it or has not tried it, or the nodes disagree. Nodes that restart are waited for. Takes no
- * more candidates than it needs. Pure.
+ * The import error that all nodes agree on, so that jobs can only fail. null: a node has the egg, is being sent it or
+ * has not tried it, or the nodes disagree. Waits for nodes that restart. Reads no more candidates than it needs. Pure.
  */
 export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number): BrokenEgg | null {
   let broken: BrokenEgg | null = null
@@ -52,7 +50,7 @@ export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number)
     if (error !== broken.error) return null
     broken.nodes.push(name)
     broken.triedSinceMs = Math.min(broken.triedSinceMs, atMs)
-    // Whether or not it has a free slot: a node that stays full would keep the jobs waiting.
+    // Full nodes count too, because a node that stays full would keep the jobs waiting.
     if (isUp && egg === 'absent') askable.push({ id, atMs })
   }
   if (broken === null) return null
@@ -62,7 +60,7 @@ export function findBrokenEgg(candidates: Iterable<EggCandidate>, nowMs: number)
 
 const SHOWN_MAX = 300
 
-/** The last line of a traceback has the cause, and is the same on all nodes; paths above it differ. */
+/** The last line of a traceback has the cause and is the same on all nodes; paths above it differ. */
 export function lastLineOf(error: string): string {
   const line = error.trimEnd().split('\n').at(-1)!.trim()
   return line.length > SHOWN_MAX ? `${line.slice(0, SHOWN_MAX)}…` : line || 'no reason given'

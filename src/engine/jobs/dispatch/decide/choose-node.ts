@@ -3,9 +3,9 @@ import type { NodeQuestion } from '../../../notify/plugins/plugin.ts'
 import { type PlaceableNode, roomOn } from './node-index.ts'
 import type { Assignment } from './place.ts'
 
-/** What a plugin is asked: about jobs that several nodes could run. */
+/** The questions to a plugin: jobs that several nodes could run. */
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
-  // Each node once: then it is copied once for the plugin's thread.
+  // Each node once, so that it is copied once for the plugin's thread.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
   for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
     const { id, name, tags, slots } = node
@@ -17,7 +17,7 @@ export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[
   }))
 }
 
-/** For the timeline: what the plugin said about this job, and whether it counted. */
+/** For the timeline: the plugin's choice for this job, and whether it was followed. */
 export function choiceNotes(assignment: Assignment, choices: NodeChoices | null): Record<string, string> {
   if (choices === null || !isAChoice(assignment)) return {}
   const { plugin, problem, byJob } = choices

@@ -10,12 +10,12 @@ interface Asked {
   whyNotReady: WhyNotReady
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
-  /** What nodes said that cannot import the egg of this version. */
+  /** Errors of the nodes that cannot import the egg of this version. */
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
 }
 
 /**
- * Why no node takes a line's jobs now: which nodes match, what they lack, or that they are just busy. `hasRoom`: a
+ * Why no node takes a line's jobs now: which nodes match and what they lack, or that they are busy. `hasRoom`: a
  * matching node has room, so it lacks the egg. Pure.
  */
 export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Waiting {
@@ -41,7 +41,7 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   if (down === null) {
     return waitFor('nodes_cordoned', { node: matching === 1 ? first!.name : null, matching, ...where })
   }
-  // A parameter that the text leaves out would name a node to readers who may not see it.
+  // A node in the parameters that the text does not name would leak to readers who may not see it.
   const named = unavailable < matching || matching === 1 ? down : null
   const { name: node = null, unavailable: why = null } = named ?? {}
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })
@@ -65,7 +65,7 @@ function explainEgg(line: QueueLine, asked: Asked, where: Where): Waiting | null
   return waitFor('egg_refused', { version, refused: importErrors(line, asked) })
 }
 
-/** Names the nodes that have already refused the egg, too. */
+/** Also names the nodes that have already refused the egg. */
 export function eggOnItsWay(line: QueueLine, nodeName: string, asked: Asked): Waiting {
   const version = asked.versionOf(line)!
   return waitFor('egg_on_its_way', { version, node: nodeName, refused: importErrors(line, asked) })

@@ -4,18 +4,17 @@ import { wallLimitHit } from '../../../../shared/texts/limit-hits.ts'
 import { type Message, say } from '../../../../shared/texts/message.ts'
 import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
 
-/** The facts about a running run at one moment. */
 export interface LimitFacts {
   ranMs: number
-  /** null: its log was not read yet, which no limit but the wall time minds. */
+  /** null: its log was not read yet. Only the wall time limit does not need it. */
   log: LogProgress | null
 }
 
 const BANS = ['403', '429', '503'] as const
 
 /**
- * Which limit a run has hit, as in `error limit of 10 (logged 14)`: the limit, and in parentheses what exceeded it.
- * null: none. Of several, the one that explains the others. Pure.
+ * The limit that a run has exceeded, with the excess, as in `error limit of 10 (logged 14)`; null: none. Of several,
+ * the one that explains the others. Pure.
  */
 export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): Message | null {
   const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
@@ -27,7 +26,7 @@ export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts):
   const all = Object.values(responses).reduce((sum, count) => sum + count, 0)
   const banned = BANS.reduce((sum, status) => sum + (responses[status] ?? 0), 0)
   if (maxBanPercent != null && all >= BAN_RESPONSES_MIN && banned * 100 > maxBanPercent * all) {
-    // Rounded up: never the limit itself.
+    // Rounded up, because the share must not look equal to the limit.
     const percent = Math.ceil((banned * 100) / all)
     const limit = say('reason.ban_limit', { percent: maxBanPercent })
     return say('limit_hit.banned', { limit, percent, responses: all })

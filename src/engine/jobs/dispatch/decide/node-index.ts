@@ -8,18 +8,17 @@ export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | nul
 /** `absent`: we have the egg and may send it. `never`: we do not have it, or sending failed and is backing off. */
 export type EggState = 'present' | 'sending' | 'absent' | 'never'
 
-/** What placement knows about a node. */
 export interface PlaceableNode {
   id: NodeId
   name: string
   slots: number
   /** How many jobs may wait in the node's own queue, in addition to its slots. */
   queueAhead: number
-  /** One more job may be sent to find out whether it has another slot. */
+  /** One more job may be sent, to find out whether the node has another slot. */
   isTrying: boolean
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
-  /** Of these, runs whose spider has ended while something that it started keeps them open. */
+  /** Those whose spider has ended while something that it started keeps them open. */
   held: number
   /** A temporary upper bound on its room (requests in flight, a node on probation). */
   roomMax: number
@@ -27,7 +26,7 @@ export interface PlaceableNode {
   mode: NodeMode
   /** Why it cannot take jobs now; null: it can. */
   unavailable: Unavailable | null
-  /** How many logs of a spider it keeps when it starts a run of it; null: not known. */
+  /** How many logs per spider it keeps when it starts a run; null: unknown. */
   logsKept: number | null
   /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */
   isChoosy: boolean
@@ -36,12 +35,12 @@ export interface PlaceableNode {
 /** The nodes that match a placement, summarized independently of how busy they are. */
 export interface PlacementSummary {
   matching: number
-  /** Those that could take a job if they had room. */
+  /** The nodes that could take a job if they had room. */
   able: ReadonlySet<NodeId>
-  /** Of the nodes in `able`. */
+  /** The slots of `able`. */
   slots: number
   held: number
-  /** The nodes in `able` that must be asked about each project. */
+  /** The nodes in `able` whose answer depends on the project. */
   choosy: readonly PlaceableNode[]
   first: PlaceableNode | null
   unavailable: number
@@ -83,12 +82,11 @@ export class NodeIndex {
     return this.#nodes.values()
   }
 
-  /** Nodes that could take a job now. */
   open(): IterableIterator<PlaceableNode> {
     return this.#open.values()
   }
 
-  /** Returns whether it differs from before in anything but its usage: then the reasons of waiting jobs may change. */
+  /** Returns whether anything but its usage changed, which may change the reasons of waiting jobs. */
   put(node: PlaceableNode): boolean {
     const before = this.#nodes.get(node.id)
     this.#nodes.set(node.id, node)
@@ -137,7 +135,7 @@ export class NodeIndex {
   }
 }
 
-/** In anything that a summary says. */
+/** Compares everything that a summary contains. */
 function differs(one: PlaceableNode, other: PlaceableNode): boolean {
   return (
     one.name !== other.name ||

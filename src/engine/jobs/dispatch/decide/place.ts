@@ -19,7 +19,7 @@ export interface PlaceInput {
   /** The version that a line's jobs would run with if sent now; null: none. */
   versionOf: (line: QueueLine) => VersionName | null
   eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
-  /** What nodes said that cannot import the egg of a version. */
+  /** Errors of the nodes that cannot import the egg of a version. */
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
   whyNotReady: WhyNotReady
   /** The node refused this job recently, and the backoff has not expired. */
@@ -30,7 +30,9 @@ export interface PlaceInput {
   /** How many logs of the spider may be newer there than the quietest live one (logs-at-risk.ts). */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
-  /** What a plugin chose, checked like any node; an empty map asks for candidates. Absent: no plugin chooses. */
+  /**
+   * A plugin's choices, which are checked like any node; an empty map asks for candidates. Absent: no plugin chooses.
+   */
   chosen?: NodeChoices['byJob']
 }
 
@@ -56,7 +58,7 @@ export interface Plan {
   isPartial: boolean
   /** The lane whose heads ran out. */
   endedAt: string | null
-  /** Jobs wait because a node would delete a log; nothing tells when it would not. */
+  /** Jobs wait because a node would delete a log; no event announces when it no longer would. */
   awaitsLogs: boolean
   /** No waiting project has a lower pass (fair-shares.ts). */
   passFloor: number
@@ -72,17 +74,17 @@ export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
 }
 
-/** A plugin gets no more, whatever the size of the fleet. */
+/** The most candidates for a plugin, whatever the size of the fleet. */
 const CANDIDATES_MAX = 50
 
 /** The nodes a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
-  /** All of `ready`, `sending` and `absent`, the least loaded first; empty if no plugin chooses. */
+  /** Union of `ready`, `sending` and `absent`, least loaded first; empty if no plugin chooses. */
   able: readonly PlaceableNode[]
   /** Have room and the egg. */
   ready: Heap<RankedNode>
-  /** The egg is on its way there. Each will serve one of the waiting jobs. */
+  /** The egg is on its way there; each will serve one of the waiting jobs. */
   sending: PlaceableNode[]
   /** Have room and may be sent the egg. Best last. */
   absent: PlaceableNode[]
@@ -92,7 +94,7 @@ interface Choice {
 interface Kept {
   refusedBy: PlaceableNode | null
   limitedBy: CountedRule | null
-  /** It would delete the log of a running job. */
+  /** A node that would delete the log of a running job. */
   logsKeptBy: PlaceableNode | null
 }
 
@@ -104,15 +106,15 @@ interface RankedNode {
 
 class Placing {
   readonly #input: PlaceInput
-  /** How many jobs of this plan go to each node. */
+  /** Jobs of this plan per node. */
   readonly #given = new Map<string, number>()
-  /** The same per spider, on nodes that keep few logs. */
+  /** Jobs of this plan per node and spider, on nodes that keep few logs. */
   readonly #givenOfSpider = new Map<string, number>()
   readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
   readonly #liveUnderTag = new Map<CountedRule, number>()
   readonly #openFor = new Map<string, PlaceableNode[]>()
   readonly #choices = new Map<QueueLine, Choice>()
-  /** By placement: the limits that are reached on every node with room. */
+  /** By placement: limits reached on every node with room. */
   readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
   readonly #plan: Plan = {
     assignments: [],
@@ -186,13 +188,13 @@ class Placing {
       this.#waits(line, eggOnItsWay(line, node.name, this.#input))
       return order.skipJob()
     }
-    // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
+    // No node with room has the egg. Each egg in transit will serve one job; send one more for the next job.
     const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
     if (coming !== null) {
       if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
       return order.skipJob()
     }
-    // What blocks one job or one spider must not block the others.
+    // What blocks one job or spider must not block the others.
     if (found.refusedBy !== null) {
       const waiting = waitFor('node_refused', { node: found.refusedBy.name })
       if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
@@ -245,11 +247,13 @@ class Placing {
     return false
   }
 
-  /** Scrapyd keeps only so many logs of a spider when it starts a run of it, and deletes those of running jobs too. */
+  /**
+   * When Scrapyd starts a run, it keeps a limited number of the spider's logs and deletes others, even of running jobs.
+   */
   #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
     if (logsKept === null) return false
     const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
-    // Without a live one, the first that is given is the one that must not be deleted.
+    // If no run is live, the first job given must not lose its log.
     const newer = (this.#input.newerLogs(id, project, spider) ?? -1) + given
     return newer >= logsKept
   }
@@ -292,7 +296,7 @@ class Placing {
 
   #assign(node: PlaceableNode, head: Head, { version, able }: Choice, rules: readonly CountedRule[]): void {
     const { line, lane, job } = head
-    // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
+    // Includes nodes that this plan has filled, because a plugin may move those jobs elsewhere.
     const candidates = able.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
     const used = this.#usedOn(node)
     const free = node.slots - used
@@ -375,7 +379,6 @@ class Placing {
     else reached.add(counted)
   }
 
-  /** Reached on every node the job could go to. */
   #isExhausted(counted: CountedRule): boolean {
     const { tag, perNode, max } = counted.rule
     if (max === 0 && tag === null) return true

@@ -1,7 +1,7 @@
 import type { AttemptState, ProjectName } from '../../../../shared/contract/index.ts'
 import type { SeenJob, Snapshot } from '../../../nodes/node-client.ts'
 
-/** What we believe about one live attempt on the snapshot's node. */
+/** Our belief about a live attempt on the snapshot's node. */
 export interface BelievedAttempt {
   key: string
   project: ProjectName
@@ -12,7 +12,7 @@ export interface BelievedAttempt {
    * one. Only a snapshot begun later can prove that the job is not there. null: the POST is still in flight.
    */
   sendEndedAtMs: number | null
-  /** It was unknown at takeover whether the POST had arrived: a slow network may still be delivering it. */
+  /** At takeover it was unknown whether the POST had arrived: a slow network may still deliver it. */
   isTakenOverUnresolved: boolean
 }
 
@@ -31,7 +31,7 @@ export interface Reconciliation {
   verdicts: Verdict[]
   /** Updated absences, by key of the attempts that were not seen. */
   absences: Map<string, Absence>
-  /** Keys of attempts that the node lists more than once: our request was delivered twice. */
+  /** Keys of attempts that the node lists more than once: it received our request twice. */
   twice: string[]
   /** Pending and running jobs that are not ours. They use up slots. */
   external: { pending: SeenJob[]; running: SeenJob[] }
@@ -69,7 +69,7 @@ export function reconcile(
   // Every snapshot lists the node's last few hundred jobs. Few of them are live attempts of ours.
   const jobids = new Set(believed.map(({ jobid }) => jobid))
   const twice = new Set<string>()
-  // Later lists win. All three lists are of the same moment, so an id listed twice was accepted twice.
+  // Later lists win. The lists show one moment, so a job listed twice was accepted twice.
   for (const list of ['pending', 'finished', 'running'] as const) {
     for (const job of snapshot[list]) {
       if (!jobids.has(job.jobid)) continue

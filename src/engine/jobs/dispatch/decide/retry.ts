@@ -2,7 +2,6 @@ import type { AttemptResult, RetryPolicy } from '../../../../shared/contract/ind
 import { type Message, say } from '../../../../shared/texts/message.ts'
 
 export interface PlannedRetry {
-  /** Wall time. */
   atMs: number
   /** `retrying in 30 s (run 2 of 3)` */
   next: Message

@@ -1,32 +1,30 @@
 import { backoffMs } from '../../../runtime/backoff.ts'
 /** Three of Scrapyd's 5 s poll intervals. Scrapyd starts an accepted job at its next poll. */
 const PATIENCE_MS = 15_000
-/** A node that has jobs and starts none for longer than this is stuck, however rarely it polls. */
+/** A node that starts none of its jobs for longer than this is stuck, however rarely it polls. */
 export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
 /** If two snapshots are further apart than this, anything may have happened between them, so the wait restarts. */
 const LISTS_GAP_MAX_MS = 30_000
 
-/** What one snapshot of a node's lists showed. */
 export interface Lists {
   /** Monotonic, like all times in this file. */
   atMs: number
   running: readonly string[]
   pending: readonly string[]
-  /** A job of ours is in the node's queue. */
   hasOurs: boolean
   slots: number
 }
 
-/** What is remembered about a node between snapshots. */
+/** The memory of a node between snapshots. */
 export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
   pending: ReadonlySet<string>
-  /** The most jobs it was seen running at once: the number of slots it certainly has. */
+  /** The most jobs seen running at once, which proves that many slots. */
   mostRunning: number
-  /** Since when a job of ours has waited there next to a free slot without anything being started. */
+  /** Since when a job of ours has waited next to a free slot while nothing started. */
   idleSinceMs: number | null
   patienceMs: number
   stuck: Stuck | null

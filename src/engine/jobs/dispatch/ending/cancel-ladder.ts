@@ -10,9 +10,9 @@ import type { EndedProcesses } from '../following/ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
-/** A step that does not reach its node is repeated, though its wait may be 0 s: not faster than this. */
+/** Minimum delay before a failed step is repeated, because its own wait may be 0 s. */
 const REPEAT_MS = 1_000
-/** Keeps one of a node's four connections free for polling. Nodes that do not answer must not block the others. */
+/** Leaves one of a node's four connections to polling. Unresponsive nodes must not block the others. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
 
@@ -21,7 +21,7 @@ interface Climb {
   /** How long the run may take to finish after the first INT, if the request said so. */
   firstWaitMs: number | null
   timer: Timer | null
-  /** Its next step waits for its turn at the node. The delay to the step after it starts once this one is sent. */
+  /** The next step waits for its turn at the node; the delay to the step after it starts when it is sent. */
   isWaitingForTurn: boolean
 }
 
@@ -44,7 +44,7 @@ export class CancelLadder {
   }
 
   /**
-   * Begins at the first step. With `force`, the next step is sent now, at least the second one. Waits for the result of
+   * Begins at the first step. With `force`, sends the next step now, at least the second one. Waits for the result of
    * the POST.
    */
   cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
@@ -63,7 +63,7 @@ export class CancelLadder {
     if (isSettled(one)) void this.#step(one)
   }
 
-  /** Sends a single signal chosen by the caller, without escalation. */
+  /** Sends one signal without escalation. */
   async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
     const node = this.#context.fleet.get(one.nodeId)
     try {
@@ -80,7 +80,7 @@ export class CancelLadder {
     }
   }
 
-  /** Its state has changed: a cancel or limit that waited for the POST's result goes out now. */
+  /** Call when its state has changed: sends a cancel that waited for the POST's result. */
   sendWaiting(one: LiveAttempt): void {
     // Responses still arrive while the engine stops. The next engine resumes the cancel.
     if (this.#stopped) return
@@ -111,7 +111,7 @@ export class CancelLadder {
     )
   }
 
-  /** `sent`: the steps that an earlier engine has sent, the last of them at `lastAtMs` of the wall clock. */
+  /** `sent`: number of steps that an earlier engine sent; `lastAtMs`: wall clock of the last one. */
   #continue(
     one: LiveAttempt,
     sent: number,
@@ -124,13 +124,13 @@ export class CancelLadder {
     this.#climbing.set(one.key, climb)
     const waitMs = lastAtMs === null ? 0 : waitAfterStep(sent - 1, this.#waitsFor(one, climb))
     const leftMs = Math.min(waitMs, waitMs - (clock.nowMs() - (lastAtMs ?? 0)))
-    // What was forced after the last step is still due.
+    // A force requested after the last step is still due.
     const isDue = leftMs <= 0 || (isForced && sent < 2)
     if (!isDue) climb.timer = clock.setTimer(leftMs, () => void this.#step(one))
     else if (isSettled(one)) void this.#step(one)
   }
 
-  /** A run that exceeded a limit does not get the time of a cancelled one. */
+  /** A run that exceeded a limit gets less time than a cancelled one. */
   #waitsFor(one: LiveAttempt, { firstWaitMs }: Climb): CancelWaitsMs {
     const { cancelWaitsMs, projects } = this.#context
     if (one.cancelAskedAtMs === null) return limitWaitsOf(cancelWaitsMs)
@@ -139,7 +139,7 @@ export class CancelLadder {
     return [firstWaitMs ?? (ofProject == null ? first : ofProject * 1000), second, last]
   }
 
-  /** A crash must not lose the force. If the first request was forced, the job's own entry already says so. */
+  /** The force must survive a crash. If the first request was forced, the job's own entry already says so. */
   async #recordForce(one: LiveAttempt): Promise<void> {
     const { live, logger } = this.#context
     try {
@@ -154,7 +154,7 @@ export class CancelLadder {
     }
   }
 
-  /** It has ended. If it is found again, its climb starts over. */
+  /** Call when it has ended. If it is found again, the ladder starts over. */
   forget(one: LiveAttempt): void {
     this.#climbing.get(one.key)?.timer?.cancel()
     this.#climbing.delete(one.key)
@@ -203,7 +203,7 @@ export class CancelLadder {
     const waits = this.#waitsFor(one, climb)
     const waitMs = waitAfterStep(step, waits)
     const nextAtMs = this.#context.clock.nowMs() + waitMs
-    // Set before the request, so that a force during the request does not start a second climb.
+    // Set before the request, so that a force during it does not start the ladder twice.
     const wait = (ms: number) => {
       climb.timer?.cancel()
       climb.timer = this.#context.clock.setTimer(ms, () => void this.#step(one))
@@ -262,7 +262,7 @@ export class CancelLadder {
   }
 }
 
-/** `waitSeconds` null: the request did not say. */
+/** `waitSeconds`: null if the request did not specify it. */
 function beginAt(step: number, waitSeconds: number | null): Climb {
   const firstWaitMs = waitSeconds === null ? null : waitSeconds * 1000
   return { step, firstWaitMs, timer: null, isWaitingForTurn: false }

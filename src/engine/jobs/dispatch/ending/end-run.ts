@@ -5,20 +5,20 @@ import type { SeenExit } from '../../../nodes/node-client.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { isCovered, planRetry } from '../decide/retry.ts'
 
-/** How a run ended, and the evidence. */
+/** How a run ended, with evidence. */
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
   reason: Message
   /** `Failed: exit code 1`. What happens to the job next is appended. */
   message: Message
   evidence: Record<string, unknown>
-  /** Queue the job again regardless of its retry policy, because it is unknown whether it ran at all. */
+  /** Queue the job again regardless of its retry policy, because it is unknown whether it ran. */
   isTriedAgain?: boolean
 }
 
 /**
- * Ends an attempt that ran: its job ends with it, or is retried according to its retry policy. A lost run may still be
- * running unseen, so a job retried after one is flagged. False: the attempt had already ended in another way.
+ * Ends an attempt that ran: its job ends too, or is retried by its policy. A lost run may still be running, so a job
+ * retried after one is flagged. Returns false if the attempt had already ended in another way.
  */
 export async function endRun(
   { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,

@@ -20,36 +20,36 @@ import { backoffMs } from '../../../runtime/backoff.ts'
 const AT_ONCE_MAX = 16
 const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
-// After this many failures to archive, the job ends without an archived log, or without its items.
+// After this many failed tries, the job ends without an archived log, or without its items.
 const ARCHIVE_TRIES = 3
-// They may be large, and runs that end meanwhile must not wait for them.
+// Items may be large; the ends of other runs must not wait for them.
 const ITEMS_AT_ONCE = 4
 // Another try would fail too.
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
 const READ_TRIES = 6
-/** resources/python/crawl.py logs it. */
+/** Logged by resources/python/crawl.py. */
 const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
-/** The node answers, but not with what was requested. Retrying helps only for a while. */
+/** The node answers, but not with what was requested. Retrying rarely helps. */
 export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
   if (!(error instanceof NodeError) || node.status.health !== 'up') return false
   return error.isFromProxy || !NO_ANSWER.has(error.kind)
 }
 
-/** A node, or the storage of the blobs, that does not respond is waited for. */
+/** Waits for a node or a blob store that does not respond. */
 const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
   (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
 
-/** Failures so far. An unreachable node is waited for; only refusals and local failures count towards giving up. */
+/** Failed tries so far. An unreachable node does not count; refusals and local failures do. */
 interface Failures {
   all: number
   reads: number
   archives: number
   items: number
   itemsProblem: string | null
-  /** Writes the end once the log was read and archived: it is not fetched a second time because the items fail. */
+  /** Writes the end once the log is read and archived: a failure of the items must not fetch the log again. */
   end: (() => Promise<void>) | null
 }
 
@@ -88,7 +88,7 @@ export class Finisher {
     this.#retries.stop()
   }
 
-  /** The end of a run's log; null if there is no such file. Rejects with NodeError if the node does not return it. */
+  /** The end of a run's log; null: no such file. Rejects with NodeError if the node does not return it. */
   async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
     const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
     const range = await node.client.readLog(one, wanted, this.#stopping.signal)
@@ -101,7 +101,7 @@ export class Finisher {
 
   async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
     const { fleet, live, projects } = this.#context
-    // It has ended in another way (its node was removed, or given up).
+    // It has ended in another way: its node was removed or given up.
     if (live.get(one.key) !== one) return void this.#queued.delete(one)
     const node = fleet.get(one.nodeId)
     // At startup the attempts are loaded before the nodes.
@@ -119,7 +119,7 @@ export class Finisher {
     }
   }
 
-  /** Reads, judges and archives the log; returns what then writes the end. */
+  /** Reads, judges and archives the log; returns a function that writes the end. */
   async #prepareEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<() => Promise<void>> {
     const { archive, collector, store } = this.#context
     const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
@@ -128,9 +128,9 @@ export class Finisher {
     const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
     const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
     const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
-    // What stays as it was archived before was copied from a node that was away.
+    // If the earlier archive stays, it was copied from a node that then went away.
     const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
-    // Most runs end before their log is read: no copy was begun.
+    // Most runs end before their log is read, so there is no copy to remove.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
     return async () => {
       const { exit, cancelAskedAtMs, limitHit } = one
@@ -142,7 +142,7 @@ export class Finisher {
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
-      // Started together, so that without a retry policy to look up, both share one commit.
+      // Started together, so that both share one commit unless a retry policy must be looked up.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
@@ -168,7 +168,7 @@ export class Finisher {
     }
   }
 
-  /** Why they could not be kept; null: they are, or there are none. Rejects while a later try may succeed. */
+  /** Why the items could not be kept; null: they were, or there are none. Rejects while a later try may succeed. */
   async #keepItems(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<string | null> {
     const { itemsArchive, logger } = this.#context
     try {
@@ -194,7 +194,7 @@ export class Finisher {
     this.#retry(one, delayMs, failures)
   }
 
-  /** Re-enqueues it, because after a restart there may be thousands, each reading and writing a file. */
+  /** Queued again, because after a restart there may be thousands, each of which reads and writes a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }
@@ -214,7 +214,7 @@ export class Finisher {
     }
   }
 
-  /** What the log says; null: it could not be read whole. */
+  /** null: the log could not be read completely. */
   async #read(node: FleetNode, one: LiveAttempt, tail: LogTail | null, failures: Failures): Promise<LogReading | null> {
     try {
       return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
@@ -227,8 +227,8 @@ export class Finisher {
   }
 
   /**
-   * Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived, or more
-   * of it is already (`earlier`).
+   * Archives the log; without `tail`, the copy made during the run. null: it cannot be archived, or the archive already
+   * has more (`earlier`).
    */
   async #archive(
     node: FleetNode,
@@ -244,7 +244,7 @@ export class Finisher {
       const copied = await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
       const copiedBytes = copied?.sizeBytes ?? 0
       if ((earlier?.sizes?.rawBytes ?? 0) > Math.max(copiedBytes, tail.sizeBytes)) return null
-      // What was copied may be more: then the copy decides which is kept.
+      // The copy has more than the node, so the archive is made from the copy.
       const packed = copiedBytes > tail.sizeBytes ? null : await archive.pack(jobId, number, tail)
       if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
       const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
@@ -283,7 +283,7 @@ export class Finisher {
       evidence: { ...(one.exit === null ? {} : { exit: exitEvidence(one.exit) }), ...log },
       details: {
         stats: judgement.stats,
-        // A run shorter than the poll interval was never seen running. Its own stats tell how long it took.
+        // A run shorter than the poll interval was never seen running; its own stats have the duration.
         ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
           ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
           : {})

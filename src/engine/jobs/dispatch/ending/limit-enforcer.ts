@@ -14,10 +14,10 @@ const NODE_MISSING_MS = 200
 
 interface Watched {
   one: LiveAttempt
-  /** As they were when it started: later changes of its project do not concern it. */
+  /** As of the start of the run; later changes of the project do not apply. */
   limits: RunLimits
   ranBeforeMs: number
-  /** From here on the monotonic clock counts, so that setting the wall clock does not end a run. */
+  /** From here on the monotonic clock counts, so that setting the wall clock cannot end a run. */
   watchedAtMs: number
   timer: Timer | null
   isStopping: boolean
@@ -43,7 +43,7 @@ export class LimitEnforcer {
     this.#ladder = ladder
   }
 
-  /** Watches a running attempt, based on `startedAtMs`. Can be called again. */
+  /** Watches a running attempt from `startedAtMs`. May be called again. */
   watch(one: LiveAttempt): void {
     const { projects, clock } = this.#context
     // A last snapshot may still arrive after everything else has stopped.
@@ -59,14 +59,13 @@ export class LimitEnforcer {
     this.#waitForWall(watched)
   }
 
-  /** The log of its running attempt was read. */
+  /** Call when the log of a running job was read. */
   judge(jobId: JobId): void {
     const one = this.#context.live.ofJob(jobId)
     const watched = one === undefined ? undefined : this.#watched.get(one.key)
     if (watched !== undefined) this.#judge(watched)
   }
 
-  /** It has ended. */
   forget(one: LiveAttempt): void {
     this.#watched.get(one.key)?.timer?.cancel()
     this.#watched.delete(one.key)
@@ -122,7 +121,7 @@ export class LimitEnforcer {
       message: say('timeline.limit_exceeded', { limit: asParam(limitOf(limitHit)) }),
       evidence: { limitHit: render(limitHit) }
     })
-    // A cancel that was requested meanwhile is climbing the ladder already.
+    // A cancel that was requested meanwhile is already climbing the ladder.
     if (isApplied && one.cancelAskedAtMs === null) this.#ladder.cancel(one, { force: false })
   }
 

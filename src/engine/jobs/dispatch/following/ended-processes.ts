@@ -4,13 +4,13 @@ import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-clie
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
-/** A process that has just ended is still listed while its node reads the rest of its output. */
+/** A process that just ended is still listed while its node reads the rest of its output. */
 const CONFIRMED_AFTER_MS = 2_000
-/** How long a spider may take to end after its log is complete, before its node is asked. Doubled each time. */
+/** How long a process may outlive its complete log before its node is asked. Doubles each time. */
 const QUIET_FIRST_MS = 30_000
-/** How long the log of a run may stand still before its node is asked, each time. */
+/** How long a log may stand still before the node is asked, each time. */
 const QUIET_MAX_MS = 600_000
-/** Asks whether there is a process, and does nothing to it. Scrapyds that refuse it look for the process first. */
+/** Signal 0 only tests for the process. Scrapyds that refuse it look for the process first. */
 const NO_SIGNAL = 0
 
 interface Asking {
@@ -20,7 +20,7 @@ interface Asking {
   logBytes: number
 }
 
-/** Attempts and listed jobs are of the same run if project and jobid are. */
+/** Attempts and listed jobs with equal project and jobid are the same run. */
 export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): string => `${project}\n${jobid}`
 
 /**
@@ -38,19 +38,18 @@ export class EndedProcesses {
   /** Monotonic: when the node said that the process has ended. */
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
-  /** The jobs of such runs that their node still listed in its newest lists, by run. */
+  /** Such runs in the newest lists of their node, with their jobs. */
   readonly #held = new Map<NodeId, ReadonlyMap<string, JobId>>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>) {
     this.#context = context
   }
 
-  /** It has ended. */
   forget(one: LiveAttempt): void {
     this.#asking.delete(one)
   }
 
-  /** A run to ask for must be in its node's newest lists, and only they show whether one goes that has no process. */
+  /** A run is only asked about if the newest lists have it, and only lists show when a held run is gone. */
   wantsSnapshot(nodeId: NodeId): boolean {
     const nowMs = this.#context.clock.monotonicMs()
     const isWanted = (one: LiveAttempt) =>
@@ -58,19 +57,18 @@ export class EndedProcesses {
     return this.#context.live.hasOnNode(nodeId, (one) => one.state !== 'finishing' && isWanted(one))
   }
 
-  /** Its spider runs. */
   watch(one: LiveAttempt): void {
     const dueAtMs = this.#context.clock.monotonicMs() + QUIET_MAX_MS
     this.#asking.set(one, { dueAtMs, waitMs: QUIET_MAX_MS, isComplete: false, logBytes: 0 })
   }
 
-  /** The node said that the process of this run has ended. */
+  /** Call when the node said that the process of this run has ended. */
   record(one: LiveAttempt): void {
     this.#asking.delete(one)
     this.#saidAtMs.set(one, this.#saidAtMs.get(one) ?? this.#context.clock.monotonicMs())
   }
 
-  /** An earlier engine has seen that the process of this run, which has ended, is only held open. */
+  /** Call for a run of which an earlier engine saw the process end. */
   hold(nodeId: NodeId, run: Pick<SeenJob, 'project' | 'jobid'>, jobId: JobId): void {
     this.#held.set(nodeId, new Map([...(this.#held.get(nodeId) ?? []), [runKey(run), jobId]]))
   }
@@ -93,7 +91,7 @@ export class EndedProcesses {
     return held
   }
 
-  /** The log of a running job was read. */
+  /** Call when the log of a running job was read. */
   noticeLog(jobId: JobId): void {
     const { live, clock, collector } = this.#context
     const one = live.ofJob(jobId)
@@ -114,12 +112,12 @@ export class EndedProcesses {
     for (const [one, asking] of this.#asking) {
       if (nowMs < asking.dueAtMs) continue
       const node = fleet.get(one.nodeId)
-      // A local node ends what a spider leaves behind.
+      // A local node kills what a spider leaves behind.
       if (node?.client.traits.holdsLimits === true) {
         this.#asking.delete(one)
         continue
       }
-      // Whatever its signal, a cancel removes what is pending under this name: a Scrapdeck may be about to retry it.
+      // Any cancel removes a pending job with this name, which another Scrapdeck may just be retrying.
       const lists = node && this.#newest.get(node)
       if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
       asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)

@@ -19,13 +19,13 @@ import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 /** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
 /**
- * A POST sent by an engine that has stopped may still be in flight, and its end is not awaited. Covers the client's
- * timeout (60 s for schedule.json) plus the usual interval.
+ * A POST of a stopped engine may still be in flight, and its end is unknown. Covers the client's timeout (60 s for
+ * schedule.json) plus the usual interval.
  */
 const TAKEN_OVER_APART_MS = 65_000
 // A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
 const ORPHAN_SILENCE_MS = 60_000
-// A node that answers for this long, but neither lists the run nor returns its log, never will.
+// A node that responds this long without listing the run or returning its log never will.
 const LOG_REFUSED_MS = 60_000
 const FINISHED_ASKED_MAX = 1_000
 
@@ -34,7 +34,7 @@ interface FollowerParts {
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
   endedProcesses: Pick<EndedProcesses, 'heldIn'>
-  /** Notes on how an attempt was sent, for whichever entry first shows that it arrived. */
+  /** Notes for the first entry that shows that the attempt arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
 
@@ -55,7 +55,7 @@ export class Follower {
   readonly #parts: FollowerParts
   /** Attempts missing from the newest lists of their node, by key. */
   readonly #absences = new Map<string, Absence>()
-  /** The node forgot the run, but its log exists: the size of the log, and since when it has not grown. */
+  /** For runs that the node forgot but whose log exists: the log's size, and since when it has not grown. */
   readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
   readonly #investigating = new Set<string>()
   readonly #knownTwice = new WeakSet<LiveAttempt>()
@@ -70,20 +70,20 @@ export class Follower {
     this.#context = context
     this.#parts = parts
     context.live.events.on('moved', ({ one, to }) => {
-      // For a job being withdrawn, absence is counted afresh; for a run that has ended, it no longer matters.
+      // When a job is withdrawn, absence is counted afresh; when a run has ended, it no longer matters.
       if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
     })
     context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
   }
 
-  /** Only the lists (or a log) can resolve something there, so they are fetched at each poll. */
+  /** Fetches lists at each poll while only they (or a log) can resolve an attempt. */
   wantsSnapshot(nodeId: NodeId): boolean {
     return this.#context.live.hasOnNode(nodeId, (one) => isUnresolved(one) || this.#absences.has(one.key))
   }
 
   /**
-   * Before a node's first lists, it is unknown what else runs there, and sending to it could overfill it (I3). The same
-   * holds for runs that were given up and may come back with the node.
+   * Before a node's first lists, it is unknown what else runs there, and sending to it could exceed its room (I3). The
+   * same holds while runs that were given up may come back.
    */
   knowsLists(node: FleetNode): boolean {
     return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
@@ -143,8 +143,8 @@ export class Follower {
   }
 
   /**
-   * Scrapyd accepts the same jobid any number of times. A cancel would stop all of its runs, so they are left alone:
-   * the first one that the lists show as ended decides, and the job is flagged.
+   * Scrapyd accepts the same jobid any number of times. A cancel would stop all these runs, so they continue: the first
+   * one that the lists show as ended decides, and the job is flagged.
    */
   async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#knownTwice.has(one)) return
@@ -168,14 +168,14 @@ export class Follower {
     this.#knownTwice.add(one)
   }
 
-  /** The attempt is in no list: checks its log. */
+  /** Checks the log of an attempt that is in no list. */
   async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)
     try {
       await this.#judgeByLog(node, one)
     } catch (error) {
-      // Nothing is proved, or the write failed. The next snapshot tries again.
+      // Nothing is proved yet; the next snapshot tries again.
       if (!(error instanceof NodeError))
         this.#context.logger.error({ error, jobId: one.jobId }, 'checking a missing run failed')
     } finally {
@@ -230,8 +230,8 @@ export class Follower {
   }
 
   /**
-   * The job never reached its node, or was withdrawn before it started: proved only if the node remembers all since.
-   * A node that may have forgotten (a restart, pruned logs) may have run it too: the job is queued again, flagged.
+   * The job never reached its node, or was withdrawn before it started. Only a node that remembers everything since
+   * proves it; after a restart or with pruned logs, the job may have run and is queued again, flagged.
    */
   async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
     const { live } = this.#context
@@ -263,7 +263,7 @@ export class Follower {
     })
   }
 
-  /** The other node that lists it, or that was seen listing it while it was unresolved (returned-runs.ts). */
+  /** Another node that lists it, or that was seen listing it while it was unresolved (returned-runs.ts). */
   async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
     const { fleet, store } = this.#context
     const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
@@ -276,8 +276,8 @@ export class Follower {
   }
 
   /**
-   * Whether the node lists a run of ours that ended before this one was sent. A Scrapyd forgets everything at once
-   * (memory) or the oldest first (finished_to_keep), so it would still list anything that ended later.
+   * Whether the node still lists a run of ours that ended before this one was sent. A Scrapyd forgets everything at
+   * once (memory) or the oldest first (finished_to_keep), so it would then list anything that ended later.
    */
   async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
     const { id } = node.stored
@@ -304,7 +304,7 @@ export class Follower {
     if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
       this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
       if (orphan !== undefined) return
-      // An earlier engine may have recorded this already (I4). Only the silence timer starts again.
+      // An earlier engine may have recorded this (I4); then only the silence timer starts again.
       const timeline = await store.listTimeline(one.jobId)
       if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
       await live.move(one, {
@@ -384,7 +384,7 @@ function moveFor(
     message: say('timeline.ended_on_node'),
     evidence,
     details: {
-      // It ended before it was seen running. If the node gives no start time, the log tells how long it took.
+      // It ended before it was seen running. Without a start time from the node, the log has the duration.
       ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
       exitCode: exit?.code ?? null,
       signal: exit?.signal ?? null,
@@ -395,7 +395,7 @@ function moveFor(
   }
 }
 
-/** It is unknown whether the node has it. `sending` after the POST ended means that recording the answer failed. */
+/** Unknown whether the node has it. `sending` after the POST ended: recording the answer failed. */
 function isUnresolved(one: LiveAttempt): boolean {
   return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
 }

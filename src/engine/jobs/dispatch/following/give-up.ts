@@ -22,7 +22,7 @@ export class GiveUp {
     this.#context = context
   }
 
-  /** Called every second for each node: gives up live attempts on a node that has been unreachable for too long. */
+  /** Called every second per node: gives up live attempts on a node that is unreachable for too long. */
   checkPatience(node: FleetNode): void {
     const { clock, live, logger } = this.#context
     const { id, giveUpAfterSeconds } = node.stored
@@ -42,12 +42,11 @@ export class GiveUp {
     })
   }
 
-  /** It has left the fleet. */
   forget(nodeId: NodeId): void {
     this.#awaySinceMs.delete(nodeId)
   }
 
-  /** Requested by an operator. Returns the jobs that were live on unreachable nodes. */
+  /** On an operator's request. Returns the jobs that were live on unreachable nodes. */
   giveUpJobs(jobIds: JobId[]): Promise<string[]> {
     const { live, fleet } = this.#context
     const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
@@ -58,7 +57,7 @@ export class GiveUp {
     return this.#giveUp(ours.filter(isLost), (one) => say('timeline.given_up_by_operator', { node: this.#nameOf(one) }))
   }
 
-  /** The node has a new address. What was sent to the old one can no longer be looked up there. */
+  /** Call when the node has a new address: what was sent to the old one can no longer be looked up. */
   giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
     const unresolved = this.#context.live
       .ofNode(nodeId)
@@ -108,7 +107,7 @@ export class GiveUp {
   }
 }
 
-/** An invalid response (a proxy's page) does not tell what runs there; `unauthorized` comes from the node. */
+/** An invalid response (a proxy's page) says nothing about what runs there; `unauthorized` comes from the node. */
 function isAway({ status }: FleetNode): boolean {
   return status.health === 'down' || status.health === 'invalid'
 }

@@ -25,7 +25,7 @@ interface Stopping {
   dueAtMs: number
 }
 
-/** A node may list tens of thousands of external jobs. The limit of look-ups per snapshot. */
+/** The limit of lookups per snapshot: a node may list tens of thousands of external jobs. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
 /** The format of jobids that we derive from job ids. */
@@ -46,16 +46,16 @@ export class ReturnedRuns {
   readonly #context: DispatchContext
   readonly #endedProcesses: Pick<EndedProcesses, 'hold'>
   readonly #follow: (one: LiveAttempt) => void
-  /** Jobids that need no lookup, with their projects: external ones, and ours whose state is already known. */
+  /** Jobids that need no lookup, with their projects: external, or ours in a known state. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
-  /** Monotonic, by jobid: when an attempt ended here. Lists requested earlier cannot tell what happened after it. */
+  /** Monotonic, by jobid: when an attempt ended here. Lists requested before that do not count. */
   readonly #endedAtMs = new Map<string, number>()
-  /** Since when each node awaits lists: it was unreachable when attempts on it ended, and they may still run. */
+  /** Since when a node's lists are awaited: it was unreachable when attempts on it ended, which may still run. */
   readonly #expecting = new Map<string, number>()
   /** By node, then by attempt. */
   readonly #stopping = new Map<string, Map<string, Stopping>>()
 
-  /** `follow` takes over an attempt that was found again. */
+  /** `follow` resumes an attempt that was found again. */
   constructor(
     context: DispatchContext,
     endedProcesses: Pick<EndedProcesses, 'hold'>,
@@ -71,12 +71,12 @@ export class ReturnedRuns {
     return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
   }
 
-  /** Runs that were given up may still be running there. Nothing is sent to the node until its lists show them. */
+  /** Runs that were given up may still be running there. Sends nothing until the node's lists show them. */
   isExpecting(nodeId: NodeId): boolean {
     return this.#expecting.has(nodeId)
   }
 
-  /** An attempt ended. Unless its node had confirmed the end, listing it again is news. */
+  /** Call when an attempt has ended. If its node lists it later although it never confirmed the end, that is news. */
   recordEnd(one: LiveAttempt): void {
     const node = this.#context.fleet.get(one.nodeId)
     if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
@@ -110,7 +110,7 @@ export class ReturnedRuns {
     await this.#stop(node, snapshot)
   }
 
-  /** What the node lists and has not been looked up yet. */
+  /** Listed runs that have not been looked up yet. */
   #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, Listed> {
     let known = this.#known.get(node)
     const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
@@ -147,7 +147,7 @@ export class ReturnedRuns {
     this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
   }
 
-  /** The job has not started again, so the run that was given up is its current run. False: it has, or has ended. */
+  /** Revives the given-up run if the job has not started again. Returns false if the job has, or has ended. */
   async #revive(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
     // The store itself checks for another live run with the same overlap key.
     if (!mayRevive(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
@@ -161,14 +161,16 @@ export class ReturnedRuns {
     return one !== null
   }
 
-  /** A run of ours on a node it was never sent to: the two nodes share a queue. Left alone, since either may run it. */
+  /**
+   * A run of ours on a node that it was never sent to: the nodes share a queue. Left alone, since either may run it.
+   */
   async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
     const { store, fleet, live } = this.#context
     const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is searched where it was sent. Its record must outlive this node's lists.
+    // An unresolved attempt is searched where it was sent. Record it, because this node's lists will change.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -231,20 +233,20 @@ export class ReturnedRuns {
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
   }
 
-  /** Its process had ended when its end was recorded: there is nothing to stop. */
+  /** Its process had already ended, so there is nothing to stop. */
   async #isHeldOpen({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')
   }
 
-  /** Whether this engine or an earlier one recorded that it was seen again. */
+  /** Whether any engine has recorded that it was seen again. */
   async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
     const timeline = await this.#context.store.listTimeline(jobId)
     return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
   }
 }
 
-/** Believed not to be running, though its end was not seen. A cancelled one may rightly be among the finished. */
+/** We believe it ended but did not see the end. A cancelled run may rightly be among the finished. */
 function isDoubtful({ state, result }: Attempt, list: List): boolean {
   if (state !== 'ended') return false
   return (
@@ -252,7 +254,7 @@ function isDoubtful({ state, result }: Attempt, list: List): boolean {
   )
 }
 
-/** No other run of this job is live or has succeeded, and it is not cancelled: stopping this one would lose the job. */
+/** Stopping this run would lose the job: no other run is live or has succeeded, and the job is not cancelled. */
 function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }

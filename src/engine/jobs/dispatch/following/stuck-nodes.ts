@@ -30,25 +30,25 @@ export class StuckNodes {
   /** Wall time since when a node has been stuck; shown to users. */
   readonly #sinceMs = new Map<string, number>()
   readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
-  /** Monotonic. Lists begun before this time still show the job that is being withdrawn. */
+  /** Monotonic. Lists begun earlier still show the withdrawn job. */
   readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
-  /** Nodes whose probation has been announced to the dispatcher. */
+  /** Nodes whose probation the dispatcher knows of. */
   readonly #onProbation = new Set<string>()
   readonly #wasDown = new Set<string>()
 
-  /** `changed`: the result of `roomFor` has changed for a node. */
+  /** `changed`: `roomFor` has changed for a node. */
   readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
 
   constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
     this.#context = context
   }
 
-  /** It gets no jobs now, because it starts none of those that it has. */
+  /** It gets no jobs, because it starts none. */
   isStuck(nodeId: NodeId): boolean {
     return this.roomFor(nodeId) === 0
   }
 
-  /** How many more jobs it may get now. A node on probation gets one, and the next once that one has started. */
+  /** How many more jobs it may get now. On probation, one at a time. */
   roomFor(nodeId: NodeId): number {
     const stuck = this.#watches.get(nodeId)?.stuck ?? null
     if (stuck === null) return Number.POSITIVE_INFINITY
@@ -57,7 +57,6 @@ export class StuckNodes {
     return live.ofNode(nodeId).some(({ state }) => state !== 'running' && state !== 'finishing') ? 0 : 1
   }
 
-  /** Wall time. */
   stuckSinceMs(nodeId: NodeId): number | null {
     return this.#sinceMs.get(nodeId) ?? null
   }
@@ -76,9 +75,9 @@ export class StuckNodes {
     const before = this.#watches.get(id) ?? null
     const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
     const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
-    // A job in no list cannot be started by the node any more. The follower finds out what happened to it.
+    // The node can no longer start a job in no list; the follower finds out what happened to it.
     const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
-    // The usual case: nothing to watch. Only the number of jobs it can run is remembered.
+    // The usual case: nothing to watch. Remembers only how many jobs the node can run.
     if (accepted.length === 0 && (before === null || before.stuck === null)) {
       const running = snapshot.running.length
       if (before !== null)
@@ -118,7 +117,6 @@ export class StuckNodes {
     this.events.emit('changed', node)
   }
 
-  /** It has left the fleet. */
   forget(nodeId: NodeId): void {
     for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
   }
@@ -128,7 +126,7 @@ export class StuckNodes {
       atMs: this.#context.clock.monotonicMs(),
       running: running.map(({ jobid }) => jobid),
       pending: pending.map(({ jobid }) => jobid),
-      // Those that are set may be more than it has since it restarted.
+      // The configured slots may be more than it has since it restarted.
       slots: Math.min(node.status.capacity.slots, Math.max(1, node.status.slotsBelief.mostRan))
     }
   }
@@ -136,7 +134,7 @@ export class StuckNodes {
   async #withdrawAll(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
     const { live, clock, logger } = this.#context
     const nowMs = clock.monotonicMs()
-    // Skip jobs that are being cancelled or have hit a limit: they are on their way out already.
+    // Skips jobs that are being cancelled or have hit a limit.
     const ours = accepted.filter(
       (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
     )
@@ -165,7 +163,7 @@ export class StuckNodes {
     } catch (error) {
       logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
     } finally {
-      // After a failure, some were never tried. The next lists count for them again.
+      // After a failure, some were never tried; the next lists count for them again.
       for (const one of ours) {
         if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
       }
@@ -201,7 +199,7 @@ export class StuckNodes {
     })
   }
 
-  /** It had already left the queue: accepted again, so that it is not taken for one that never arrived. */
+  /** The job had already left the queue. Accepted again, because it did arrive. */
   async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
     await this.#context.live.move(one, {
       from: ['uncertain'],

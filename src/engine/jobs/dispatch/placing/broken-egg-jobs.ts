@@ -15,19 +15,19 @@ export interface EggUpload {
 
 type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distribution' | 'clock' | 'logger'>
 
-/** In the timeline of a job whose egg no node can import. */
+/** Named in the timeline of a job whose egg no node can import. */
 const NODES_NAMED_MAX = 20
 
 /**
- * Ends the waiting jobs whose egg no node can import. A job that came into its lane after a node tried the egg, or
- * whose project was resumed since, waits until the node has tried it again: what was missing may have been installed.
+ * Ends waiting jobs whose egg no node can import. A job that entered its lane, or whose project was resumed, after a
+ * node tried the egg waits until the node tries it again: what was missing may have been installed.
  */
 export class BrokenEggJobs {
   readonly #context: Context
   readonly #sendEgg: (upload: EggUpload) => void
-  /** The heads that the store did not fail because they came after this time. */
+  /** Heads that the store did not fail, because they came after this time. */
   readonly #cameAfterMs = new WeakMap<QueueHead, number>()
-  /** Wall clock, when projects with a broken egg were last seen paused: their nodes may have been mended until then. */
+  /** Wall clock: when a project with a broken egg was last seen paused. Its nodes may have been repaired meanwhile. */
   readonly #pausedAtMs = new Map<ProjectName, number>()
 
   constructor(context: Context, sendEgg: (upload: EggUpload) => void) {
@@ -36,8 +36,8 @@ export class BrokenEggJobs {
   }
 
   /**
-   * Judges the lines that wait, of those that are in the queue. Jobs behind the heads that were read end in the next
-   * runs. Returns whether any line waits whose egg some node refused.
+   * Judges the waiting lines. Jobs behind the heads that were read end in later runs. Returns whether any line waits
+   * for an egg that some node refused.
    */
   async failThose({ everything, lines, lanes }: WaitingPlan, queue: ReadonlyMap<string, QueueLine>): Promise<boolean> {
     const { catalog, distribution, clock } = this.#context
@@ -60,7 +60,7 @@ export class BrokenEggJobs {
       const version = catalog.versionToRun(line.project, line.version)
       const broken = version === null ? null : findBrokenEgg(this.#candidates(line, version), nowMs)
       if (version === null || broken === null) continue
-      // A limit may be how an operator holds jobs back.
+      // An operator may use a limit to hold jobs back.
       const heads = [...line.lanes.values()].flatMap(({ lane, jobs }) =>
         lanes.get(lane)?.code === 'limit' ? [] : jobs
       )
@@ -71,7 +71,7 @@ export class BrokenEggJobs {
     return isAnyWaiting
   }
 
-  /** Returns whether jobs are left, which came after the nodes tried the egg. */
+  /** Returns whether jobs are left that came after the nodes tried the egg. */
   async #failThoseBefore(
     { error, nodes, output, triedSinceMs }: BrokenEgg,
     project: ProjectName,

@@ -22,12 +22,12 @@ import { choiceNotes, nodeQuestions } from '../decide/choose-node.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
-/** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets its turn. */
+/** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets a turn. */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * Room that appears on one node waits for room on others, so that one commit claims their jobs: for as long as the last
- * run took, so that claims leave time for other work, and at most this long.
+ * Free room on one node waits for room on others, so that one commit claims their jobs: for as long as the last run
+ * took, so that other work gets time, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
 /** How often to re-check jobs whose egg some node refused. */
@@ -96,7 +96,7 @@ export class Dispatcher {
     })
     context.live.events.on('ended', ({ one, jobOutcome }) => {
       this.#board.markStale(one.nodeId)
-      // Its log has been read by now, and another run may start where few logs are kept.
+      // Its log was read, so another run may start on a node that keeps few logs.
       if (jobOutcome === null || context.fleet.get(one.nodeId)?.stored.logsKept != null) this.wake()
     })
     this.#logsAtRisk = new LogsAtRisk({
@@ -105,7 +105,7 @@ export class Dispatcher {
     })
   }
 
-  /** The last run left jobs queued. */
+  /** Whether the last run left jobs queued. */
   get hasWaiting(): boolean {
     return this.#hasWaiting
   }
@@ -121,8 +121,8 @@ export class Dispatcher {
   }
 
   /**
-   * Remote nodes are polled by the second, hundreds of them in turn: the first room is used at once, and what comes
-   * soon after it together.
+   * Hundreds of remote nodes are polled every second, in turn: the first free room is used at once, what follows soon
+   * after in one run.
    */
   #wakeForRoom(nodeId: NodeId): void {
     const { fleet, clock } = this.#context
@@ -146,8 +146,8 @@ export class Dispatcher {
   }
 
   /**
-   * A node has answered, or its configuration changed. It may have room without any transition: its counters catch up
-   * with its lists, external jobs come and go, its slots become known.
+   * Call when a node answered or its configuration changed. It may have room without any transition: its counters catch
+   * up with its lists, external jobs come and go, its slots become known.
    */
   refreshNode(node: FleetNode): void {
     if (this.#context.fleet.get(node.stored.id) === node && this.#board.refreshOne(node)) {
@@ -198,8 +198,8 @@ export class Dispatcher {
   }
 
   /**
-   * While it is not certain that this engine leads, the database may still take its claims, but nothing would be sent:
-   * each would go back to the queue at once and be claimed again.
+   * While leadership is uncertain, the database may still take claims, but the sender would send nothing: each job
+   * would go back to the queue at once and be claimed again.
    */
   #isUncertain(): boolean {
     if (this.#context.mayAct?.() !== false) return false
@@ -207,7 +207,7 @@ export class Dispatcher {
     return true
   }
 
-  /** Plans again with what a plugin chose: while it was asked, the queue and the nodes may have changed. */
+  /** Plans again with a plugin's choices, because the queue and the nodes may have changed meanwhile. */
   async #choose(plan: Plan): Promise<{ plan: Plan; choices: NodeChoices | null }> {
     const { chooseNodes = null } = this.#context
     const questions = chooseNodes === null ? [] : nodeQuestions(plan.assignments)
@@ -244,7 +244,7 @@ export class Dispatcher {
     })
   }
 
-  /** No event signals that a node has been awaited for long enough. */
+  /** No event announces that a node has been awaited long enough. */
   #lookAgain(afterMs: number): void {
     if (this.#lookingAgain.has(afterMs)) return
     this.#lookingAgain.add(afterMs)
@@ -264,12 +264,12 @@ export class Dispatcher {
     const isWaiting =
       lines.size > 0 || lanes.size > 0 || plan.isPartial || (everything !== null && this.#queue.lines().size > 0)
     this.#watchCloselyFrom(isWaiting)
-    // Lanes that are gone need no event: the events of their jobs cover them.
+    // Lanes that are gone need no event: their jobs' events cover them.
     const there = changed.filter((lane) => this.#queue.has(lane))
     if (there.length > 0) this.events.emit('waiting', there)
   }
 
-  /** When jobs begin to wait, nodes kept busy by external jobs must be polled at the short interval immediately. */
+  /** When jobs begin to wait, nodes with external jobs are polled at the short interval at once. */
   #watchCloselyFrom(hasWaiting: boolean): void {
     const isNew = hasWaiting && !this.#hasWaiting
     this.#hasWaiting = hasWaiting
@@ -279,7 +279,7 @@ export class Dispatcher {
     }
   }
 
-  /** Returns how many were begun. The others had changed since they were read. */
+  /** Returns how many began. The others had changed since they were read. */
   async #begin({ assignments }: Plan, choices: NodeChoices | null): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
@@ -300,7 +300,7 @@ export class Dispatcher {
       const node = fleet.get(nodeId)
       if (node !== undefined) this.#board.refreshOne(node)
     }
-    // Claims fail for jobs that have expired or overlap: the store must release them, which changes their lanes.
+    // Claims fail for jobs that expired or overlap: the store must release them, which changes their lanes.
     if (begun.size < assignments.length) this.#due.scan({ isUrgent: true })
     return begun.size
   }
@@ -335,7 +335,7 @@ export class Dispatcher {
     return namesakes.at(-1)?.id === job.id ? wanted : own
   }
 
-  /** Some may be on their way since the plan was made, because their nodes were to try them again. */
+  /** Some eggs may be on their way already, for nodes that try them again. */
   #sendEggs(uploads: EggUpload[]): void {
     const { distribution } = this.#context
     for (const upload of uploads) {

@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * Batches moves: those that arrive during a write are gathered for the next one. The number of writes adapts to the
- * speed of the disk, and a single move is written at once.
+ * Batches moves: those that arrive during a write form the next one. So the batches adapt to the speed of the disk, and
+ * a single move is written at once.
  */
 export class GatheredMoves {
   readonly #live: Pick<LiveAttempts, 'moveAll'>
@@ -19,7 +19,6 @@ export class GatheredMoves {
     this.#live = live
   }
 
-  /** Same as LiveAttempts.move. */
   move(one: LiveAttempt, move: AttemptMove): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     this.#waiting.push({ move: { one, ...move }, resolve, reject })

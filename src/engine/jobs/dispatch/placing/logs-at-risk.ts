@@ -5,7 +5,7 @@ import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
 interface RiskParts {
   live: Pick<LiveAttempts, 'ofNode' | 'events'>
   clock: Pick<Clock, 'monotonicMs'>
-  /** Monotonic: its log has been written to since then; null: not seen. */
+  /** Monotonic: its log has been written to since then; null: not observed. */
   writtenSinceMs: (jobId: JobId) => number | null
 }
 
@@ -16,7 +16,7 @@ interface RiskParts {
  */
 export class LogsAtRisk {
   readonly #parts: RiskParts
-  /** When runs of a spider on a node ended, monotonic, while another one is live there. */
+  /** Monotonic end times of runs per spider and node, while another run is live there. */
   readonly #ends = new Map<string, number[]>()
 
   constructor(parts: RiskParts) {
@@ -25,15 +25,15 @@ export class LogsAtRisk {
   }
 
   /**
-   * How many logs of this spider on the node may be newer than that of the live run that has been quiet for longest;
-   * null: none is live. With as many as the node keeps, the next start may delete that log.
+   * How many logs of this spider on the node may be newer than that of its quietest live run; null: none is live. If
+   * this reaches the number that the node keeps, the next start may delete that log.
    */
   newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
     const live = this.#parts.live.ofNode(nodeId).filter((one) => one.project === project && one.spider === spider)
     if (live.length === 0) return null
     const ends = this.#ends.get(keyOf({ nodeId, project, spider })) ?? []
     const newerThan = ({ jobId, sendEndedAtMs }: LiveAttempt) => {
-      // A run that an earlier engine sent may have been quiet for longer than anything recorded here.
+      // A run from an earlier engine may have been quiet for longer than anything recorded here.
       const sinceMs = this.#parts.writtenSinceMs(jobId) ?? sendEndedAtMs ?? Number.NEGATIVE_INFINITY
       return live.length - 1 + ends.filter((atMs) => atMs > sinceMs).length
     }
@@ -48,7 +48,7 @@ export class LogsAtRisk {
   }
 }
 
-/** More logs than any node that deletes logs keeps. */
+/** Any node that deletes logs keeps fewer. */
 const MOST_ENDS = 1_000
 
 const keyOf = ({ nodeId, project, spider }: Pick<LiveAttempt, 'nodeId' | 'project' | 'spider'>): string =>

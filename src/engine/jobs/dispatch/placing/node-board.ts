@@ -7,10 +7,9 @@ import type { StuckNodes } from '../following/stuck-nodes.ts'
 import type { Sender } from './sender.ts'
 import { NodeIndex, roomOn } from '../decide/node-index.ts'
 
-/** Maximum requests in flight to one Scrapyd. It handles them one at a time, so more would only wait there. */
+/** Maximum requests in flight to one Scrapyd, which handles them one at a time. */
 const REQUESTS_TO_ONE_MAX = 4
 export interface NodeBoardParts {
-  /** Whether a node is stuck and gets no jobs now, and how many more it may get. */
   stuck: Pick<StuckNodes, 'isStuck' | 'roomFor'>
   lists: Pick<Follower, 'knowsLists'>
   sender: Pick<Sender, 'requestsTo'>
@@ -32,7 +31,7 @@ export class NodeBoard {
     this.#parts = parts
   }
 
-  /** Its used slots or requests in flight changed. The next `refresh` compares it. */
+  /** Call when its used slots or requests in flight changed; the next `refresh` compares it. */
   markStale(nodeId: NodeId): void {
     this.#stale.add(nodeId)
   }
@@ -50,7 +49,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns whether it has more room than at the last refresh, or whether the waiting reasons about it may change. */
+  /** Returns whether it gained room, or whether the waiting reasons about it may have changed. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context
@@ -96,8 +95,8 @@ export class NodeBoard {
 }
 
 /**
- * The counters can be newer than the lists and include an external job that just started. Whatever they counted beyond
- * our own jobs at that time is external, in addition to what we have sent since.
+ * The counters can be newer than the lists and include an external job that just started. What they exceed our own jobs
+ * by counts as external, in addition to what we have sent since.
  */
 function slotsUsed({ status }: FleetNode, ours: number): number {
   const listed = status.external.running.length + status.external.pending.length

@@ -43,7 +43,7 @@ export class RefusalBackoff {
   #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs()
     for (const [key, wait] of this.#waits) if (wait.untilMs < nowMs) this.#waits.delete(key)
-    // If most entries are still active, scanning all of them for each new one would be quadratic.
+    // Otherwise, while most entries are active, every new entry would scan all of them.
     this.#forgetAbove = Math.max(KEPT, 2 * this.#waits.size)
   }
 }

@@ -15,7 +15,7 @@ import { GatheredMoves } from './gathered-moves.ts'
 import type { RefusalBackoff } from './refusal-backoff.ts'
 import { asSealedText } from '../../../runtime/secret-box.ts'
 
-// A job that was refused this often for unknown reasons, by any nodes, will not work.
+// A job that nodes refused this often for unknown reasons will not work.
 const REFUSALS_UNTIL_FAILED = 8
 const REFUSALS_REMEMBERED_MAX = 100_000
 const STOP_GRACE_MS = 2_000
@@ -58,7 +58,6 @@ export class Sender {
     return this.#sendNotes.get(one) ?? {}
   }
 
-  /** Requests in flight to one node. */
   requestsTo(nodeId: NodeId): number {
     return this.#requests.get(nodeId) ?? 0
   }
@@ -72,7 +71,7 @@ export class Sender {
     this.#sending.add(sent)
   }
 
-  /** Gives requests in flight a moment. After that they are uncertain, and the next engine checks the nodes. */
+  /** Waits briefly for requests in flight. After that they are uncertain, and the next engine checks the nodes. */
   async stop(): Promise<void> {
     const timer = this.#context.clock.setTimer(STOP_GRACE_MS, () => this.#givingUp.abort())
     await Promise.allSettled([...this.#sending])
@@ -125,7 +124,7 @@ export class Sender {
         secretNames: job.secretNames,
         limits: holdsLimits ? limits : null
       }
-      // The last moment: from here on, nothing can take the request back.
+      // The last check: after this, the request cannot be taken back.
       if (one.cancelAskedAtMs !== null) return await this.#endCancelled(one)
       if (this.#context.mayAct?.() === false) return await this.#endUnsent(one)
       const sent = node.client.schedule(request, this.#givingUp.signal)
@@ -138,12 +137,12 @@ export class Sender {
         else if (error instanceof NodeError) await this.#recordFailedSend(one, job, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
-        // It stays `sending`. Since its POST is over, it is resolved like an uncertain one (follower.ts).
+        // It stays `sending`; because its POST is over, it is resolved like an uncertain one (follower.ts).
         logger.error({ error: unexpected, jobId: one.jobId }, 'recording how a job was sent failed; checking its node')
       }
     } finally {
       live.markSendEnded(one)
-      // The run may have been listed before we had the response, and an idle node is polled too rarely.
+      // The run may have been listed before the response arrived, and an idle node is polled too rarely.
       if (node?.client.traits.answersAtOnce || wasIdle || one.state !== 'accepted') node?.observer.poke()
     }
   }
@@ -158,7 +157,7 @@ export class Sender {
     return beforeDispatch({ job: masked, attempt: number, version, node: { id, name, tags } })
   }
 
-  /** Nothing was sent: back to the queue, held for as long as the plugin says, or cancelled. */
+  /** Nothing was sent: back to the queue, held as long as the plugin says, or cancelled. */
   async #endVetoed(one: LiveAttempt, verdict: Exclude<DispatchVerdict, { kind: 'send' }>): Promise<void> {
     const { live, clock } = this.#context
     const atMs = clock.nowMs()
@@ -190,7 +189,7 @@ export class Sender {
     })
   }
 
-  /** The database refuses this if another engine leads by now; that one finds the attempt as it is. */
+  /** If another engine leads by now, the database refuses this; that engine finds the attempt unchanged. */
   async #endUnsent(one: LiveAttempt): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -219,7 +218,7 @@ export class Sender {
     }
   }
 
-  /** A job's settings and arguments with decrypted values, only for the node. Throws UnreadableSecret. */
+  /** A job's settings and arguments, decrypted for the node. Throws UnreadableSecret. */
   async #openSecrets(job: StoredJob): Promise<Pick<StoredJob, 'settings' | 'args' | 'env'>> {
     const opened = new Map<string, string>()
     for (const sealed of secretValues(job)) {
@@ -273,7 +272,7 @@ export class Sender {
     })
   }
 
-  /** Whether a node that this job may run on takes arguments that the node which refused it does not. */
+  /** Whether another node that this job may run on accepts arguments that this node refused. */
   #othersTakeMore({ nodeId, project }: LiveAttempt, { placement }: StoredJob): boolean {
     const { fleet } = this.#context
     return (
@@ -301,7 +300,7 @@ export class Sender {
     this.#refusals.delete(oldest!)
   }
 
-  /** Nothing was sent, and no other node or later try could decrypt it. The job fails and says what to do. */
+  /** Nothing was sent. No other node or try could decrypt it, so the job fails and says what to do. */
   async #endUnreadable(one: LiveAttempt, error: UnreadableSecret): Promise<void> {
     await this.#context.live.end(one, {
       from: ['sending'],
@@ -316,7 +315,7 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Failed polls during this call do not count (Scrapyd answers none while it lists spiders). Its own timeout does.
+    // Failed polls during this call do not count: Scrapyd answers none while it lists spiders. Its own timeout does.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],
@@ -340,10 +339,10 @@ class UnreadableSecret extends Error {
   }
 }
 
-/** Shorter values occur in any text by chance, and masking them would reveal what they are. */
+/** Shorter values occur in any text by chance; masking them would reveal them. */
 const HIDDEN_LENGTH_MIN = 4
 
-/** A node may echo what it was sent. */
+/** A node may echo what it received. */
 function scrubbed(error: NodeError, secrets: string[]): NodeError {
   if (secrets.length === 0) return error
   const values = secrets.filter((value) => value.length >= HIDDEN_LENGTH_MIN)
