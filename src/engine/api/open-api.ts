@@ -38,7 +38,7 @@ export interface ApiOptions {
   scrapdeckVersion: string
   /** Other engines that the UI links to. */
   trustedEngines?: { name: string; url: string }[]
-  /** How long an identical crawl order returns the existing job by default; 0: never. */
+  /** How long an identical crawl order returns the existing job; 0: never. */
   crawlCacheSeconds?: number
 }
 
@@ -64,7 +64,6 @@ interface ApiParts extends Tools, Pick<Storage, 'store' | 'secretBox' | 'incomin
   startedAtMs: number
 }
 
-/** What src/server serves, and the commands that only clients send. */
 export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts: ApiParts) {
   const { store, secretBox, incoming, projects, nodes, archives, runs, jobs, webhooks, commands } = parts
   const { distribution, schedules, maintenance, monitoring, hasLocalNode, layout, startedAtMs } = parts
@@ -198,7 +197,7 @@ export function openApi(opened: AsyncDisposableStack, options: ApiOptions, parts
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // Loaded on first use: the contract, items and the search are a fifth of what a start would load.
+  // Loaded on first use: the contract, items and search would be a fifth of the start.
   const loadRouter = async () => {
     const { openRouter } = await import('./router/open-router.ts')
     return openRouter({ ...routerParts, jobItems: await runs.openItems() })

@@ -5,7 +5,7 @@ import type { JobEvent } from './events.ts'
 import { stoppedBeforeRetry } from './timeline.ts'
 import { assertTransition } from './transitions.ts'
 
-/** The job fields that changes of its attempts read and write, as stored: `reason` is encoded. */
+/** The job fields that an attempt's changes read and write, as stored: `reason` is encoded. */
 export interface JobFacts
   extends Pick<
     Job,
@@ -26,7 +26,7 @@ export interface JobFacts
     | 'cancelAskedAtMs'
   > {}
 
-/** What a store writes for one change of an attempt, in one transaction. */
+/** What a store writes in one transaction for a change of an attempt. */
 export interface AfterChange<Facts extends JobFacts> {
   /** As stored: `reason` and `limitHit` are encoded. */
   attempt: Attempt

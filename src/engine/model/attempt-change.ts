@@ -9,19 +9,18 @@ import type {
 } from '../../shared/contract/index.ts'
 import type { Message } from '../../shared/texts/message.ts'
 
-/** One entry of a job's timeline: when, what, and the evidence for it. */
 export interface TimelineEntry {
   atMs: number
   message: Message
   evidence: Record<string, unknown>
 }
 
-/** A new fact about an attempt, and its consequences for the attempt and its job. */
+/** A new fact about an attempt, with its effect on the attempt and its job. */
 export interface AttemptChange {
   jobId: JobId
   attemptNumber: AttemptNumber
   from: AttemptState[]
-  /** New state of the attempt; absent: the state is unchanged and only the entry (and `details`) are written. */
+  /** The new state; absent: only the entry (and `details`) are written. */
   to?: AttemptState
   kind: TransitionKind
   entry: TimelineEntry

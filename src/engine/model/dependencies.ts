@@ -11,7 +11,7 @@ export type DependencyVerdict =
   /** The condition on `by` can no longer be met, so the waiting job is skipped. */
   | { kind: 'broken'; by: { jobId: JobId; outcome: Outcome } }
 
-/** Combines the outcomes of all dependencies of a job. The first broken one decides. */
+/** Combines the outcomes of all dependencies; the first broken one decides. */
 export function judgeDependencies(all: readonly DependencyOutcome[]): DependencyVerdict {
   let isOpen = false
   for (const { jobId, on, outcome } of all) {

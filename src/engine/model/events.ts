@@ -10,12 +10,11 @@ export function firingEvent(state: Firing['state']): 'schedule.fired' | 'schedul
   return state === 'fired' ? 'schedule.fired' : 'schedule.missed'
 }
 
-/** The body of a delivery, as the receiver gets it. */
 export function eventBody(type: string, atMs: number, data: unknown): string {
   return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** A job as it is now, with secret values masked. Its lane is internal to placement and left out. */
+/** A job as it is now, with secret values masked and without its lane, which is internal to placement. */
 export function jobEventData(job: Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>) {
   const { lane: _lane, ...masked } = maskSecrets(job)
   return { job: masked }

@@ -1,7 +1,7 @@
 import type { Hold, ProjectName } from '../../shared/contract/index.ts'
 import type { DependencyVerdict } from './dependencies.ts'
 
-/** The fields that decide whether a queued job is held, and why. */
+/** The fields that decide whether and why a queued job is held. */
 export interface Holdable {
   notBeforeMs: number | null
   attemptCount: number
@@ -29,7 +29,7 @@ export function holdOf(
 
 /**
  * Given the jobs held for one overlap key in queue order, returns those to release when the key is free: the first of
- * each lane, as the first overall may have no node to run on. Once one is sent, the others are held again.
+ * each lane, because the first overall may have no node to run on. Once one is sent, the others are held again.
  */
 export function nextOfEachLane<Held extends { lane: string }>(held: readonly Held[]): Held[] {
   const lanes = new Set<string>()
@@ -37,8 +37,8 @@ export function nextOfEachLane<Held extends { lane: string }>(held: readonly Hel
 }
 
 /**
- * Jobs with the same key never run at the same time if overlap is forbidden: same project, spider and arguments.
- * Ignores settings, and the values of secret arguments, since each sealing produces a different text.
+ * Jobs with the same key (project, spider and arguments) never run at the same time if overlap is forbidden. Ignores
+ * settings, and the values of secret arguments, because each encryption produces a different text.
  */
 export function overlapKey({
   project,

@@ -1,6 +1,6 @@
 import type { NodeId, Placement, ProjectName, VersionName } from '../../shared/contract/index.ts'
 
-/** The criteria of placement: jobs that are equal in them share a lane. */
+/** What placement depends on: jobs with equal values share a lane. */
 export interface Lane {
   project: ProjectName
   spider: string
@@ -8,7 +8,7 @@ export interface Lane {
   placement: Placement
 }
 
-/** The canonical text of a lane: equal for the same project, spider, version, node and set of tag terms. */
+/** Equal for the same project, spider, version, node and set of tag terms. */
 export function laneText({ project, spider, version, placement }: Lane): string {
   return JSON.stringify([project, version, placement.nodeId, [...new Set(placement.tags)].sort(), spider])
 }

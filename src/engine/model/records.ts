@@ -74,7 +74,7 @@ export interface NewJob {
   expiresAtMs: number | null
   noOverlap: boolean
   after: Dependency[]
-  /** `renew`: the key refers to this job from now on, even if it referred to another. */
+  /** `renew`: point the key at this job, even if it points at another. */
   dedupe: { key: string; expiresAtMs: number; renew?: true } | null
   priority: number
   placement: Placement
@@ -91,12 +91,12 @@ export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'so
   dedupe: null
 }
 
-/** A job as stored: the contract's Job without the fields that only the live engine knows. */
+/** The contract's Job without the fields that only the running engine knows. */
 export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>
 
-/** A job that ran and ended, as Scrapyd lists it. */
+/** An ended run, as Scrapyd lists it. */
 export interface FinishedRun {
-  /** The job's id; `jobid` is the client's, `run` says on which node and under which jobid it ran. */
+  /** `jobid` is the client's; `run` has the node and the jobid there. */
   id: JobId
   jobid: string
   project: ProjectName
@@ -106,24 +106,23 @@ export interface FinishedRun {
   run: { nodeId: NodeId; jobid: string; logArchived: boolean; itemsKept: boolean }
 }
 
-/** A lane and its number of jobs (store/lane.ts parses the text). */
+/** A lane (in text form, see model/lane.ts) and its number of jobs. */
 export interface LaneDepth {
   lane: string
-  /** Held jobs are not counted. */
+  /** Excludes held jobs. */
   depth: number
 }
 
-/** A queued job as dispatch sees it. */
+/** What dispatch needs of a queued job. */
 export interface QueueHead {
   id: JobId
   jobid: string
   priority: number
   rank: number
-  /** Determines the number of the next attempt. */
+  /** Gives the number of the next attempt. */
   attemptCount: number
 }
 
-/** A run as identified on its node. */
 export interface RunOnNode {
   project: ProjectName
   jobid: string
@@ -152,7 +151,7 @@ export interface StoredNode {
   username: string | null
   sealedPassword: SealedText | null
   caCertificate: string | null
-  /** null: our default, or a learned value. */
+  /** null: the default, or a learned value. */
   slots: number | null
   tags: string[]
   mode: NodeMode
@@ -160,29 +159,29 @@ export interface StoredNode {
   addedAtMs: number
   queueAhead: number
   giveUpAfterSeconds: number | null
-  /** How many logs of a spider it keeps (Scrapyd's jobs_to_keep); null: not known. */
+  /** How many logs per spider it keeps (Scrapyd's jobs_to_keep); null: unknown. */
   logsKept: number | null
   group: string | null
   clientCertificate: string | null
   sealedClientKey: SealedText | null
-  /** Sealed because it may contain a password; `direct` is not sealed. */
+  /** Encrypted, because it may contain a password; `direct` is not. */
   sealedProxyUrl: SealedText | 'direct' | null
   /** The discovery source that found it; null: added by hand. */
   sourceId: SourceId | null
   /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
   tokenHash: string | null
-  /** Set exactly for nodes of that kind. */
+  /** Set exactly for nodes of this kind. */
   kubernetes: KubernetesSettings | null
 }
 
 export interface StoredSchedule {
   id: ScheduleId
   revision: number
-  /** Secret values of its templates are sealed. */
+  /** Secret values in its templates are encrypted. */
   settings: ScheduleSettings
   paused: boolean
   pauseNote: string | null
-  /** Only of a note that the scheduler wrote. */
+  /** Only for a note from the scheduler. */
   pauseNoteCode?: string | undefined
   pauseNoteParams?: Message['params'] | undefined
   pausedBy: Schedule['pausedBy']
@@ -190,20 +189,20 @@ export interface StoredSchedule {
   changedAtMs: number
   /** When its jobs moved to other projects; 0: never. */
   movedAtMs: number
-  /** Every moment up to this time has its row or precedes the schedule. */
+  /** Every fire time up to this has a row or precedes the schedule. */
   doneUntilMs: number
-  /** Number of firings that created jobs. */
+  /** Firings that created jobs. */
   runCount: number
   failuresInARow: number
   /** Set if a crawl order created it. */
   crawl: CrawlOrigin | null
 }
 
-/** What a schedule remembers of the crawl order that created it; the rest of the order is read from its settings. */
+/** What a schedule keeps of the crawl order that created it; its settings have the rest. */
 export interface CrawlOrigin {
   /** Equal for orders that count as the same. */
   key: string
-  /** As ordered: the spider gets them as text. */
+  /** As ordered; the spider receives them as text. */
   params: Record<string, unknown>
   /** Its `schedule_at`. */
   atMs: number | null
@@ -212,26 +211,25 @@ export interface CrawlOrigin {
 /** The contract's Firing without the fields derived from its jobs for run bars. */
 export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
   backfillId: string | null
-  /** Statuses of its jobs, when the first started and when the last ended; null: not yet. */
+  /** Statuses of its jobs, the first start and the last end; null: not yet. */
   statuses: JobStatus[]
   startedAtMs: number | null
   endedAtMs: number | null
 }
 
-/** What is kept, and for how long. */
 export interface Retention {
   nowMs: number
-  /** Number of positions of the change log to keep. */
+  /** Number of change log entries to keep. */
   changes: number
-  /** Keeps deliveries that ended since then, delivered or dead, and per webhook the newest of each. */
+  /** Keeps deliveries, delivered or dead, that ended since then, and the newest of each webhook. */
   deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
-  /** Keeps per schedule the newest rows written since then, and all rows of `except` (a backfill is running). */
+  /** Keeps the newest rows per schedule written since then, and all rows of `except` (with a running backfill). */
   firings: { newest: number; sinceMs: number; except: string[] }
-  /** Cancels of queued jobs that chains know of can be undone if they were requested since then. */
+  /** Cancels of queued jobs known to chains can be undone if requested since then. */
   chains: { cancelledSinceMs: number }
 }
 
-/** What `maxBytes` of listFirings counts. */
+/** The bytes that count towards `maxBytes` of listFirings. */
 export const jobIdBytesOf = (firings: readonly Pick<Firing, 'jobIds'>[]): number =>
   firings.reduce((sum, { jobIds }) => sum + JSON.stringify(jobIds).length, 0)
 
@@ -245,36 +243,36 @@ export interface NewFiring extends Omit<Firing, Derived> {
 }
 
 /**
- * The newest backfill of a schedule. `fired` and `failed` are as of the last write: while it runs they are counted from
- * its firings, which may be pruned afterwards.
+ * The newest backfill of a schedule. `fired` and `failed` are as of the last write. While it runs, they are counted
+ * from its firings, which may be pruned afterwards.
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
-  /** Whether its requester may put jobs before those of all projects; needed because its later jobs have no user. */
+  /** Whether its requester may use a priority above normal; stored, because later jobs of the backfill have no user. */
   mayGoFirst: boolean
 }
 
 export interface StoredSource {
   revision: number
-  /** As stored: settings of an older version lack fields that have a default. */
+  /** As stored: settings from an older version may lack fields that have defaults. */
   settings: SourceSettings
   sealedPassword: SealedText | null
 }
 
-/** A node that its source no longer lists. `cordoning`: it is about to be cordoned for that. */
+/** A node that its source no longer lists. `cordoning`: it will be cordoned for that. */
 export interface VanishedNode {
   nodeId: NodeId
   sinceMs: number
   state: 'cordoning' | 'cordoned' | 'left'
 }
 
-/** All limits together; revision 0: none were ever set. */
+/** All limits together; revision 0: none was ever set. */
 export interface StoredLimits {
   revision: number
   rules: LimitRule[]
 }
 
-/** A successful run with the figures that later runs are compared with. */
+/** A successful run, with figures to compare later runs with. */
 export interface PastRun {
   jobId: JobId
   pages: number | null
@@ -286,44 +284,43 @@ export interface PastRun {
   filledFields: FilledFields | null
 }
 
-/** In how many of the items of a run each field is filled. */
+/** In how many items of a run each field is filled. */
 export interface FilledFields {
   items: number
-  /** The most frequent first. */
+  /** Most frequent first. */
   fields: [name: string, filled: number][]
-  /** Whether there are other, less frequent fields. */
+  /** There are other, less frequent fields. */
   hasMoreFields: boolean
 }
 
-/** What is unusual about the newest successful run of a spider. */
 export interface StoredFindings extends SpiderFindings {
   isDismissed: boolean
 }
 
-/** A person or a program that may log in, or send tokens. */
+/** A person or program that may log in or use tokens. */
 export interface StoredUser {
   id: UserId
   name: string
   kind: 'person' | 'service'
-  /** In all projects; null: only in those named. */
+  /** In all projects; null: only in the listed ones. */
   role: string | null
   projects: Record<ProjectName, string>
   /** By node tag. */
   nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
-  /** As access/passwords.ts writes it; null: cannot log in. */
+  /** As written by access/passwords.ts; null: cannot log in. */
   passwordHash: string | null
   createdAtMs: number
-  /** Sessions that began earlier have ended. */
+  /** Sessions that began earlier are invalid. */
   sessionsSinceMs: number
   lastSeenAtMs: number | null
   /** The identity at an external provider: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
   subject: string | null
-  /** When the provider last confirmed it; null: never, or no longer. */
+  /** When the provider last confirmed the user; null: never, or no longer. */
   vouchedAtMs: number | null
 }
 
-/** Users who have these roles in addition to their own. */
+/** Users who get these roles in addition to their own. */
 export interface StoredGroup {
   id: GroupId
   name: string
@@ -336,24 +333,23 @@ export interface StoredGroup {
   createdAtMs: number
 }
 
-/** A custom role, by its name. */
 export interface StoredRole {
   name: string
   description: string
-  /** By name: permissions unknown to this version allow nothing. */
+  /** By name; this version ignores permissions that it does not know. */
   permissions: readonly string[]
   createdAtMs: number
 }
 
 export interface StoredAccessToken {
   id: AccessTokenId
-  /** null: a token of the owner, who has the service's own password. */
+  /** null: the owner's token, who has the service's own password. */
   userId: UserId | null
   name: string
   role: string
-  /** Limits it to these projects; null: all. */
+  /** Restricted to these projects; null: all. */
   projects: ProjectName[] | null
-  /** Limits it to nodes with these tags; null: all, unless it is limited to projects. */
+  /** Restricted to nodes with these tags; null: all, unless restricted to projects. */
   nodeGroups: string[] | null
   /** SHA-256, in hexadecimal digits. */
   hash: string
@@ -368,7 +364,7 @@ export interface StoredAuthenticator {
   userId: UserId
   sealedSecret: SealedText
   createdAtMs: number
-  /** Time step of the last accepted code: neither it nor an earlier one is accepted again. */
+  /** Time step of the last accepted code: this and earlier codes are refused. */
   usedStep: number
   /** Hashes of the unused recovery codes. */
   recoveryHashes: string[]
@@ -378,14 +374,14 @@ export interface StoredAuthenticator {
 export interface StoredPasskey {
   id: PasskeyId
   userId: UserId
-  /** The authenticator's id of the passkey: base64url. */
+  /** The authenticator's id for the passkey: base64url. */
   credentialId: string
   name: string
   /** The only host at which it works (the relying party's id). */
   host: string
   /** COSE, base64url. */
   publicKey: string
-  /** Its own count of signatures; 0: it does not count. */
+  /** The authenticator's signature counter; 0: it does not count. */
   signCount: number
   createdAtMs: number
   lastUsedAtMs: number | null
@@ -393,7 +389,7 @@ export interface StoredPasskey {
 
 export interface StoredChain {
   id: ChainId
-  /** Secret values of its template are sealed. */
+  /** Secret values in its template are encrypted. */
   settings: ChainSettings
   createdAtMs: number
   firedCount: number
@@ -413,10 +409,10 @@ export interface ChainAnswer extends DueChain {
   problem: Message | null
 }
 
-/** A subscriber to events: `kind` is a webhook or a plugin's hooks. */
+/** A subscriber to events: a webhook, a plugin's hooks, or an alert channel. */
 export interface NewWebhook {
   id: WebhookId
-  /** `channel`: it only gets alerts (`AlertWrite.messages`), as the field `channel` configures. */
+  /** `channel`: gets only alerts (`AlertWrite.messages`); its settings are in the field `channel`. */
   kind: 'webhook' | 'plugin' | 'channel'
   name: string
   url: string
@@ -440,48 +436,51 @@ export interface NewWebhook {
 
 export interface StoredWebhook extends NewWebhook {
   lastDeliveredAtMs: number | null
-  /** Error of the last attempt; null: it was delivered. */
+  /** The error of the last attempt; null: it was delivered. */
   problem: string | null
   waiting: number
   dead: number
-  /** Events dropped since the last delivery because too many were waiting. */
+  /** Events dropped since the last delivery, because too many were waiting. */
   dropped: number
 }
 
-/** One alert (engine/monitoring/alerts) from its first sign until the notice of its end has been delivered. */
+/** An alert (engine/monitoring/alerts), from its first sign until channels have reported its end. */
 /** `subject` and `text`: encoded messages (shared/texts). */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping' | keyof typeof ALERT_CODES> {
-  /** Identifies the watched thing, as in its signals. */
+  /** Identifies the watched thing; signals have the same key. */
   key: string
-  /** `calming`: the breach is over but was too frequent lately: users still see the alert as firing. */
+  /** `calming`: the breach is over but was too frequent lately; users still see it as firing. */
   state: 'pending' | 'firing' | 'calming' | 'resolved'
-  /** When the breach stopped; of a resolved alert, when it was resolved. */
+  /** When the breach ended; for a resolved alert, when it was resolved. */
   endedAtMs: number | null
   isEscalated: boolean
-  /** Channels that have yet to report it, or reported it firing (`isTold`). Empty once all have reported its end. */
+  /**
+   * Channels that must still report the alert, or have reported it firing (`isTold`). Empty once all have reported its
+   * end.
+   */
   channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
 }
 
-/** Alerts that one channel gets in one message. */
+/** Alerts that a channel gets in one message. */
 export interface StoredAlertGroup {
   id: string
   channelId: AlertChannelId
   ruleId: AlertRuleId
   lastToldAtMs: number | null
-  /** When it is evaluated next; null: there is nothing to send. */
+  /** The next evaluation; null: nothing to send. */
   flushAtMs: number | null
 }
 
-/** The state from which alerts continue after a restart. */
+/** What alerts need after a restart. */
 export interface AlertMemory {
   /** Unsettled alerts and recently ended ones. */
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
-  /** When channels last got messages: for each channel, as many as the largest limit counts. */
+  /** When channels last got messages; for each channel, as many as its largest limit counts. */
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
-/** Changes of alerts and the messages about them, written in one transaction. */
+/** Changes of alerts with the messages about them, for one transaction. */
 export interface AlertWrite {
   episodes: StoredEpisode[]
   /** Alerts that ended while pending. */
@@ -491,7 +490,7 @@ export interface AlertWrite {
   messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
 }
 
-/** A recorded signal that no other table keeps (engine/monitoring/alerts/past), with encoded texts. */
+/** A signal that no other table keeps (engine/monitoring/alerts/past), with encoded texts. */
 export interface StoredAlertFact {
   watch: AlertWatch
   key: string
@@ -504,7 +503,7 @@ export interface StoredAlertFact {
   labels: AlertLabels
 }
 
-/** The due time of a channel's last report; changed settings start afresh. */
+/** When a channel's last report was due; changed settings start afresh. */
 export interface StoredDigest {
   channelId: AlertChannelId
   settings: string
@@ -517,12 +516,11 @@ export interface AlertFilter extends OnlyProjects {
 }
 
 export interface AlertPage {
-  /** Alerts after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
+  /** Returns alerts after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
   before: { rank: number; firedAtMs: number; id: AlertId } | { endedAtMs: number; id: AlertId } | null
   limit: number
 }
 
-/** Of one rule. */
 export interface AlertRuleFigures {
   ruleId: AlertRuleId
   fired: number
@@ -549,15 +547,15 @@ export interface DeliveryTry {
   atMs: number
   nextTryAtMs: number | null
   answer: string
-  /** The receiver refuses all further events, so its webhook is disabled. */
+  /** The receiver refuses all further events, so the webhook is disabled. */
   isGone?: boolean
 }
 
-/** `scope`: the credential that the key belongs to; `begunBy`: the run of the engine that claimed it. */
+/** `scope`: the credential that the key belongs to; `begunBy`: the engine run that claimed it. */
 export interface AnswerClaim {
   scope: string
   key: string
-  /** Hash of the request: a different request with the same key is rejected. */
+  /** Hash of the request: another request with the same key is rejected. */
   fingerprint: string
   begunBy: string
   nowMs: number
@@ -566,7 +564,7 @@ export interface AnswerClaim {
   quota: { ofScope: AnswerQuota; ofAll: AnswerQuota }
 }
 
-/** For answers with their keys. `bytes`: of the sealed answers. */
+/** The limit for answers with their keys. `bytes`: of the encrypted answers. */
 export interface AnswerQuota {
   count: number
   bytes: number
@@ -594,7 +592,7 @@ export type VersionChange =
   | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
   | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
 
-/** The id of a change, by noun. `jobs`: too many changed jobs to list (bulk); its id has no meaning. */
+/** Ids of changes by noun. `jobs`: too many jobs changed to list them (bulk); the id has no meaning. */
 export interface ChangedIds {
   job: JobId
   jobs: string
@@ -607,15 +605,14 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** Settings, arguments and variables up to this size do not count, so a list of many ordinary jobs is not cut. */
+/** Settings, arguments and variables below this size do not count, so that a list of ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
-/** How much of a list's limit a job takes whose settings, arguments and variables have this many bytes of JSON. */
+/** What a job with so many bytes of settings, arguments and variables (as JSON) takes of a list's limit. */
 export function largeBytes(bytes: number): number {
   return bytes > SMALL_BYTES ? bytes : 0
 }
 
-/** The same of several jobs together. */
 export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' | 'env'>>): number {
   let bytes = 0
   for (const { settings, args, env } of jobs) {
@@ -624,7 +621,7 @@ export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' 
   return bytes
 }
 
-/** Without a code, the reason is text from Scrapy, or from before there were codes. */
+/** Without a code, the reason is Scrapy's text, or was stored before codes existed. */
 export function reasonOf({
   reason,
   reasonCode: code,
@@ -638,22 +635,21 @@ export function reasonOf({
 export const whyFailed = (job: Pick<StoredJob, 'killingLine' | 'reason' | 'reasonCode' | 'reasonParams'>): Message =>
   job.killingLine === null ? (reasonOf(job) ?? say('reason.unknown')) : plain(job.killingLine)
 
-/** Names the log of an attempt. */
 export interface LogKey {
   jobId: JobId
   number: AttemptNumber
 }
 
-/** The items file of an attempt that is kept here, or why it is not. */
+/** The archived items file of an attempt, or why there is none. */
 export interface ItemsRecord extends LogKey {
   project: ProjectName
   spider: string
   endedAtMs: number
-  /** Of the file and of its blob; null: there is none. */
+  /** Of the file and its blob; null: no file. */
   sizes: { rawBytes: number; storedBytes: number } | null
-  /** Why it could not be kept. */
+  /** Why the file could not be kept. */
   problem: string | null
-  /** By retention. */
+  /** When retention deleted the file. */
   deletedAtMs: number | null
 }
 
@@ -663,9 +659,9 @@ export interface KeptItemsFile extends ItemsRecord {
   job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
 }
 
-/** Leaves out all other projects, wherever they would show: absent, nothing is. */
+/** Hides all other projects everywhere; absent: hides nothing. */
 export interface AwayNodes {
-  /** Nodes that do not respond: live jobs on them have the status `unknown` of a filter. Absent: none. */
+  /** Nodes that do not respond: a filter gives their live jobs the status `unknown`. Absent: none. */
   awayNodes?: readonly NodeId[]
 }
 
@@ -680,29 +676,28 @@ export interface KeptLogFilter extends OnlyProjects {
   spider?: string | undefined
   nodeId?: NodeId | undefined
   outcome?: Outcome | undefined
-  /** Runs that ended after, or began before, these times. */
+  /** Runs that ended after `sinceMs` and began before `untilMs`. */
   sinceMs?: number | undefined
   untilMs?: number | undefined
 }
 
-/** Where the index of logs (engine/runs/search) has a log. */
+/** Where the log index (engine/runs/search) has a log. */
 export interface IndexedLogBlocks {
   rawBytes: number
-  /** First block of its whole frames, one block each in order; null: it has none. */
+  /** The first block of its whole frames, which have consecutive blocks; null: no whole frames. */
   firstBlock: number | null
   wholeBlocks: number
-  /** Block of the bytes after them; null: there are none; `open`: a block that is not closed yet. */
+  /** The block of the bytes after them; null: no such bytes; `open`: the block is not full yet. */
   tailBlock: number | 'open' | null
 }
 
-/** `blocks`: null where the log is not in the index yet. `next`: where the next page begins; null: there is none. */
+/** `blocks`: null where the log is not in the index yet. `next`: start of the next page; null: the last page. */
 export interface LogPage {
   logs: (LogKey & { blocks: IndexedLogBlocks | null })[]
   next: LogKey | null
   ruledOut: { logs: number; bytes: number }
 }
 
-/** An archived log and its run. */
 export interface KeptLog extends LogKey {
   project: ProjectName
   spider: string
@@ -712,7 +707,7 @@ export interface KeptLog extends LogKey {
   log: ArchivedLog
 }
 
-/** A run whose log is not in the archive (yet), with its names on its node. */
+/** A run whose log is not archived (yet), with its names on its node. */
 export interface UnarchivedRun extends Omit<KeptLog, 'log' | 'endedAtMs'> {
   jobid: string
 }
@@ -723,7 +718,7 @@ export interface UnindexedLog extends LogKey {
   isTailOnly: boolean
 }
 
-/** What retention keeps (model/retention.ts); `projects`: those with bounds of their own. */
+/** What retention keeps (model/retention.ts); `projects`: those with their own bounds. */
 export interface RetentionBounds {
   nowMs: number
   defaults: ProjectBounds
@@ -731,7 +726,7 @@ export interface RetentionBounds {
 }
 
 /**
- * How far a pass over the ended jobs got, and counts of the remaining jobs that it has passed. Plain data: a lost pass
+ * Progress of a pass over the ended jobs, with counts of the kept jobs that it has passed. Plain data: a lost pass
  * starts again.
  */
 export interface RetentionPass {
@@ -751,7 +746,7 @@ export const newRetentionPass = (): RetentionPass => ({
   isUnpublished: false
 })
 
-/** `rows`: the most rows to check; `jobs`: the most jobs (or their logs) to delete. */
+/** `rows`: maximum rows to check; `jobs`: maximum jobs (or their logs) to delete. */
 export interface RetentionLimit {
   rows: number
   jobs: number
@@ -759,7 +754,7 @@ export interface RetentionLimit {
   publish?: boolean
 }
 
-/** `protection` null: they will be, or have been, deleted. */
+/** `protection` null: deleted, or to be deleted. */
 export interface RetentionCounts {
   project: ProjectName
   kind: 'jobs' | 'logs'
@@ -770,14 +765,14 @@ export interface RetentionCounts {
   newestMs: number
 }
 
-/** `pass` null: the pass is over. `tookMs`: of the store's own time, without waiting for others or for the disk. */
+/** `pass` null: the pass is over. `tookMs`: the store's own time, without waiting for others or the disk. */
 export interface RetentionStep {
   pass: RetentionPass | null
   tookMs: number
   counts: RetentionCounts[]
 }
 
-/** `withItems`: of the jobs that would go, those with items files that are kept here and go with them. */
+/** `withItems`: how many of the jobs to delete have archived items files, which are deleted too. */
 export interface RetentionPreviewStep extends RetentionStep {
   withItems: JobId[]
 }
@@ -793,23 +788,23 @@ export interface StoredStoragePolicy {
   policy: StoragePolicy
 }
 
-/** `packed`: bytes of logs that are in the database itself. */
+/** `packed`: bytes of logs stored in the database. */
 export interface StorageSums {
   jobs: { project: ProjectName; jobs: number }[]
   logs: { project: ProjectName; logs: number; bytes: number; packed: number }[]
-  /** `canShrink` false: it is from an earlier version, and reuses free pages without giving them back. */
+  /** `canShrink` false: an earlier version created it, so it reuses free pages but never shrinks. */
   database: { bytes: number; freeBytes: number; canShrink: boolean }
 }
 
-/** Where the archive has the log of an attempt (logs/archive/log-archive.ts). */
+/** Where the archive has an attempt's log (logs/archive/log-archive.ts). */
 export interface ArchivedLog {
-  /** The log itself, packed, if it is small; null: it is a blob. */
+  /** The log itself if it is small; null: it is a blob. */
   packed: Uint8Array | null
-  /** Of the log and of what is stored of it. */
+  /** Of the log and its stored form. */
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 
-/** An error of a run with its count so far (log-parser/error-fingerprint.ts). Times are by our clock. */
+/** An error of a run with its count (log-parser/error-fingerprint.ts). Times are by our clock. */
 export interface RunErrorRow {
   fingerprint: string
   title: string
@@ -825,17 +820,17 @@ export interface RunErrorRow {
   message: string
 }
 
-/** Figures and errors from the log of one run so far. */
+/** The figures and errors of a run, from its log so far. */
 export interface RunReading {
   jobId: JobId
   attemptNumber: AttemptNumber
-  /** JSON (log-parser/stored-figures.ts); null: not now. */
+  /** JSON (log-parser/stored-figures.ts); null: not written this time. */
   figures: string | null
-  /** Errors that are new or more frequent than when last recorded. */
+  /** Errors that are new or more frequent since they were last recorded. */
   errors: RunErrorRow[]
 }
 
-/** The same error of all runs of a project. */
+/** The same error in all runs of a project. */
 export interface StoredErrorGroup {
   id: ErrorGroupId
   project: ProjectName
@@ -846,24 +841,24 @@ export interface StoredErrorGroup {
   state: ErrorState
   /** When a user set the state; null: never. */
   stateAtMs: number | null
-  /** When it was seen again after it was resolved. */
+  /** When it occurred again after it was resolved. */
   reopenedAtMs: number | null
   firstSeenMs: number
   lastSeenMs: number
-  /** The version whose run logged it first. */
+  /** The version of the first run that logged it. */
   firstVersion: VersionName
   count: number
   jobCount: number
   spiderCount: number
   versionCount: number
   nodeCount: number
-  /** The spiders that log it most. */
+  /** Those that log it most. */
   spiders: string[]
   /** Counts by hour (since 1970), for hours that have any. */
   hours: { hour: number; count: number }[]
 }
 
-/** How often one run logged an error; line and offset are those of the first one. */
+/** How often a run logged an error; line and offset are those of the first one. */
 export interface StoredOccurrence {
   jobId: JobId
   attemptNumber: AttemptNumber
@@ -878,7 +873,7 @@ export interface StoredOccurrence {
   message: string
 }
 
-/** How often a spider, a version or a node logged an error. */
+/** How often a spider, version or node logged an error. */
 export interface ErrorSpreadRow {
   value: string
   count: number
@@ -896,17 +891,17 @@ export interface StoredErrorGroupDetail {
   nodes: ErrorSpreadRow[]
 }
 
-/** An action or attempted action of a user: an entry of the audit log without its place there. */
+/** A user's action or attempt, for the audit log; without its position there. */
 export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
 
-/** The same as text, for the write it belongs to: passing text between threads is much faster than an object. */
+/** The same as text: passing text between threads is much faster than passing an object. */
 export interface NewAuditEntry {
   columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
-  /** As in the store, except the place (storage/audit/chain.ts). */
+  /** As stored, without the position (storage/audit/chain.ts). */
   text: string
 }
 
-/** As in the store; the hash covers exactly this text and the hash before it. */
+/** As stored; the hash covers exactly this text and the previous hash. */
 export interface StoredAuditEntry {
   seq: number
   atMs: number
@@ -919,9 +914,9 @@ export interface StoredAuditEntry {
   hash: string
 }
 
-/** The first and the last link of the chain; `seq` 0: none. */
+/** The first and last link of the chain; `seq` 0: none. */
 export interface AuditChain {
-  /** The last entry that was deleted because of its age. */
+  /** The last entry that was deleted for its age. */
   deleted: { seq: number; hash: string }
   newest: { seq: number; hash: string }
 }

@@ -1,10 +1,10 @@
 /**
- * Which ended jobs and logs retention deletes. Pure, and the only place that decides: the store walks its jobs from the
- * oldest end and asks about each. A verdict depends only on jobs that ended later, so it does not matter how far a pass
- * got or how often it is repeated.
+ * Decides which ended jobs and logs retention deletes. Pure, and the only place that decides: the store walks its jobs
+ * from the oldest end and asks about each. A verdict depends only on jobs that ended later, so passes may stop anywhere
+ * and repeat.
  */
 
-/** null: no bound. A job is deleted if any bound says so. */
+/** null: no bound. Exceeding one bound is enough to delete a job. */
 export interface KeepBounds {
   /** Jobs that ended earlier have expired. */
   endedSinceMs: number | null
@@ -17,26 +17,25 @@ export interface ProjectBounds {
   logs: KeepBounds & { bytesPerProject: number | null }
 }
 
-/** What protects a job that is over a bound. The first three protect its log too. */
+/** Why a job over a bound is kept. The first three reasons protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Nothing is deleted earlier, whatever the bounds: failures and returned runs of the last day are needed. */
+/** Nothing newer is deleted, whatever the bounds: failures and returned runs of the last day are needed. */
 export const NEVER_BEFORE_MS = 86_400_000
 
-/** How an ended job compares with those that ended later. */
 export interface Standing {
   endedAtMs: number
-  /** 1: the last of its spider to end. */
+  /** 1: the spider's last job to end. */
   rankOfSpider: number
   rankOfProject: number
   hasLog: boolean
-  /** Bytes of its project's logs that are as new or newer, including its own. */
+  /** Bytes of its project's logs that are as new or newer, with its own. */
   logBytesSince: number
 }
 
 export type Verdict = 'stays' | 'goes' | Protection
 
-/** `protection`: called only for jobs over a bound. Flagged jobs stay until they expire, whatever their number. */
+/** `protection` is called only for jobs over a bound. Flagged jobs stay until they expire, whatever their number. */
 export function judgeRetention(
   { jobs, logs }: ProjectBounds,
   nowMs: number,
@@ -62,19 +61,19 @@ export function judgeRetention(
   return { job: by.job ?? (log === 'goes' || !hasLog ? 'goes' : log), log }
 }
 
-/** The facts that may protect a job over a bound. */
+/** Facts that may protect a job over a bound. */
 export interface Shields {
   isKept: boolean
-  /** The last of its spider to end with this outcome. */
+  /** The spider's last job to end with this outcome. */
   isNewest: boolean
   mayHaveRunTwice: boolean
-  /** In the last firings of a schedule that exists. */
+  /** Among the last firings of an existing schedule. */
   isOfSchedule: boolean
-  /** A job that has not ended waits for it. */
+  /** An unended job depends on it. */
   isAwaited: boolean
   /** Its dedupe key has not expired. */
   hasDedupeKey: boolean
-  /** A chain has not answered its end yet. */
+  /** A chain has yet to react to its end. */
   isDueToChain: boolean
 }
 

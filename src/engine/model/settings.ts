@@ -1,26 +1,26 @@
-/** Single values that belong to no noun, stored as JSON, with their types. Anything but a scalar is a noun. */
+/** Single values that belong to no noun, stored as JSON. Anything but a scalar must be a noun. */
 const SETTINGS = {
   /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
-  /** The local node's slots in the last configuration file read. */
+  /** The local node's slots in the configuration file, when it was last read. */
   'local.configuredSlots': 'number',
-  /** The name of the engine whose local node has, or had, the runs; among several engines on one database. */
+  /** The engine whose local node has, or had, the runs, among several engines on one database. */
   'local.engine': 'string',
-  /** Also recorded beside shared blobs, so that no other store claims them and deletes blobs unknown to it. */
+  /** Also written beside shared blobs, so that no other store claims them and deletes blobs that it does not know. */
   'blobs.owner': 'string',
-  /** `MARK PATH` of the last shared directory of the blobs: another mark means another directory. */
+  /** `MARK PATH` of the last shared blob directory: another mark means another directory. */
   'blobs.directory': 'string',
   /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (encryption-keys.ts). */
   'encryption.keys': 'string',
-  /** When all stored files were sealed with the newest of these keys. */
+  /** When all stored files were encrypted with the newest key. */
   'encryption.sealedAtMs': 'number',
-  /** Distinguishes this database's answers in a shared cache from those of others. Random. */
+  /** Random; distinguishes this database's answers in a shared cache. */
   'cache.identity': 'number',
-  /** The newest entry of the audit log that the syslog server has. */
+  /** The newest audit log entry that the syslog server has. */
   'audit.syslogSeq': 'number',
-  /** All earlier sessions, of users and the owner, have ended, also on engines that list them. */
+  /** All earlier sessions of users and the owner are invalid, also on engines that list them. */
   'sessions.sinceMs': 'number',
-  /** Sealed: signs the links with which pods fetch eggs. */
+  /** Encrypted; signs the links with which pods fetch eggs. */
   'kubernetes.linkKey': 'string'
 } as const
 

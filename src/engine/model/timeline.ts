@@ -2,7 +2,7 @@ import type { Hold, JobId, Outcome } from '../../shared/contract/index.ts'
 import { type Message, say } from '../../shared/texts/message.ts'
 import type { TimelineEntry } from './attempt-change.ts'
 
-/** How a job that was never sent ends: the job's `reason` and its timeline entry. */
+/** The reason and timeline entry of a job that ends without being sent. */
 export interface EndInQueue {
   /** Default: cancelled. */
   outcome?: 'cancelled' | 'failed'
@@ -30,7 +30,7 @@ export function expired(expiresAtMs: number, atMs: number): EndInQueue {
   }
 }
 
-/** Every node that could take it has refused its egg with this error; `error`: the last line of the traceback. */
+/** Every possible node refused the egg with this error; `error`: the last line of the traceback. */
 export function eggNotImportable(error: string, entry: TimelineEntry): EndInQueue {
   return { outcome: 'failed', reason: say('reason.egg_not_importable'), killingLine: error, entry }
 }
@@ -55,12 +55,12 @@ export function timeReached(hold: Hold | null, notBeforeMs: number | null, atMs:
   return { atMs, message, evidence: { notBeforeMs } }
 }
 
-/** `jobId`: the job whose run was waited for. */
+/** `jobId`: the job whose run it waited for. */
 export function overlapEnded(jobId: JobId, atMs: number): TimelineEntry {
   return { atMs, message: say('timeline.previous_run_ended'), evidence: { jobId } }
 }
 
-/** The job ahead of it in its lane, with the same overlap key, was moved to other nodes. */
+/** The job ahead of it in its lane, with the same overlap key, moved to other nodes. */
 export function nextAfterPlacement(atMs: number): TimelineEntry {
   return {
     atMs,

@@ -8,7 +8,10 @@ interface AttemptRule {
   from: readonly (AttemptState | null)[]
   /** Empty: the state is unchanged; only the entry and its details are written. */
   to: readonly AttemptState[]
-  /** The effect on the job if this is its newest attempt. An older one can only flag that it may have run twice. */
+  /**
+   * The effect on the job if this is its newest attempt. An older attempt can only flag that the job may have run
+   * twice.
+   */
   job: JobRule
   /** With `to: ['ended']`: the allowed results. */
   results?: readonly AttemptResult[]

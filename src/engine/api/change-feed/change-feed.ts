@@ -3,13 +3,15 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { ChangedThing } from '../../model/records.ts'
 import type { ChangeLog } from '../../storage/store.ts'
 
-/** Changes that carry no data: clients reload what changed. `jobs` comes from the change log. */
+/** Changes without data, after which clients reload. `jobs` comes from the change log. */
 export type BareKind = Exclude<
   { [One in Change as One['kind']]: keyof One extends 'kind' ? One['kind'] : never }[Change['kind']],
   'jobs'
 >
 
-/** Changes that are not in the change log: state in memory, and small tables. Code that changes them calls `touch`. */
+/**
+ * Changes that are not in the change log: state in memory, and small tables. The code that makes them calls `touch`.
+ */
 export type TouchedThing =
   | `node:${string}`
   | `waiting:${string}`
@@ -23,9 +25,9 @@ export type TouchedThing =
 export interface ChangeFeedOptions {
   store: ChangeLog
   clock: Clock
-  /** Identifies this run of the engine. In cursors of other runs, the counter of state in memory is invalid. */
+  /** Identifies this run of the engine; cursors from other runs have an invalid counter. */
   runId: string
-  /** Reads the current state. A removed item becomes its `…_removed`. */
+  /** Reads the current state. For a removed item, returns its `…_removed`. */
   describeStored: (things: ChangedThing[]) => Promise<Change[]>
   describeTouched: (things: TouchedThing[]) => Promise<Change[]>
 }
@@ -90,7 +92,7 @@ export class ChangeFeed {
         continue
       }
       waker.cancel()
-      // Both read the current state, so an item in both lists may appear twice with the same content.
+      // Both read the current state, so an item in both lists appears twice with equal content.
       const changes = [
         ...(await this.#options.describeStored(stored.changes)),
         ...(await this.#options.describeTouched(volatile))
@@ -125,7 +127,7 @@ export class ChangeFeed {
   }
 }
 
-/** Limits the schedules per batch. The rest follows in the next batch. */
+/** Limits the schedules of a batch; the next batch continues. */
 function cutOff<List extends { changes: ChangedThing[]; cursor: number }>(list: List): List {
   let schedules = 0
   const end = list.changes.findIndex(({ noun }) => noun === 'schedule' && (schedules += 1) > SCHEDULES_A_BATCH_MAX)

@@ -65,7 +65,7 @@ const FROM_THE_FIRST = '0'
 
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** Serializes the check of a quota and the write that follows. */
+  /** A quota check and its write must not interleave with another. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -109,7 +109,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** What the rule would have sent in the last days. Rejects as createRule does. */
+  /** What the rule would have sent in the last `days`. Rejects as createRule does. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -248,7 +248,6 @@ export class AlertCommands {
     return isRemoved
   }
 
-  /** Sends an example message. Rejects with ALERT_CHANNEL_NOT_FOUND. */
   async testChannel(id: AlertChannelId): Promise<TestResult> {
     const channel = await this.#require(id)
     if (channel.channel!.target.kind === 'desktop') return this.#testDesktop(channel)
@@ -257,7 +256,7 @@ export class AlertCommands {
     return result
   }
 
-  /** Clients poll for desktop notices, so the example takes the same way as all messages. */
+  /** Clients poll for desktop notices, so the example takes the normal path. */
   async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
     const { alerts, clock } = this.#parts
     if (!enabled)
@@ -312,7 +311,7 @@ export class AlertCommands {
     for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
       const stored = known.get(id)
       const seen = projectsOf(stored).filter((project) => actorSees([project]))
-      // A channel of other projects only is treated as missing.
+      // A channel of other projects only looks missing.
       if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
       if (!mayTell(stored.channel!, settings.project))
         throw new ScrapdeckError('BAD_INPUT', sentence('api.channel_of_other_projects', { name: stored.name, seen }))
@@ -431,11 +430,10 @@ export const noSilence = (id: AlertSilenceId): ScrapdeckError =>
 const noChannel = (id: AlertChannelId): ScrapdeckError =>
   new ScrapdeckError('ALERT_CHANNEL_NOT_FOUND', sentence('api.no_alert_channel', { id }))
 
-/** A limit on the number of rules, channels or silences. */
 interface Quota {
   most: number
   what: string
-  /** How to make room. */
+  /** The advice on how to make room. */
   remedy: string
 }
 

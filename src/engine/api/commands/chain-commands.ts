@@ -20,7 +20,7 @@ export interface ChainCommandsParts {
   onChange: () => Promise<void>
 }
 
-/** Commands for chains. A spider may be deployed later; a chain whose spider is missing when it fires reports that. */
+/** A chain's spider may be deployed later; a chain that fires without it reports that. */
 export class ChainCommands {
   readonly #parts: ChainCommandsParts
 
@@ -54,7 +54,7 @@ export class ChainCommands {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     const allowed = await checkTemplate(settings.run, name)
-    // Secrets stay in their project: a user with rights only in another project must not get them there.
+    // Keeps secrets within their project: a user with rights only in another project must not get them.
     const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
     const run = await sealTemplate(allowed, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })

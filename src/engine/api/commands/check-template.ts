@@ -31,7 +31,7 @@ export function checkTemplate(
   checkNames(settings, 'settings')
   for (const values of lists) checkArguments(values)
   for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
-    // Placeholders in secret values stay as they are.
+    // Placeholders in secret values are not replaced.
     if (secretNames.includes(name)) continue
     for (const text of [value].flat()) {
       const problem = problemOfText(text, place === 'chain' ? 'chain' : 'schedule')

@@ -53,7 +53,7 @@ const FIRST_RUN_AFTER_MS = 1_000
  */
 export class CrawlCommands {
   readonly #parts: CrawlCommandsParts
-  /** Schedule orders in progress, by key. A concurrent identical order waits for the first. */
+  /** Orders in progress by key: a concurrent identical order waits for the first. */
   readonly #underWay = new Map<string, Promise<{ schedule: Schedule; cached: boolean }>>()
 
   constructor(parts: CrawlCommandsParts) {

@@ -20,8 +20,6 @@ import { statusOfJob } from '../../../shared/order-status.ts'
 import { maskSecrets } from '../../../shared/secret-values.ts'
 import type { CrawlOrigin, StoredJob } from '../../model/records.ts'
 
-/** Translates between crawl orders and what the engine runs. Pure. */
-
 export interface Order
   extends Pick<CrawlInput, 'spider' | 'start_urls' | 'depth' | 'params' | 'interval' | 'http_cache'> {
   project: ProjectName
@@ -87,7 +85,7 @@ export function keyOf(order: Order): string {
   return createHash('sha256').update(JSON.stringify(what)).digest('hex')
 }
 
-/** The same JSON with the fields of every object sorted. */
+/** The same JSON with sorted fields in every object. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -99,7 +97,7 @@ export function originOf(order: Order): CrawlOrigin {
   return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
 }
 
-/** `firstMs`: the start of an interval without a time of its own. */
+/** `firstMs`: the start of an interval that has no start time. */
 export function timingOf(
   { interval, zone, atMs }: Order,
   firstMs: number
@@ -247,7 +245,7 @@ export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrd
   }
 }
 
-/** The names of parameters that are not text. As arguments, all values are text. */
+/** Parameters whose values are not text; arguments are always text. */
 export const jsonParamsOf = ({ params = {} }: Order): string[] =>
   Object.keys(params).filter((name) => typeof params[name] !== 'string')
 

@@ -13,7 +13,9 @@ import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
 import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
 import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
 
-/** A retry of ten thousand jobs reads as many timelines; read one by one, each would wait for the store's thread. */
+/**
+ * Reading timelines one by one would wait for the store's thread each time, and a retry of ten thousand jobs needs all.
+ */
 const TIMELINES_AT_ONCE = 64
 
 export interface JobCommandsParts extends PrepareJobsParts {
@@ -22,7 +24,7 @@ export interface JobCommandsParts extends PrepareJobsParts {
   waiting: WaitingReasons
 }
 
-/** Commands for jobs. Each validates everything, writes in one transaction, then acknowledges. */
+/** Each command validates everything, writes in one transaction, then acknowledges. */
 export class JobCommands {
   readonly #parts: JobCommandsParts
 
@@ -166,7 +168,7 @@ export class JobCommands {
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(message)))
   }
 
-  /** A job that moves before another one gets its priority. */
+  /** A job moved before another one gets its priority. */
   async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
     if (actorMayGoFirst()) return
     const jobs = await this.#parts.store.getJobs([...moved, before])

@@ -35,7 +35,7 @@ function defaultNameOf({ kubernetes }: Pick<NodeAddress, 'kubernetes'>, url: str
 /** Makes names of nodes unique: `eu-1`, `eu-1-2`, `eu-1-3` … */
 class TakenNames {
   readonly #taken: Set<string>
-  /** The last number given to a name, because thousands of nodes may want the same one. */
+  /** The last number per name, because thousands of nodes may want the same one. */
   readonly #numbers = new Map<string, number>()
 
   constructor(names: string[]) {
@@ -68,7 +68,7 @@ export interface NodeCommandsParts {
   newJobId: () => JobId
 }
 
-/** Adds the discovery source and the Scrapyd version that the probe found. */
+/** A node with its discovery source and the Scrapyd version from the probe. */
 type NewNode = NodeAddress & NodeSettings & { scrapydVersion: string | null; sourceId?: SourceId | null }
 
 /** Nodes per commit; other work runs between commits. */

@@ -98,7 +98,6 @@ export function openCommands(opened: AsyncDisposableStack, parts: CommandsParts)
   }
 }
 
-/** The fleet as discovery sees and changes it. */
 function asDiscovered(fleet: Nodes['fleet'], commands: NodeCommands): DiscoveredFleet {
   return {
     list() {

@@ -40,7 +40,7 @@ const ITEMS_AT_ONCE = 100
 /** Who requested the jobs, and how. */
 export interface Origin {
   source: Job['source']
-  /** From a Scrapyd client. */
+  /** The jobid that a Scrapyd client chose. */
   jobid?: string | undefined
   /** The client's idempotency key: a repeated request returns the jobs of the first. */
   onceKey?: string | undefined
@@ -248,7 +248,7 @@ function dedupeUntil(
   return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
 }
 
-/** The same error, with the position of the job it is about. */
+/** Adds the position of the job to the error. */
 function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
   const message = sentence('api.one_job_of_order', { index, count, error: error.message.replace(/\.?$/, '.') })
   return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })

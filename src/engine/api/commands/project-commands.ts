@@ -171,7 +171,7 @@ export class ProjectCommands {
     return known ?? { name: project, settings: maskDefaults(projects.settingsOf(project)), ...none }
   }
 
-  /** Waiting jobs may be able to run now, and eggs may have to be sent. */
+  /** Waiting jobs may be able to run now, and eggs may need sending. */
   #wakeSending(): void {
     this.#parts.wakeDispatcher()
     this.#parts.spreadAtOnce()
@@ -193,8 +193,8 @@ export class ProjectCommands {
   }
 
   /**
-   * Deletes here and on every node that has it; returns the failed deployments. Rejects with VERSION_PINNED for the
-   * pinned version, and with VERSION_IN_USE while jobs need it.
+   * Deletes the version here and on every node that has it; returns the failed deployments. Rejects with
+   * VERSION_PINNED, and with VERSION_IN_USE while jobs need it.
    */
   async deleteVersion(project: ProjectName, version: VersionName, options: InUse = {}): Promise<Deployment[]> {
     const { store, projects } = this.#parts

@@ -15,9 +15,9 @@ const QUOTA = {
   ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
   ofAll: { count: 300_000, bytes: 256 * 1024 * 1024 }
 }
-/** Lists of ten thousand ids are much shorter. */
+/** Large enough for lists of ten thousand ids. */
 const LONGEST_ANSWER = 8 * 1024 * 1024
-/** A full disk is noticed long before this many. */
+/** A full disk is noticed long before this. */
 const MAX_UNWRITTEN = 1_000
 
 export interface KeyedRequest {

@@ -29,7 +29,6 @@ import { describeFiring } from './schedule-outlook.ts'
 import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
 import { sealTemplate } from './template-secrets.ts'
 
-/** What commands need of the scheduler. */
 export type SchedulerControl = Pick<
   Scheduler,
   'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
@@ -49,7 +48,7 @@ export interface ScheduleCommandsParts {
 
 /** Attempts at an update without a revision, when concurrent changes interfere. */
 const TRIES_MAX = 5
-/** Each may have thousands of history rows, so a few at a time already keep the store busy. */
+/** Each may have thousands of history rows, so a few at a time keep the store busy. */
 const DELETED_AT_ONCE = 5
 
 /** Commands for schedules. `schedules/` fires them; schedule-reads.ts answers queries. */
@@ -63,9 +62,9 @@ export class ScheduleCommands {
   }
 
   /**
-   * Its projects and spiders may be deployed later. `namesake`: what to do about an existing schedule of this name:
-   * refuse (default), replace its settings, or allow both (for a fleet file that was exported with both). Rejects with
-   * BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   * The projects and spiders may be deployed later. `namesake`: what to do about an existing schedule of this name:
+   * refuse (default), replace its settings, or allow both (a fleet file exported with both). Rejects with BAD_INPUT,
+   * ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
   async create(
     given: ScheduleSettings,
@@ -289,7 +288,7 @@ export class ScheduleCommands {
 function nameTaken(name: string, namesakes: readonly StoredSchedule[]): ScrapdeckError {
   const code = 'SCHEDULE_NAME_TAKEN'
   if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
-    // Reveals nothing of a schedule that the actor may not see.
+    // Reveals nothing about a schedule that the actor may not see.
     return new ScrapdeckError(code, sentence('api.schedule_name_unusable', { name }))
   }
   const count = namesakes.length

@@ -18,7 +18,7 @@ import type { StoredFiring, StoredSchedule } from '../../model/records.ts'
 
 const MINUTE_MS = 60_000
 const READ_AHEAD_MAX = 64
-/** Fire times of one schedule that are counted before yielding. */
+/** Fire times of one schedule to count before yielding. */
 const COUNTED_AT_ONCE = 1_000
 
 interface Upcoming {
@@ -141,7 +141,7 @@ export async function loadByMinute(
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
 }
 
-/** Adds the schedule to the error, because the request is about all of them. */
+/** Names the schedule in the error, because the request is about all of them. */
 function countable<Result>(id: ScheduleId, find: () => Result): Result {
   try {
     return find()
@@ -156,7 +156,6 @@ function tooMany(limit: number): ScrapdeckError {
   return new ScrapdeckError('BAD_INPUT', sentence('api.too_many_firings_in_range', { count }))
 }
 
-/** The part of a schedule's state that only the scheduler knows. */
 interface ScheduleOutlook {
   next: { nextAtMs: number; nextNominalMs: number } | null
   backfill: Backfill | null

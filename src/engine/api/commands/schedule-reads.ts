@@ -17,7 +17,6 @@ export interface ScheduleReadsParts {
   store: ScheduleReader & FiringReader
   scheduler: SchedulerOutlook
   clock: Clock
-  /** The number of slots now available for jobs. */
   slots: () => number
 }
 
@@ -34,7 +33,7 @@ const FIRINGS_A_PAGE = 3_000
 const PAGE_MAX_BYTES = 4_000_000
 /** Schedules whose firings are read in one step. */
 const DESCRIBED_AT_ONCE = 25
-/** A little more than a month view of full weeks. */
+/** A month view of full weeks takes a little less. */
 const SPAN_MAX_MS = 45 * 86_400_000
 /** About two seconds of computing. */
 const LOAD_MOMENTS_MAX = 1_000_000
@@ -80,7 +79,7 @@ export class ScheduleReads {
     return this.#describeOne(await this.require(id))
   }
 
-  /** For any timing, stored or not. Rejects with BAD_INPUT and what is wrong with it. */
+  /** Works for any timing, stored or not. Rejects with BAD_INPUT, saying what is wrong. */
   async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
@@ -88,7 +87,7 @@ export class ScheduleReads {
     return { words: describeTiming(timing), occurrences }
   }
 
-  /** Covers all schedules that are not paused. */
+  /** Includes all schedules that are not paused. */
   async calendar({ limit, onlyProjects, ...span }: Span & OnlyProjects & { limit: number }) {
     checkSpan(span)
     const schedules = (await this.#active({ onlyProjects })).map(({ id, settings }) => ({ id, timing: settings }))

@@ -15,7 +15,7 @@ export interface AlertNames {
   channels: ReadonlyMap<AlertChannelId, string>
 }
 
-/** Names what was removed by its id. */
+/** Uses the id for a node, schedule or channel that was removed. */
 export function alertOfFile(
   { id: _id, revision: _revision, createdAtMs: _created, nodeId, scheduleId, ...rule }: AlertRule,
   names: AlertNames
@@ -25,7 +25,7 @@ export function alertOfFile(
   const { escalation } = rule
   const item: FileAlert = {
     ...rule,
-    // Such a project matches even if its name was deployed before names were restricted.
+    // Matches a project deployed before names were restricted, too.
     project: rule.project as FileAlert['project'],
     node: nodeId === null ? null : nameIn(names.nodes, nodeId),
     schedule: scheduleId === null ? null : nameIn(names.schedules, scheduleId),
@@ -45,7 +45,7 @@ export function withUsual(rule: FileAlert) {
     Pick<AlertRuleSettings, 'comparison' | 'threshold' | 'forSeconds' | 'severity'>
 }
 
-/** Every name exists, or is an id. */
+/** Every name must exist, or be an id. */
 export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSettings {
   const { node, schedule, channels, escalation, ...rest } = withUsual(rule)
   const idIn = <Id extends string>(known: ReadonlyMap<Id, string>, name: string) =>
@@ -60,7 +60,7 @@ export function alertFromFile(rule: FileAlert, names: AlertNames): AlertRuleSett
   }
 }
 
-/** The first name in a rule that is neither in the fleet nor added by the file. Pure. */
+/** The first name in a rule that neither the fleet nor the file has. Pure. */
 export function missingNames(
   { node, schedule, channels, escalation }: FileAlert,
   known: { nodes: ReadonlySet<string>; schedules: ReadonlySet<string>; channels: ReadonlySet<string> }

@@ -19,7 +19,6 @@ import { type Part, policyOfFile, settingsFromFile, templateFromFile } from './f
 import type { Step } from './plan.ts'
 import { type FleetReads, readAlertNames } from './read-fleet.ts'
 
-/** What a file is compared with, and the commands that apply it. */
 export interface FleetFileParts extends FleetReads {
   nodes: Pick<NodeCommands, 'add' | 'addPulling' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
   discovery: Pick<Discovery, 'list' | 'put' | 'remove'>
@@ -46,7 +45,7 @@ const APPLY = {
     if (item === null) return nodes.remove(id!, { force: false })
     const { kind, mode, ...wanted } = item
     if (id === null) {
-      // The token is lost; an operator renews it to set up the node.
+      // The token is discarded; an operator renews it to set up the node.
       const added =
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
@@ -130,7 +129,7 @@ const APPLY = {
   }
 } satisfies { [P in Part]: Apply<P> }
 
-/** Reads the store now, because the file may just have added these nodes. Their existence was already checked. */
+/** Reads the store now, because the file may just have added these nodes; the plan has checked the names. */
 async function idsOfNodes({ store }: FleetFileParts): Promise<(name: string) => NodeId> {
   const ids = new Map((await store.listNodes()).map(({ id, name }) => [name, id]))
   return (name) => ids.get(name) ?? (name as NodeId)

@@ -55,7 +55,7 @@ function isChanged({ item, before, change }: Step): boolean {
   return true
 }
 
-/** The permissions that the operations for the same changes need: a file must not be a way around them. */
+/** The permissions that the same operations need: a file must not bypass them. */
 const NEEDED: Record<Part, readonly Permission[]> = {
   nodes: ['nodes.change', 'nodes.operate'],
   discovery: ['nodes.change'],
@@ -114,13 +114,13 @@ function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count:
   )
 }
 
-/** Without secrets, and without items that discovery or the configuration manages. */
+/** Omits secrets, and items that discovery or the configuration manages. */
 function toShow(current: CurrentFleet): FleetForm {
   const ours = <P extends Part>(part: P): ItemOf<P>[] =>
     (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
   return {
     version: 1,
-    // A password or key that is absent from a file stays as it is; dots would become the new one.
+    // A file without a password or key leaves it unchanged; the mask would become the new one.
     nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
     discovery: ours('discovery').map(({ password: _password, ...source }) => source),
     projects: ours('projects'),

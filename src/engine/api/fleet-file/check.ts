@@ -38,7 +38,7 @@ import {
 import type { CurrentFleet, Step } from './plan.ts'
 import { refuse } from './yaml.ts'
 
-/** Templates are checked before added nodes have ids, so node names stand in for ids. */
+/** Before added nodes have ids, templates refer to nodes by name. */
 const ANY_NODE = { get: () => ({}) as never }
 const asId = (name: string) => name as NodeId
 
@@ -151,7 +151,7 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
   if (problems.length > 0) refuse(problems)
 }
 
-/** Nodes that would be removed although a remaining schedule or chain runs on them. */
+/** Removed nodes that a remaining schedule or chain runs on. */
 function danglingNodes(steps: readonly Step[], current: CurrentFleet): string[] {
   const going = new Set(
     steps.flatMap(({ part, item, before }) => (part === 'nodes' && item === null ? [(before as FileNode).name] : []))
@@ -297,7 +297,7 @@ function withAddress(node: FileNode): FileNode {
   return { ...node, url, username: node.username ?? username, ...secret, proxyUrl }
 }
 
-/** The stored form of an address. A text that is not an address stays as it is and matches none. */
+/** The stored form of an address; text that is not an address stays unchanged and matches none. */
 function storedForm(text: string, parse: (text: string) => string): string {
   try {
     return parse(text)

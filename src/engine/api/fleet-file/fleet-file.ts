@@ -33,7 +33,9 @@ export class FleetFiles {
     return (await this.#plan(yaml, prune)).map(({ change }) => change)
   }
 
-  /** An error partway lists the changes that were made. Repeating is safe, because matching items stay as they are. */
+  /**
+   * If it fails partway, the error lists the changes made. Repeating is safe, because matching items stay as they are.
+   */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const { makeChanges, requireForSteps } = await changes()

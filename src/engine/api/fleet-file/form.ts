@@ -161,7 +161,7 @@ const FileRetention = z.strictObject({
   logs: FileKeep.default(FileKeep.parse({})),
   items: FileKeep.default(FileKeep.parse({})),
   eggs: FileEggs.default(FileEggs.parse({})),
-  /** A kind that a project leaves out is as above. */
+  /** A kind that a project omits follows the policy above. */
   projects: z
     .record(
       ProjectName,
@@ -178,7 +178,7 @@ const FileRetention = z.strictObject({
 })
 export type FileRetention = z.infer<typeof FileRetention>
 
-/** An absent part is left alone. With pruning, a part that is present but empty removes all its items. */
+/** An absent part is unchanged. With pruning, a part that is present but empty removes all its items. */
 export const FleetForm = z.strictObject({
   version: z.literal(1, { error: 'must be 1: the version of this form' }),
   nodes: z.array(FileNode).max(10_000).optional(),
@@ -190,12 +190,12 @@ export const FleetForm = z.strictObject({
   webhooks: z.array(FileWebhook).max(1_000).optional(),
   /** Only the rules; the channels that they name are not in the file. */
   alerts: z.array(FileAlert).max(5_000).optional(),
-  /** Applied as a whole: between two partial changes, retention could delete something. */
+  /** Applied as a whole: between partial changes, retention could delete something. */
   retention: FileRetention.transform((policy) => [policy]).optional()
 })
 export type FleetForm = z.infer<typeof FleetForm>
 
-/** In the order in which they are applied: later parts may refer to earlier ones. */
+/** In the order of application: later parts may refer to earlier ones. */
 export const PARTS = {
   nodes: FileNode,
   discovery: FileSource,

@@ -8,7 +8,6 @@ import type { ItemOf, Part } from './form.ts'
 const same = <T>(item: T): T => item
 const dots = <T extends string | null | undefined>(secret: T) => (typeof secret === 'string' ? SECRET_MASK : secret)
 
-/** Masks the secrets of each part. */
 const MASKED: { [P in Part]: (item: ItemOf<P>) => ItemOf<P> } = {
   nodes: (node) => ({
     ...node,
@@ -53,7 +52,7 @@ export function maskItem<P extends Part>(part: P, item: ItemOf<P>): ItemOf<P> {
   return MASKED[part](item)
 }
 
-/** Secrets that are masked in the file keep their stored values. An absent password or key stays unchanged anyway. */
+/** Secrets masked in the file keep their stored values. An absent password or key is unchanged anyway. */
 export function fillItem<P extends Part>(part: P, item: ItemOf<P>, before: ItemOf<P> | undefined): ItemOf<P> {
   return FILLED[part](item, before)
 }

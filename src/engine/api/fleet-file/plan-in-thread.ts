@@ -6,9 +6,9 @@ import { normalise } from './check.ts'
 import { type CurrentFleet, planFleetFile, type Step } from './plan.ts'
 import { readFleetFile } from './yaml.ts'
 
-/** Ten thousand schedules take 2 s on an idle machine; a malicious file takes any time. */
+/** Ten thousand schedules take 2 s on an idle machine; a malicious file may take forever. */
 const TIMEOUT_MS = 30_000
-/** Enough for those. More would show in the memory of the service. */
+/** Enough for those. More would show in the service's memory. */
 const MEMORY_MB = 160
 
 export interface PlanInput {
@@ -17,7 +17,7 @@ export interface PlanInput {
   prune: boolean
 }
 
-/** Text without anchors has no aliases, so a small one is read faster than a thread starts. */
+/** Without anchors there are no aliases, and a small file is read faster than a thread starts. */
 const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
 
 /** Reads the file and plans its changes, in a thread unless it is small. Rejects with FLEET_FILE_INVALID. */

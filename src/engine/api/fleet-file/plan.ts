@@ -39,7 +39,7 @@ export interface CurrentItem<P extends Part> {
 }
 export type CurrentFleet = { [P in Part]: CurrentItem<P>[] }
 
-/** One planned change. `item`: the wanted state; `before`: the current one. */
+/** `item`: the wanted state; `before`: the current one. */
 export interface Step<P extends Part = Part> {
   part: P
   change: FleetFileChange
@@ -104,7 +104,7 @@ function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
   return JSON.stringify(Object.entries(compactItem(part, item)).sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Removes and returns the first candidate that is still unmatched. */
+/** Removes and returns the first unmatched candidate. */
 function removeFirst<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
   while (candidates !== undefined && candidates.length > 0) {
     const one = candidates.shift()!

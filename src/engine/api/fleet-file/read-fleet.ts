@@ -44,7 +44,7 @@ export async function readAlertNames({ store, alerts }: Pick<FleetReads, 'store'
   }
 }
 
-/** Everything that a fleet file may contain. Secrets are decrypted, so never show the result unmasked. */
+/** Everything that a fleet file may contain, with decrypted secrets: never show it unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const { store, hasLocalNode, hasEngines, secretBox } = parts
   const isThere = ({ kind }: StoredNode) => (kind !== 'local' || hasLocalNode) && (kind !== 'engine' || hasEngines)
@@ -104,8 +104,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets encrypted with another key stay encrypted: nobody can read them, and entering one again changes the
-    // value.
+    // Secrets encrypted with another key stay encrypted. They are unreadable, and entering one again changes the value.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }

@@ -8,7 +8,7 @@ import { DEFAULTS_FIELDS, FleetForm, KEEP_FIELDS, type Part, PARTS, PART_NAMES, 
 
 /** Enough for hand-written anchors; nested aliases beyond this are an attack. */
 const ALIASES_MAX = 1_000
-/** Deeper than the form, and larger than 4 MB of text can be without aliases. */
+/** Deeper than the form, and larger than 4 MB of text without aliases. */
 const BOUNDS = { depth: 50, size: 10_000_000 }
 const PROBLEMS_SHOWN = 5
 const LONGEST_KEY = 60
@@ -70,13 +70,13 @@ export function compactItem(part: Part, item: object): Record<string, unknown> {
   return withoutDefaults(item, PARTS[part].shape)
 }
 
-/** A field's value for a readable diff: one line or a few. */
+/** A field's value for a readable diff, in one line or a few. */
 export function textOfValue(name: string, value: unknown): string {
   return stringify(compactValue(name, value), STYLE).trimEnd()
 }
 
 function withoutDefaults(item: object, fields: z.ZodRawShape): Record<string, unknown> {
-  // The name comes first, because people look for it.
+  // The name comes first, where readers look for it.
   const kept: Record<string, unknown> = 'name' in item ? { name: item.name } : {}
   for (const [name, value] of Object.entries(item)) {
     if (value === undefined) continue

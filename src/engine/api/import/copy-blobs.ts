@@ -23,7 +23,7 @@ import { systemRandom } from '../../runtime/random.ts'
 import { isS3Address, parseS3Address } from '../../runtime/s3-address.ts'
 import { lockDirectory } from '../../storage/sqlite/directory-lock.ts'
 
-/** Where blobs are copied from or to. */
+/** A source or target of the copy. */
 interface BlobPlace {
   name: string
   store: BlobStore
@@ -77,7 +77,7 @@ export async function copyBlobs(options: {
   let hasFailed = false
   const copying = work.map(({ name, sizeBytes, isThere }) =>
     limit(async () => {
-      // Copies in progress finish; no other begins.
+      // Finish copies in progress, but begin no other.
       if (hasFailed) return
       try {
         if (isThere && (await isSame(from, to, name))) counts.same += 1

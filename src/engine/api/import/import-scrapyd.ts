@@ -159,7 +159,7 @@ async function importInto(
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),
-    // The engine lists them once it has found a Python.
+    // The engine lists them once it has a Python.
     listSpidersOfEgg: null,
     clock: { ...clock, nowMs: () => eggTimeMs },
     logger: silentLogger
@@ -317,7 +317,7 @@ async function importInto(
     const log = source.logs === null ? null : join(source.logs, project, spider, `${jobid}.log`)
     const tail = log === null ? null : await readTail(log)
     const judged = judgeOutcome({ tail, exit: null, cancelAsked: false })
-    // Scrapyd keeps only a few logs per spider. Without a log, nobody knows how the run ended.
+    // Scrapyd keeps only a few logs per spider. Without a log, the run's outcome is unknown.
     const { outcome, reason } =
       tail === null ? { outcome: 'lost' as const, reason: say('reason.scrapyd_kept_no_log') } : judged
     const evidence = { importedFrom: 'Scrapyd' }

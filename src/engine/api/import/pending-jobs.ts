@@ -59,7 +59,7 @@ type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'ar
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
   if (row.problem != null) return row.problem
-  // SQLite accepts any type in any column.
+  // SQLite stores any type in any column.
   if (typeof row.message !== 'string') return 'its message is not text'
   if (row.priority !== null && typeof row.priority !== 'number') return 'its priority is not a number'
   try {

@@ -11,7 +11,7 @@ import type { RouterContext } from './router-context.ts'
 import type { Handlers } from './required-rights.ts'
 import { isSeen, onlySeen, type Seen } from './seen.ts'
 
-/** Data of no project, such as a node's, is for users who see all projects. */
+/** Data without a project, such as a node's, is only for users who see all projects. */
 export function alertOperations({
   store,
   alerts,

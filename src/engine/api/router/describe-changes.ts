@@ -61,7 +61,7 @@ export async function describeStored(things: ChangedThing[], parts: StoredReads)
   return [...changes, ...others.map((schedule): Change => ({ kind: 'schedule', schedule }))]
 }
 
-/** The current state of what was touched. describeStored reports removed nodes. */
+/** The current state of what was touched; describeStored reports removed nodes. */
 export function describeTouched(
   things: readonly TouchedThing[],
   reads: {

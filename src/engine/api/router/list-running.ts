@@ -11,7 +11,7 @@ export async function listRunning(
   parts: {
     store: AttemptReader & JobReader
     waiting: Pick<WaitingReasons, 'describeJob'>
-    /** By its jobid on the local node. */
+    /** The newest sample of a jobid on the local node. */
     newestUsage: (jobid: string) => UsageSample | null
   },
   seen: Seen

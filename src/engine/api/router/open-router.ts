@@ -25,7 +25,6 @@ export interface RouterOpening extends Tools, Omit<RouterParts, Opened | 'jobIte
   crawlCacheSeconds: number
 }
 
-/** Opens what only operations of the contract use, and the contract itself. */
 export function openRouter(parts: RouterOpening & Pick<RouterParts, 'jobItems'>): EngineRouter {
   const { projects, jobLogs } = parts
   return createRouter({

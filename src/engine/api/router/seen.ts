@@ -30,7 +30,6 @@ import type { JobReader, ScheduleReader } from '../../storage/store.ts'
 /** The projects that a caller may see; null: all. */
 export type Seen = ReadonlySet<ProjectName> | null
 
-/** A filter for the store. */
 export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { onlyProjects: [...seen] })
 
 export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
@@ -74,7 +73,7 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
   })
 }
 
-/** Users who see only some nodes see neither engines nor the state of the local node. */
+/** Users who see only some nodes see no engines and no state of the local node. */
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
 
@@ -201,7 +200,7 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
     const said = withoutJobs(entry as Message, (id) => shown.has(id))
     if (inEvidence(entry).every((id) => shown.has(id))) return { ...entry, ...written(said) }
     const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
-    // Text from before there were codes names the chain.
+    // Entries from before codes existed name the chain in their text.
     return { ...entry, ...written(entry.code === 'text' && chainId !== undefined ? BY_A_CHAIN : said), evidence }
   })
 }

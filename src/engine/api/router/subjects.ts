@@ -46,7 +46,7 @@ export interface SubjectReads {
   fleet: Pick<Fleet, 'get'>
 }
 
-/** The caller of `what`, who needs these permissions in the projects of everything that the input names. */
+/** The caller of `what`, who needs these permissions in the projects of everything the input names. */
 interface Caller {
   principal: Principal
   needs: Permissions
@@ -77,7 +77,7 @@ export async function narrowToSeen(
   }
 }
 
-/** Each returns the part of the value that remains. */
+/** Each returns the permitted part of the value. */
 const CHECKS: { [Noun in NamedThing]: (value: never, caller: Caller, reads: SubjectReads) => unknown } = {
   project: (name: ProjectName, caller) => one(name, new Map([[name, [name]]]), noProject, caller),
   maybeProject: (name: ProjectName | null, caller) => {
@@ -177,7 +177,7 @@ async function checkRun(run: Run, caller: Caller, reads: SubjectReads): Promise<
   return run
 }
 
-/** The caller needs only to see them. */
+/** Being allowed to see them is enough. */
 async function checkDependencies<After extends { jobId: JobId }[]>(
   after: After,
   { principal, what }: Caller,

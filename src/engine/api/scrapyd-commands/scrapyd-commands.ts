@@ -190,7 +190,6 @@ export class ScrapydCommands {
   }
 }
 
-/** What the Scrapyd-compatible API uses. */
 export type FleetAsScrapyd = Omit<Pick<ScrapydCommands, keyof ScrapydCommands>, 'cacheFigures'>
 
 function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {

@@ -32,7 +32,7 @@ const LISTED_OF_OTHER_NODES = 1000
 /** Each is a request to the node. By default, a Scrapyd keeps five. */
 const LISTED_ITEMS_OF_A_NODE = 100
 const GONE_IN_A_ROW = 3
-/** System errors for a path that cannot be opened. */
+/** Errors for a path that cannot be opened. */
 const NOWHERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'ERR_INVALID_ARG_VALUE'])
 
 /** The fleet's logs and items as two trees PROJECT/SPIDER/JOBID.log and .jl. Local files take precedence. */
@@ -53,7 +53,7 @@ export class ScrapydFiles {
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
     const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind !== 'local')
-    // The archive may have files of a spider of this machine.
+    // The archive may have files of a spider that ran on this machine.
     if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local
     }
@@ -107,7 +107,7 @@ export class ScrapydFiles {
     const kept = await this.#parts.itemsArchive.read(attempt, range)
     // Local files were already looked up in the directory.
     if (kept !== null || attempt.nodeId === LOCAL_NODE_ID) return kept
-    // What retention deleted is gone, though its node may still have it.
+    // What retention deleted is gone here, even if its node still has it.
     if ((await this.#parts.itemsArchive.whyGone(attempt))?.data['deletedAtMs'] != null) return null
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
@@ -154,7 +154,7 @@ export class ScrapydFiles {
     return attempt === undefined ? null : this.#parts.itemsArchive.sizeBytes(attempt)
   }
 
-  /** In the archive, or probably on its node. */
+  /** Either in the archive, or probably on its node. */
   async #hasLog({ id, nodeId }: StoredJob): Promise<boolean> {
     const attempt = (await this.#parts.store.listAttempts(id)).at(-1)
     if (attempt === undefined) return false

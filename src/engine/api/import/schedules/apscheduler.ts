@@ -75,7 +75,7 @@ function readDays(dayText: string, weekdayText: string): { day: string; weekday:
     kinds.push({ day: '*', weekday: position === 'last' ? `${cronWeekday}L` : `${cronWeekday}#${nth}` })
   }
   if (plain.includes('*')) return [{ day: '*', weekday }]
-  // The plus means that both must match.
+  // The plus means that day and weekday must both match.
   if (plain.length > 0) kinds.unshift({ day: plain.join(','), weekday: weekday === '*' ? '*' : `+${weekday}` })
   return kinds
 }

@@ -194,7 +194,7 @@ export class Finisher {
     this.#retry(one, delayMs, failures)
   }
 
-  /** Queued again, because after a restart there may be thousands, each of which reads and writes a file. */
+  /** Queued again: after a restart there may be thousands of ends, and each reads and writes a file. */
   #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
     this.#retries.set(delayMs, () => this.#enqueue(one, failures))
   }
@@ -244,7 +244,7 @@ export class Finisher {
       const copied = await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
       const copiedBytes = copied?.sizeBytes ?? 0
       if ((earlier?.sizes?.rawBytes ?? 0) > Math.max(copiedBytes, tail.sizeBytes)) return null
-      // The copy has more than the node, so the archive is made from the copy.
+      // If the copy is longer, `archive.copy` decides which of the two to keep.
       const packed = copiedBytes > tail.sizeBytes ? null : await archive.pack(jobId, number, tail)
       if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
       const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
