@@ -26,7 +26,6 @@ export interface JobFacts
     | 'cancelAskedAtMs'
   > {}
 
-/** What a store writes in one transaction for a change of an attempt. */
 export interface AfterChange<Facts extends JobFacts> {
   /** As stored: `reason` and `limitHit` are encoded. */
   attempt: Attempt
@@ -104,7 +103,6 @@ export function jobOutcomeAfter(
   return outcomeOf(change) ?? (cancelAskedAtMs === null ? null : 'cancelled')
 }
 
-/** The job's outcome as implied by the attempt alone. */
 export function outcomeOf({ result, jobOutcome }: Pick<AttemptChange, 'result' | 'jobOutcome'>): Outcome | null {
   if (jobOutcome !== undefined) return jobOutcome
   return result === undefined || result === 'refused' || result === 'absent' ? null : result

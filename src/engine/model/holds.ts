@@ -1,7 +1,6 @@
 import type { Hold, ProjectName } from '../../shared/contract/index.ts'
 import type { DependencyVerdict } from './dependencies.ts'
 
-/** The fields that decide whether and why a queued job is held. */
 export interface Holdable {
   notBeforeMs: number | null
   attemptCount: number

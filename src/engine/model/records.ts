@@ -109,11 +109,10 @@ export interface FinishedRun {
 /** A lane (in text form, see model/lane.ts) and its number of jobs. */
 export interface LaneDepth {
   lane: string
-  /** Excludes held jobs. */
+  /** Held jobs excluded. */
   depth: number
 }
 
-/** What dispatch needs of a queued job. */
 export interface QueueHead {
   id: JobId
   jobid: string
@@ -272,7 +271,6 @@ export interface StoredLimits {
   rules: LimitRule[]
 }
 
-/** A successful run, with figures to compare later runs with. */
 export interface PastRun {
   jobId: JobId
   pages: number | null
@@ -284,7 +282,6 @@ export interface PastRun {
   filledFields: FilledFields | null
 }
 
-/** In how many items of a run each field is filled. */
 export interface FilledFields {
   items: number
   /** Most frequent first. */
@@ -328,7 +325,6 @@ export interface StoredGroup {
   role: string | null
   projects: Record<ProjectName, string>
   nodeGroups: Record<string, NodeGroupRole>
-  /** Sorted. */
   members: UserId[]
   createdAtMs: number
 }
@@ -359,18 +355,15 @@ export interface StoredAccessToken {
   lastUsedAtMs: number | null
 }
 
-/** An authenticator app (RFC 6238) of a user. */
 export interface StoredAuthenticator {
   userId: UserId
   sealedSecret: SealedText
   createdAtMs: number
   /** Time step of the last accepted code: this and earlier codes are refused. */
   usedStep: number
-  /** Hashes of the unused recovery codes. */
   recoveryHashes: string[]
 }
 
-/** A passkey (WebAuthn) of a user. */
 export interface StoredPasskey {
   id: PasskeyId
   userId: UserId
@@ -461,7 +454,6 @@ export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlappi
   channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
 }
 
-/** Alerts that a channel gets in one message. */
 export interface StoredAlertGroup {
   id: string
   channelId: AlertChannelId
@@ -480,7 +472,6 @@ export interface AlertMemory {
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
-/** Changes of alerts with the messages about them, for one transaction. */
 export interface AlertWrite {
   episodes: StoredEpisode[]
   /** Alerts that ended while pending. */
@@ -640,16 +631,13 @@ export interface LogKey {
   number: AttemptNumber
 }
 
-/** The archived items file of an attempt, or why there is none. */
 export interface ItemsRecord extends LogKey {
   project: ProjectName
   spider: string
   endedAtMs: number
   /** Of the file and its blob; null: no file. */
   sizes: { rawBytes: number; storedBytes: number } | null
-  /** Why the file could not be kept. */
   problem: string | null
-  /** When retention deleted the file. */
   deletedAtMs: number | null
 }
 
@@ -681,7 +669,6 @@ export interface KeptLogFilter extends OnlyProjects {
   untilMs?: number | undefined
 }
 
-/** Where the log index (engine/runs/search) has a log. */
 export interface IndexedLogBlocks {
   rawBytes: number
   /** The first block of its whole frames, which have consecutive blocks; null: no whole frames. */
@@ -814,13 +801,11 @@ export interface RunErrorRow {
   count: number
   firstSeenMs: number
   lastSeenMs: number
-  /** Line of the first one. */
   line: number
   offset: number
   message: string
 }
 
-/** The figures and errors of a run, from its log so far. */
 export interface RunReading {
   jobId: JobId
   attemptNumber: AttemptNumber
@@ -830,7 +815,6 @@ export interface RunReading {
   errors: RunErrorRow[]
 }
 
-/** The same error in all runs of a project. */
 export interface StoredErrorGroup {
   id: ErrorGroupId
   project: ProjectName
@@ -873,7 +857,6 @@ export interface StoredOccurrence {
   message: string
 }
 
-/** How often a spider, version or node logged an error. */
 export interface ErrorSpreadRow {
   value: string
   count: number
@@ -909,7 +892,6 @@ export interface StoredAuditEntry {
   who: string
   project: string | null
   result: AuditResult
-  /** An AuditRecord as JSON. */
   record: string
   hash: string
 }

@@ -6,7 +6,6 @@
 
 /** null: no bound. Exceeding one bound is enough to delete a job. */
 export interface KeepBounds {
-  /** Jobs that ended earlier have expired. */
   endedSinceMs: number | null
   /** Per spider, by the end of the job. */
   newestPerSpider: number | null
@@ -61,7 +60,6 @@ export function judgeRetention(
   return { job: by.job ?? (log === 'goes' || !hasLog ? 'goes' : log), log }
 }
 
-/** Facts that may protect a job over a bound. */
 export interface Shields {
   isKept: boolean
   /** The spider's last job to end with this outcome. */
@@ -71,7 +69,6 @@ export interface Shields {
   isOfSchedule: boolean
   /** An unended job depends on it. */
   isAwaited: boolean
-  /** Its dedupe key has not expired. */
   hasDedupeKey: boolean
   /** A chain has yet to react to its end. */
   isDueToChain: boolean

@@ -1,6 +1,5 @@
 /** Single values that belong to no noun, stored as JSON. Anything but a scalar must be a noun. */
 const SETTINGS = {
-  /** Nothing is sent until dispatch is resumed. */
   paused: 'boolean',
   /** The local node's slots in the configuration file, when it was last read. */
   'local.configuredSlots': 'number',
@@ -12,11 +11,9 @@ const SETTINGS = {
   'blobs.directory': 'string',
   /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (encryption-keys.ts). */
   'encryption.keys': 'string',
-  /** When all stored files were encrypted with the newest key. */
   'encryption.sealedAtMs': 'number',
   /** Random; distinguishes this database's answers in a shared cache. */
   'cache.identity': 'number',
-  /** The newest audit log entry that the syslog server has. */
   'audit.syslogSeq': 'number',
   /** All earlier sessions of users and the owner are invalid, also on engines that list them. */
   'sessions.sinceMs': 'number',

@@ -102,9 +102,7 @@ export const JOB_TRANSITIONS = {
   restored: { from: ['ended'], to: ['queued'] }
 } as const satisfies Partial<Record<TransitionKind, JobRule>>
 
-/** Any event of an attempt. */
 export type AttemptEvent = keyof typeof ATTEMPT_TRANSITIONS
-/** An event that ends the attempt. */
 export type EndingEvent = {
   [Event in AttemptEvent]: (typeof ATTEMPT_TRANSITIONS)[Event] extends { to: readonly ['ended'] } ? Event : never
 }[AttemptEvent]

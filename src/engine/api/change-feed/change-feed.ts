@@ -127,7 +127,6 @@ export class ChangeFeed {
   }
 }
 
-/** Limits the schedules of a batch; the next batch continues. */
 function cutOff<List extends { changes: ChangedThing[]; cursor: number }>(list: List): List {
   let schedules = 0
   const end = list.changes.findIndex(({ noun }) => noun === 'schedule' && (schedules += 1) > SCHEDULES_A_BATCH_MAX)

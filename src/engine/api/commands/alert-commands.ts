@@ -56,7 +56,6 @@ const SILENCES: Quota = {
   what: 'silences',
   remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
 }
-/** The period over which a rule's noise is measured. */
 const NOISE_WINDOW_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
 const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
@@ -381,7 +380,6 @@ const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour, projects
   channel: { target, quiet, digest, messagesPerHour, projects }
 })
 
-/** Where a channel's secret is sent. */
 const placeOf = (target: AlertChannelSettings['target']): string =>
   JSON.stringify([
     'host' in target ? [target.host, target.port, target.security] : null,
@@ -433,7 +431,6 @@ const noChannel = (id: AlertChannelId): ScrapdeckError =>
 interface Quota {
   most: number
   what: string
-  /** The advice on how to make room. */
   remedy: string
 }
 

@@ -25,7 +25,7 @@ export interface Order
   project: ProjectName
   user_id: string | null
   zone: string
-  /** When it first runs; null: now. */
+  /** null: now. */
   atMs: number | null
 }
 
@@ -169,7 +169,6 @@ export function changedSettings(
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-/** The order that would create this schedule. */
 export function orderOf(
   schedule: Pick<ScheduleSettings, 'zone' | 'rules'> & {
     jobs: Pick<RunTemplate, 'project' | 'spiders' | 'settings' | 'args' | 'userId'>[]

@@ -110,7 +110,6 @@ function asDiscovered(fleet: Nodes['fleet'], commands: NodeCommands): Discovered
       try {
         await commands.setMode(nodeId, mode)
       } catch (error) {
-        // The node was removed meanwhile.
         if (!isScrapdeckError(error, 'NODE_NOT_FOUND')) throw error
       }
     },

@@ -37,7 +37,6 @@ import { checkSecretNames, openTemplate } from './template-secrets.ts'
 
 const ITEMS_AT_ONCE = 100
 
-/** Who requested the jobs, and how. */
 export interface Origin {
   source: Job['source']
   /** The jobid that a Scrapyd client chose. */

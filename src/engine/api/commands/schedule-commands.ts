@@ -42,7 +42,6 @@ export interface ScheduleCommandsParts {
   clock: Clock
   random: Random
   reads: ScheduleReads
-  /** Called after a client adds, changes or removes a schedule. */
   onChange: () => void
 }
 

@@ -76,7 +76,6 @@ interface Stream extends Upcoming {
   moments: number[]
   at: number
   ahead: number
-  /** The rest takes too long to find. */
   isCut: boolean
 }
 
@@ -102,9 +101,7 @@ function findAhead(stream: Stream, afterMs: number, untilMs: number): Occurrence
 }
 
 export interface Loading extends Upcoming {
-  /** Delay of its firings by jitter. */
   offsetMs: number
-  /** Jobs per firing. */
   jobs: number
 }
 

@@ -8,7 +8,6 @@ import type {
 import { ALERT_WATCHES } from '../../../shared/alert-watches.ts'
 import { type FileAlert, PARTS } from './form.ts'
 
-/** The names of nodes, schedules and channels that alert rules refer to. */
 export interface AlertNames {
   nodes: ReadonlyMap<NodeId, string>
   schedules: ReadonlyMap<ScheduleId, string>

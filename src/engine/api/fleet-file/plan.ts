@@ -104,7 +104,6 @@ function contentOf<P extends Part>(part: P, item: ItemOf<P>): string {
   return JSON.stringify(Object.entries(compactItem(part, item)).sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Removes and returns the first unmatched candidate. */
 function removeFirst<T>(rest: Set<T>, candidates: T[] | undefined): T | undefined {
   while (candidates !== undefined && candidates.length > 0) {
     const one = candidates.shift()!

@@ -51,7 +51,6 @@ export function readFleetFile(text: string): FleetForm {
   }
 }
 
-/** The whole form as YAML, without default values. */
 export function writeFleetFile(form: FleetForm, heading: string): string {
   const compact: Record<string, unknown> = { version: form.version }
   for (const part of PART_NAMES) {
@@ -65,7 +64,6 @@ export function writeFleetFile(form: FleetForm, heading: string): string {
   return `${heading.replaceAll(/^/gm, '# ')}\n${stringify(compact, STYLE)}`
 }
 
-/** One item as it would appear in the file. */
 export function compactItem(part: Part, item: object): Record<string, unknown> {
   return withoutDefaults(item, PARTS[part].shape)
 }

@@ -23,7 +23,6 @@ import { systemRandom } from '../../runtime/random.ts'
 import { isS3Address, parseS3Address } from '../../runtime/s3-address.ts'
 import { lockDirectory } from '../../storage/sqlite/directory-lock.ts'
 
-/** A source or target of the copy. */
 interface BlobPlace {
   name: string
   store: BlobStore
@@ -34,7 +33,6 @@ interface BlobPlace {
 
 export interface CopyCounts {
   copied: number
-  /** Blobs that the target already had, with the same content. */
   same: number
   copiedBytes: number
   total: number

@@ -99,7 +99,6 @@ interface CrontabOptions {
   hasUsers: boolean
   /** For commands that name no project (`scrapy crawl`). */
   project: string | null
-  /** Ignores the node that a command calls; the queue chooses one. */
   anyNode: boolean
 }
 

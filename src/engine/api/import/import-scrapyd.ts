@@ -56,7 +56,6 @@ export interface ImportOptions {
   blobsDirectory?: string | null
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   encryption?: EncryptionOptions | null
-  /** Only counts what would be imported. */
   dryRun: boolean
   /** Receives progress and everything that is skipped, line by line. */
   report: (line: string) => void
@@ -73,7 +72,6 @@ export interface ImportCounts {
 
 export interface Count {
   taken: number
-  /** Imported before, or already present. */
   known: number
   skipped: number
 }

@@ -6,7 +6,6 @@ import type { AttemptReader, JobReader } from '../../storage/store.ts'
 
 const MOST = 2_000
 
-/** Every job that is on a node, oldest first, with its process usage. */
 export async function listRunning(
   parts: {
     store: AttemptReader & JobReader
@@ -23,7 +22,6 @@ export async function listRunning(
   return {
     jobs: shown.flatMap(({ jobId, jobid, nodeId, pid, sentAtMs }) => {
       const stored = jobs.get(jobId)
-      // It has ended since.
       if (stored === undefined || stored.state === 'ended' || stored.state === 'queued') return []
       const { id, project, spider, sentVersion, state, status, ...job } = parts.waiting.describeJob(stored)
       const { attemptCount, cancelAskedAtMs, unknownSinceMs, startedAtMs } = job

@@ -60,7 +60,6 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
     })
 
-/** A function for each operation of the contract, or of a part of it. */
 export type Handlers<Part extends AnyContractRouter = Contract> =
   Part extends ContractProcedure<infer Input, infer Output, infer _Errors, infer _Meta>
     ? (call: {
@@ -72,7 +71,6 @@ export type Handlers<Part extends AnyContractRouter = Contract> =
 
 type Implementer = { [name: string]: Implementer } & { handler: (handler: unknown) => unknown }
 
-/** Binds the handlers to the operations of the same name. */
 export function implementAll<Some extends Partial<Handlers>>(
   os: ReturnType<typeof implementWithRights>,
   handlers: Some

@@ -116,7 +116,6 @@ export interface RouterParts {
 /** Limits large settings and arguments in a list of jobs; a page that exceeds it ends early. */
 const LIST_MAX_BYTES = 4_000_000
 
-/** Connects the contract's operations to the wings. */
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {

@@ -48,7 +48,6 @@ export interface View {
   tagsOf: (id: NodeId) => readonly string[] | undefined
 }
 
-/** A visible node without data of hidden projects. */
 export function seenNode(node: Node, seen: Seen): Node {
   if (seen === null) return node
   const { runs, kubernetes } = node

@@ -21,7 +21,6 @@ import type {
 } from '../../storage/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** What dispatch needs from other wings (open-jobs.ts). */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
@@ -35,7 +34,6 @@ export interface DispatchContext {
   clock: Clock
   logger: Logger
   cancelWaitsMs: CancelWaitsMs
-  /** Decrypts a job's secret values for sending. */
   secrets: Pick<SecretBox, 'open'>
   catalog: Pick<Catalog, 'versionToRun'>
   projects: {

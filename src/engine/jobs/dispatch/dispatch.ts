@@ -22,7 +22,6 @@ import { LimitEnforcer } from './ending/limit-enforcer.ts'
 
 const WATCH_EVERY_MS = 1_000
 
-/** The entry point of dispatch; its parts share one belief. */
 export class Dispatch implements FleetFollower {
   readonly #context: DispatchContext
   readonly #ladder: CancelLadder
@@ -36,7 +35,6 @@ export class Dispatch implements FleetFollower {
   readonly #dispatcher: Dispatcher
   #watching: Timer | null = null
 
-  /** Follows the nodes of the fleet from the start. */
   constructor(context: DispatchContext) {
     this.#context = context
     this.#endedProcesses = new EndedProcesses(context)

@@ -88,7 +88,6 @@ export interface AttemptMove extends Omit<AttemptEntry, 'kind'> {
   from: readonly LiveState[]
   kind: MovingEvent
   to: LiveState
-  /** How its process ended, if the node reports it. */
   exit?: SeenExit | null
 }
 /** Ends the attempt. With `jobOutcome: null` its job returns to the queue, or ends if a cancel was requested. */
@@ -107,7 +106,6 @@ export interface AdoptedRun {
   running: { entry: TimelineEntry; startedAtMs: number; pid: number | null } | null
 }
 
-/** Emitted once the change is written and in memory. */
 export interface BeliefEvents {
   begun: [attempts: readonly BegunAttempt[]]
   moved: [move: { one: LiveAttempt; from: LiveState; to: LiveState; atMs: number }]
@@ -131,7 +129,6 @@ export class LiveAttempts {
   readonly #byKey = new Map<string, Belief>()
   readonly #byNode = new Map<string, Map<string, Belief>>()
   readonly #byJob = new Map<string, Belief>()
-  /** The attempts that hold a slot. */
   readonly #holding = new Set<Belief>()
   readonly #slotsByNode = new Map<string, number>()
   readonly #slotsByProject = new Map<string, number>()
@@ -249,7 +246,6 @@ export class LiveAttempts {
     return (await this.endAll([{ one, ...end }]))[0]!
   }
 
-  /** Ends several attempts in one commit. */
   async endAll(ends: readonly (AttemptEnd & { one: LiveAttempt })[]): Promise<boolean[]> {
     if (ends.length === 0) return []
     const nowMs = this.#clock.nowMs()
@@ -261,7 +257,7 @@ export class LiveAttempts {
     return applied
   }
 
-  /** Writes a timeline entry with its facts, also for an ended attempt. */
+  /** Also for an ended attempt. */
   async record(one: AttemptName, entry: AttemptEntry): Promise<boolean> {
     const [isApplied = false] = await this.#write([{ one, change: entry }], this.#clock.nowMs())
     const live = this.#byKey.get(attemptKey(one.jobId, one.number))
@@ -303,7 +299,6 @@ export class LiveAttempts {
     return this.#slotsByNode.get(nodeId) ?? 0
   }
 
-  /** For the fair order. */
   slotsOfProject(project: ProjectName): number {
     return this.#slotsByProject.get(project) ?? 0
   }
@@ -406,7 +401,6 @@ export class LiveAttempts {
     this.events.emit('ended', { one, jobOutcome: jobOutcomeAfter(change, one), change, atMs })
   }
 
-  /** Updates the counters when the attempt starts or stops holding a slot. */
   #countSlot(live: Belief): void {
     const holdsSlot = this.#byKey.get(live.key) === live && live.state !== 'finishing' && !live.isOver
     if (holdsSlot === this.#holding.has(live)) return

@@ -38,7 +38,6 @@ const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
-/** What the log contains besides its closing stats. */
 export type LoggedSoFar = Pick<
   LogFigures,
   'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format' | 'finishReason'

@@ -61,7 +61,6 @@ export class DueTimer {
     if (againInMs < Number.POSITIVE_INFINITY) this.#alarm.set(Math.max(1, againInMs))
   }
 
-  /** Returns the time until the next job is due. */
   async #releaseAll(): Promise<number> {
     for (;;) {
       const nowMs = this.#clock.nowMs()

@@ -88,7 +88,6 @@ export class FairOrder {
     return { line: line.line, lane, job: lane.jobs[index]! }
   }
 
-  /** Call when the current job was assigned to a node. */
   acceptJob(): void {
     const project = this.#projects.first()!
     project.slots += 1
@@ -109,13 +108,11 @@ export class FairOrder {
     this.#reorder()
   }
 
-  /** Call when no job of the current lane can go now. */
   skipLane(): void {
     this.#projects.first()!.lines.first()!.lanes.removeFirst()
     this.#reorder()
   }
 
-  /** Call when no job of the current line can go now. */
   skipLine(): void {
     this.#projects.first()!.lines.removeFirst()
     this.#reorder()

@@ -16,7 +16,6 @@ export class FairShares {
     return Math.max(this.#passes.get(project) ?? 0, this.#floor)
   }
 
-  /** Call when one of its jobs was sent. */
   advance(project: ProjectName, weight: number): void {
     this.#passes.set(project, this.passOf(project) + 1 / weight)
     if (this.#passes.size > REMEMBERED_MAX) this.#forgetIdle()

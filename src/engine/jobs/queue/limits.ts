@@ -5,7 +5,6 @@ import { type Message, say } from '../../../shared/texts/message.ts'
 /** Cached rules; the cache is cleared when it is full. */
 const REMEMBERED_MAX = 20_000
 
-/** A rule with its live attempts, by node. */
 export interface CountedRule {
   rule: LimitRule
   total: number
@@ -31,7 +30,6 @@ export class LimitBook {
     return this.#rules
   }
 
-  /** Replaces the rules. `live` is everything that counts now. */
   replace(rules: readonly LimitRule[], live: Iterable<Counted>): void {
     this.#rules = rules.map((rule) => ({ rule, total: 0, byNode: new Map() }))
     this.#matching.clear()

@@ -7,7 +7,6 @@ import type { QueueLane, QueueLine } from './fair-order.ts'
 /** How many heads are read from an untouched lane, and at most from a fast one. */
 const HEADS_FIRST = 4
 const HEADS_MAX = 512
-/** For all lanes together, to bound the memory. */
 const HEADS_KEPT = 200_000
 
 interface ViewedLane extends QueueLane {
@@ -34,7 +33,6 @@ export class QueueView {
   readonly #lanes = new Map<string, ViewedLane>()
   readonly #lines = new Map<string, ViewedLine>()
   #stale = new Set<string>()
-  /** Lanes with few heads left. More are read while dispatching continues. */
   readonly #thin = new Set<string>()
   #toReadAhead: string[] = []
   #readings = 0
@@ -43,7 +41,6 @@ export class QueueView {
   readonly #takenMeanwhile = new Set<string>()
   #isStopped = false
   #isComplete = false
-  /** Heads kept per lane. */
   #keptMax = HEADS_MAX
   readonly #stopListening: () => void
   readonly #onChange: () => void
@@ -171,7 +168,6 @@ export class QueueView {
     if (this.#toReadAhead.push(lane) === 1) queueMicrotask(() => void this.#readAhead())
   }
 
-  /** The next refresh reads the lane again. */
   markStale(lane: string): void {
     this.#stale.add(lane)
   }

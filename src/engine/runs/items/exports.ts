@@ -7,7 +7,6 @@ import { type Clock, type Timer } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
 
-/** How long an unread file is kept. */
 const KEPT_MS = 10 * 60_000
 /** How long a file is kept after its last piece was read: that piece may get lost on the way and be read again. */
 const KEPT_AT_END_MS = 30_000
@@ -18,7 +17,6 @@ interface Export {
   timer: Timer
 }
 
-/** Keeps exported files until they have been read. */
 export class Exports {
   readonly #cache: ItemsCache
   readonly #clock: Clock

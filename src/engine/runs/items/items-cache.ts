@@ -81,7 +81,6 @@ export class ItemsCache {
 
   /** On shutdown: decrypted copies from the archive must not stay on disk. */
   async empty(): Promise<void> {
-    // With nothing to remove, the shutdown does not touch the disk.
     if (this.#used.size === 0) return
     for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])
       await rm(each, { recursive: true, force: true })

@@ -24,7 +24,6 @@ interface Running {
   onProgress: (share: number) => void
 }
 
-/** A child process, or a thread where child processes are impossible. */
 interface Reader {
   send(message: ToReader): void
   /** Whether it keeps this process alive. It does while calls are pending. */

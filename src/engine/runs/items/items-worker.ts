@@ -38,7 +38,6 @@ async function serve(message: ToReader): Promise<void> {
 
 if (port === null) {
   process.on('message', (message: ToReader) => void serve(message))
-  // The engine is gone, whether it exited or crashed.
   process.on('disconnect', () => process.exit())
 } else {
   port.on('message', (message: ToReader) => void serve(message))

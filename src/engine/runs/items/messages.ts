@@ -54,7 +54,6 @@ export interface ExportedFile {
   items: number
 }
 
-/** The calls that the process accepts, with their results. */
 export interface ItemsCalls {
   describe: { input: { source: ItemsSource; count: boolean }; result: DescribedFile }
   page: { input: { source: ItemsSource } & PageInput; result: ItemsPage }

@@ -15,7 +15,6 @@ interface Parts extends Pick<JobItemsParts, 'store' | 'localFileOf' | 'clock' | 
   itemsArchive: ItemsArchive
 }
 
-/** Loaded with the first read of items. */
 export function openJobItems(
   { dataDirectory, host }: LocalNodeSettings,
   { fleet, itemsArchive, ...parts }: Parts

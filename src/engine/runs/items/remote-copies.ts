@@ -32,7 +32,6 @@ interface State extends Copy {
 }
 
 const PIECE_BYTES = 4 * 1024 * 1024
-/** How often to check the size of a growing file. */
 const CHECK_EVERY_MS = 2_000
 /** After this, a request gets the progress of the copy instead of the copy. */
 const WAIT_MS = 20_000
@@ -159,7 +158,6 @@ export class RemoteCopies {
         if (this.#clock.nowMs() - state.askedAtMs > ABANDONED_MS) return
         const before = state.copiedBytes
         if ((await this.#append(attempt, state)) && state.copiedBytes > before) continue
-        // The file was deleted or replaced on its node.
         this.#copies.delete(key)
         await rm(state.path, { force: true })
         throw new ScrapdeckError('ITEMS_NOT_FOUND', sentence('runs.items_changed'))

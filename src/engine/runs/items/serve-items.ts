@@ -112,7 +112,6 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
 
 /** Some items use data as field names, so the number of fields has no bound. Only this many are counted. */
 const FIELDS_COUNTED = 5_000
-/** How many of the most frequent fields are returned. */
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 

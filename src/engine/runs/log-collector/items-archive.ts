@@ -11,7 +11,6 @@ import { Sweep } from '../../runtime/sweep.ts'
 import type { LogKey } from '../../model/records.ts'
 import type { AttemptReader, ItemsStore } from '../../storage/store.ts'
 
-/** A larger file stays on its node. */
 export const KEPT_ITEMS_MAX_BYTES = 4 * 1024 ** 3
 
 type Run = Pick<Attempt, 'jobId' | 'number' | 'jobid' | 'nodeId' | 'project' | 'spider'>
@@ -106,7 +105,6 @@ export class ItemsArchive {
     if (copied === null) return
     const record = await store.findItems(run.jobId, run.number)
     if (record === null || record.sizes === null) throw deletedMeanwhile()
-    // They were archived before a crash.
     await archive.copies.remove(run.jobId, run.number)
   }
 

@@ -12,7 +12,6 @@ export interface LeftCopiesParts {
   store: Pick<AttemptReader, 'listAttempts' | 'findArchivedLog'> & Pick<AttemptStore, 'markLogArchived'>
   archive: Pick<LogArchivePort, 'copies' | 'keepCopied'>
   fleet: Pick<Fleet, 'get'>
-  /** Adds an entry to the job's timeline. */
   record: (attempt: Attempt, entry: { message: Message; evidence: Record<string, unknown> }) => Promise<unknown>
   clock: Clock
   logger: Logger

@@ -113,7 +113,6 @@ export class LogCollector {
   #bytesLeft = 0
   #refilledAtMs = Number.NEGATIVE_INFINITY
   #recordDueAtMs = 0
-  /** Runs with errors that are not recorded yet. */
   readonly #unrecorded = new Set<Followed>()
   #recording: Promise<void> | null = null
 
@@ -268,7 +267,6 @@ export class LogCollector {
 
   #readOrHold(followed: Followed): void {
     const { run, isReading, dueAtMs } = followed
-    // It is no longer followed.
     if (this.#find(run) !== followed || isReading || dueAtMs === Number.POSITIVE_INFINITY) return
     const node = this.#parts.fleet.get(run.nodeId)
     if (node?.status.health !== 'up') return
@@ -278,7 +276,6 @@ export class LogCollector {
     else held.push(followed)
   }
 
-  /** Call when a read on this node has ended. */
   #readHeld(nodeId: NodeId): void {
     const held = this.#heldOn.get(nodeId)
     while (held !== undefined && held.length > 0 && this.#mayRead() && !this.#stopping.signal.aborted) {

@@ -97,7 +97,6 @@ export class LogReading {
     if (tail === null) {
       if (await this.#hasCopy(node)) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
     } else if (tail.offset <= this.#parsedBytes && this.#parsedBytes <= tail.offset + tail.bytes.length) {
-      // The usual case: the tail is all that is left to read.
       this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
     } else if (node.client.traits.keepsLogs) {
       const read = (at: number) => this.#readFile(node, at, signal)
@@ -143,7 +142,6 @@ export class LogReading {
     while (parsed < maxBytes) {
       const piece = await read(this.#parsedBytes)
       if (piece === null) break
-      // The file was replaced, so the earlier figures do not belong to it.
       if (piece.sizeBytes < this.#parsedBytes) {
         this.#parsing = null
         this.#parsedBytes = 0

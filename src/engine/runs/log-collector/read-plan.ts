@@ -9,10 +9,8 @@ export interface ReadFacts {
    * The node may delete the log soon: Scrapyd keeps a limited number of logs per spider, and other runs start there.
    */
   isThreatened: boolean
-  /** The interval before this read. */
   intervalMs: number
   newBytes: number
-  /** The log is longer than what the last read covered. */
   hasMore: boolean
   /** The longest interval that its limits allow; null: any. */
   mostMs: number | null

@@ -20,7 +20,6 @@ const MAX_MESSAGE_CHARS = 500
 
 const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type }) => INTERRUPTION.test(type))
 
-/** The errors that a run has logged so far, grouped. */
 export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
@@ -64,7 +63,6 @@ export class RunErrors {
     for (const id of fingerprintIds) this.#changed.add(id)
   }
 
-  /** Errors that are new or more frequent since the last call. */
   takeChanged(): RunError[] {
     const changed = [...this.#changed].map((id) => ({ ...this.#kinds.get(id)! }))
     this.#changed = new Set()

@@ -48,7 +48,6 @@ export function figuresOf(
   const elapsed = stats && elapsedSeconds(stats)
   const perMinute = (count: number | null) => (elapsed && count !== null ? round((count * 60) / elapsed) : null)
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
-  /** Counts without closing stats. */
   const counted = (count: number, hasLines: boolean) => {
     if (!tally.isOver) return isCounted ? count : null
     // Only lines count every page. Scrapy's progress is up to a minute old, but shows how far a killed run came.

@@ -26,9 +26,7 @@ export interface ClosingStats extends ClosingCounts {
 /** Enough bytes of a log's end to hold its closing stats, even if a project adds hundreds of its own. */
 export const CLOSING_TAIL_BYTES = 131_072
 
-/** Precedes Scrapy's stats. */
 export const STATS_HEADING = 'Dumping Scrapy stats:'
-/** Follows Scrapy's stats. */
 export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000

@@ -5,9 +5,9 @@ import { isProjectFile, projectPath } from './frame-files.ts'
 export interface ErrorFingerprint {
   /** 16 hex digits; the same on every machine. */
   id: string
-  /** Title of the group: `ValueError: could not convert <text>`. */
+  /** `ValueError: could not convert <text>` */
   title: string
-  /** Location: `shop/spiders/prices.py in parse`, otherwise the logger. */
+  /** `shop/spiders/prices.py in parse`, otherwise the logger. */
   culprit: string
   /** null: no exception was logged. */
   exceptionType: string | null

@@ -84,7 +84,7 @@ export function readErrorLine(draft: ErrorDraft, whole: string): void {
   }
   const trimmed = line.trimStart()
   if (trimmed.endsWith(TRACEBACK_HEADING) && (draft.reading === 'message' || isHeading(trimmed))) {
-    // A message may end with a formatted traceback: `failed: Traceback (…):`.
+    // `failed: Traceback (…):`
     if (!isHeading(trimmed)) readMessageLine(draft, trimmed.slice(0, -TRACEBACK_HEADING.length).trimEnd())
     if (isGroupHeading(trimmed)) draft.inGroup = true
     draft.reading = 'frames'

@@ -81,7 +81,6 @@ type Derived =
 
 /** What the parser counts; plain JSON. */
 export interface Tally extends Omit<LogFigures, Derived> {
-  /** The log has ended. */
   isOver: boolean
   /** By index in RECORD_LEVELS. */
   records: number[]

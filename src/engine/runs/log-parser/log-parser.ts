@@ -36,7 +36,6 @@ export function createLogParser(): LogParser {
   const errors: LoggedError[] = []
   let errorsDropped = 0
   let skippedBytes = 0
-  /** The rest of the line is skipped. */
   let isMidLine = false
   /** Bytes pushed or skipped so far, including those in `pending`. */
   let offset = 0

@@ -66,7 +66,6 @@ export function createRecordReader({
   heads: HeadLearner
   emit(error: LoggedError): void
 }): RecordReader {
-  /** The kind of the open record. */
   let kind: Continued | 'error' | 'uncaught' = 'nothing'
   let level = -1
   let draft: ErrorDraft | null = null

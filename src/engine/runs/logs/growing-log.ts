@@ -39,7 +39,6 @@ export class GrowingLog {
   readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
   #window: { offset: number; bytes: Buffer; fileId: string | undefined } | null = null
-  /** The end of the last read; the log may be longer. */
   #endBytes = 0
   #sizeBytes = 0
   readonly #reading = new SingleFlight()
@@ -148,7 +147,6 @@ export class GrowingLog {
     this.#pollMs = range !== null && this.#take(range) ? busy : Math.min(quiet, this.#pollMs * 1.5)
   }
 
-  /** Returns whether the log has changed. */
   #take(range: LogBytes): boolean {
     const fileBefore = this.#window?.fileId
     const isOther = fileBefore !== undefined && range.fileId !== undefined && fileBefore !== range.fileId

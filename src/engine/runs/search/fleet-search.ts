@@ -48,7 +48,6 @@ const REPORT_EVERY_MS = 200
 
 /** Local logs are archived within half an hour of their end, or a little later after a restart. */
 const UNARCHIVED_MS = 3_600_000
-/** Limit for logs that are live or not archived yet. */
 const MOST_UNARCHIVED = 2_000
 
 type SearchedRun = Omit<KeptLog, 'log' | 'endedAtMs'>
@@ -165,7 +164,6 @@ class OneSearch {
     return { hits, ...structuredClone(this.#counts), stoppedBy, cursor }
   }
 
-  /** The results of the first tasks so far, in order. */
   #takeResults(): FleetLogHit[] {
     const hits: FleetLogHit[] = []
     for (let task = this.#tasks[0]; task !== undefined; task = this.#tasks[0]) {
@@ -198,7 +196,6 @@ class OneSearch {
     this.#wake()
   }
 
-  /** Creates as many tasks as are useful at once. */
   async #produce(): Promise<void> {
     const { store } = this.#parts
     const { signal } = this.#stopping
@@ -279,7 +276,6 @@ class OneSearch {
     return bytes >= (isFirst ? FIRST_TASK_BYTES : TASK_BYTES) || targets.length >= TASK_LOGS
   }
 
-  /** Waits for a free slot. */
   async #submit(task: Task): Promise<void> {
     this.#scan(task)
     while (this.#tasks.length >= TASKS_AT_ONCE && !this.#stopping.signal.aborted) await this.#slot()

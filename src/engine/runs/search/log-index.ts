@@ -36,9 +36,7 @@ interface LogIndexParts {
 
 /** Delay after a change: runs end in bursts, and new logs need not be indexed at once. */
 const WAIT_MS = 2_000
-/** Entries listed per step. */
 const LISTED = 500
-/** The size limit of one task: about 64 MB of text. */
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
 /** Logs checked per step for the blocks that they use. */
@@ -97,7 +95,6 @@ export class LogIndex {
     await this.#running
   }
 
-  /** The blocks that may contain a match. */
   probe(term: BitTerm, signal?: AbortSignal): Promise<Candidates> {
     const input = { directory: this.#directory, term }
     return this.#parts.searching.run<Candidates>({ task: 'probe', input, signal })
@@ -201,7 +198,6 @@ export class LogIndex {
     }
   }
 
-  /** Indexes what an earlier engine left, newest first. */
   async #catchUp(): Promise<void> {
     const { store, clock } = this.#parts
     const { signal } = this.#stopping

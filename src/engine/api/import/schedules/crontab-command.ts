@@ -65,7 +65,6 @@ function unwrap(words: string[]): string[][] {
   return [rest]
 }
 
-/** The number of words of a wrapper with its options. */
 function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?: number }, words: string[]): number {
   let left = operands
   let length = 1

@@ -7,13 +7,11 @@ export type Draft = Record<string, unknown> & { name: string }
 
 /** The result for one task or line. `notes`: why there is no schedule, or how it differs from the original. */
 export interface Imported {
-  /** The other program's name for the task. */
   origin: string
   schedule: FileSchedule | null
   notes: string[]
 }
 
-/** A row of another program's table of tasks. */
 export type Row = Record<string, unknown>
 
 export const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
@@ -31,7 +29,6 @@ export function importTasks(tasks: Row[], read: (origin: string, task: Row) => I
   })
 }
 
-/** Validates the draft: returns the schedule, or why it is refused. */
 export function finish(origin: string, draft: Draft, notes: string[]): Imported {
   const form = FleetForm.safeParse({ version: 1, schedules: [draft] })
   if (!form.success) {

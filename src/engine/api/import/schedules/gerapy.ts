@@ -120,7 +120,6 @@ function clientOf({ name, ip, port }: Row): Client {
   return { name: text(name), url: `http://${text(ip)}:${port === null ? 6800 : Number(port)}/` }
 }
 
-/** Gerapy's names for the jobs of a task. */
 function jobNames(task: Row, clients: Map<string, Client>): string[] {
   const known = idsOf(task).flatMap((id) => clients.get(id) ?? [])
   return known.map(({ name }) => `${name}-${text(task['project'])}-${text(task['spider'])}`)

@@ -15,7 +15,6 @@ import {
 
 /** ScrapydWeb's text for "no specific version". */
 const LATEST = 'default: the latest version'
-/** The longest catch-up window of a schedule. */
 const WINDOW_MAX_SECONDS = 31_622_400
 
 /**

@@ -2,7 +2,6 @@ import type { NodeId, NodeMode } from '../../../../shared/contract/index.ts'
 import type { ImportError } from '../../../projects/distribution.ts'
 import type { EggState } from './node-index.ts'
 
-/** A node that matches the placement of jobs that wait for an egg. */
 export interface EggCandidate {
   id: NodeId
   name: string

@@ -47,7 +47,6 @@ function explainUnavailable(summary: PlacementSummary, where: Where): Waiting {
   return waitFor('nodes_down', { node, why, matching, down: unavailable, ...where })
 }
 
-/** There is room, but not on a node with the egg. */
 function explainEgg(line: QueueLine, asked: Asked, where: Where): Waiting | null {
   const { nodes, versionOf, eggState, whyNotReady } = asked
   const version = versionOf(line)!

@@ -35,7 +35,6 @@ export interface PlaceableNode {
 /** The nodes that match a placement, summarized independently of how busy they are. */
 export interface PlacementSummary {
   matching: number
-  /** The nodes that could take a job if they had room. */
   able: ReadonlySet<NodeId>
   /** The slots of `able`. */
   slots: number
@@ -135,7 +134,6 @@ export class NodeIndex {
   }
 }
 
-/** Compares everything that a summary contains. */
 function differs(one: PlaceableNode, other: PlaceableNode): boolean {
   return (
     one.name !== other.name ||

@@ -22,7 +22,6 @@ export interface PlaceInput {
   /** Errors of the nodes that cannot import the egg of a version. */
   importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
   whyNotReady: WhyNotReady
-  /** The node refused this job recently, and the backoff has not expired. */
   isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
   hasLimits: boolean
   /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
@@ -106,7 +105,6 @@ interface RankedNode {
 
 class Placing {
   readonly #input: PlaceInput
-  /** Jobs of this plan per node. */
   readonly #given = new Map<string, number>()
   /** Jobs of this plan per node and spider, on nodes that keep few logs. */
   readonly #givenOfSpider = new Map<string, number>()
@@ -114,7 +112,6 @@ class Placing {
   readonly #liveUnderTag = new Map<CountedRule, number>()
   readonly #openFor = new Map<string, PlaceableNode[]>()
   readonly #choices = new Map<QueueLine, Choice>()
-  /** By placement: limits reached on every node with room. */
   readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
   readonly #plan: Plan = {
     assignments: [],

@@ -28,7 +28,6 @@ export function planRetry(
   }
 }
 
-/** Whether the policy retries this kind of result. */
 export function isCovered(policy: RetryPolicy | null, result: AttemptResult): policy is RetryPolicy {
   return policy !== null && isRun(result) && policy.on.includes(result)
 }

@@ -17,7 +17,6 @@ export interface Lists {
   slots: number
 }
 
-/** The memory of a node between snapshots. */
 export interface StartWatch {
   atMs: number
   running: ReadonlySet<string>
@@ -32,7 +31,6 @@ export interface StartWatch {
 
 export interface Stuck {
   strikes: number
-  /** From then on, one job may be sent as a test. */
   tryAgainAtMs: number
 }
 

@@ -48,7 +48,6 @@ export class CancelLadder {
    * the POST.
    */
   cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
-    // A run that has ended on its node needs no signal.
     if (this.#stopped || one.state === 'finishing') return
     const climb = this.#climbing.get(one.key)
     if (climb === undefined) {
@@ -63,7 +62,6 @@ export class CancelLadder {
     if (isSettled(one)) void this.#step(one)
   }
 
-  /** Sends one signal without escalation. */
   async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
     const node = this.#context.fleet.get(one.nodeId)
     try {
@@ -190,7 +188,6 @@ export class CancelLadder {
     return this.#climbing.get(one.key)
   }
 
-  /** Limits concurrent requests, per node and overall. */
   #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
     let gate = this.#gateOfNode.get(node)
     if (gate === undefined) this.#gateOfNode.set(node, (gate = pLimit(AT_ONCE_ON_NODE)))

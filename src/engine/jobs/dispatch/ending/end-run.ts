@@ -5,7 +5,6 @@ import type { SeenExit } from '../../../nodes/node-client.ts'
 import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
 import { isCovered, planRetry } from '../decide/retry.ts'
 
-/** How a run ended, with evidence. */
 export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
   result: Outcome
   reason: Message

@@ -24,7 +24,6 @@ const RETRY_MAX_MS = 30_000
 const ARCHIVE_TRIES = 3
 // Items may be large; the ends of other runs must not wait for them.
 const ITEMS_AT_ONCE = 4
-// Another try would fail too.
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
 const READ_TRIES = 6

@@ -168,7 +168,7 @@ export class Follower {
     this.#knownTwice.add(one)
   }
 
-  /** Checks the log of an attempt that is in no list. */
+  /** For an attempt that is in no list: checks its log. */
   async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
     if (this.#investigating.has(one.key)) return
     this.#investigating.add(one.key)

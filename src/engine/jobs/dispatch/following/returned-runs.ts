@@ -28,7 +28,6 @@ interface Stopping {
 /** The limit of lookups per snapshot: a node may list tens of thousands of external jobs. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
-/** The format of jobids that we derive from job ids. */
 const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
 const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
 
@@ -110,7 +109,6 @@ export class ReturnedRuns {
     await this.#stop(node, snapshot)
   }
 
-  /** Listed runs that have not been looked up yet. */
   #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, Listed> {
     let known = this.#known.get(node)
     const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length

@@ -134,7 +134,6 @@ export class StuckNodes {
   async #withdrawAll(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
     const { live, clock, logger } = this.#context
     const nowMs = clock.monotonicMs()
-    // Skips jobs that are being cancelled or have hit a limit.
     const ours = accepted.filter(
       (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
     )
@@ -173,7 +172,6 @@ export class StuckNodes {
 
   async #withdraw(node: FleetNode, one: LiveAttempt): Promise<void> {
     const { live, clock, logger } = this.#context
-    // It has ended in the meantime.
     if (live.get(one.key) !== one) return
     try {
       const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }

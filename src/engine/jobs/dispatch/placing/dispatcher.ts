@@ -30,10 +30,8 @@ const ASSIGNMENTS_MAX = 256
  * took, so that other work gets time, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
-/** How often to re-check jobs whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
 const LOGS_AGAIN_MS = 2_000
-/** How often to re-check leadership. */
 const UNCERTAIN_AGAIN_MS = 200
 
 interface DispatcherParts {
@@ -105,7 +103,6 @@ export class Dispatcher {
     })
   }
 
-  /** Whether the last run left jobs queued. */
   get hasWaiting(): boolean {
     return this.#hasWaiting
   }

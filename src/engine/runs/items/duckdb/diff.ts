@@ -69,7 +69,6 @@ async function compareItems(
       a.h = b.h AS is_same FROM ${side(before)} AS b FULL JOIN ${side(after)} AS a ON a.k = b.k`,
     parameters.values
   )
-  // With a key, each item counts once.
   const is =
     key === null
       ? { added: 'after > before', removed: 'before > after', changed: 'false', same: 'after > 0 AND before > 0' }

@@ -53,7 +53,6 @@ async function chooseLines(database: LockedDuckdb, file: LinesFile, input: PageI
   return rows.map(([n, line]) => ({ index: Number(n), text: line === null ? null : String(line) }))
 }
 
-/** Fetches the next few long items. */
 async function fetchLongItems(database: LockedDuckdb, file: LinesFile, lines: Line[]): Promise<void> {
   const missing = lines.filter(({ text }) => text === null).slice(0, LONG_ITEMS_AT_ONCE)
   const parameters = new Parameters()

@@ -1,6 +1,5 @@
 /** A longer line does not count as an item. DuckDB gets the same limit. */
 export const ITEM_MAX_BYTES = 16 * 1024 * 1024
-/** Per table cell. */
 export const CELL_MAX_CHARACTERS = 200
 /** Further fields appear only when a whole item is shown. */
 export const COLUMNS_MAX = 500

@@ -15,7 +15,7 @@ export interface Columns {
   hasMoreFields: boolean
 }
 
-/** The fields of a sample of the items, in order of appearance. */
+/** The fields of a sample, in order of appearance. */
 export async function inferColumns(source: ItemsSource, head: Head, signal: AbortSignal): Promise<Columns> {
   const found = new Map<string, Set<ValueType>>()
   let hasMoreFields = false

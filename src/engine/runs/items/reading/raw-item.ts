@@ -2,12 +2,10 @@ import { isUtf8 } from 'node:buffer'
 
 export type Item = Record<string, unknown>
 
-/** One line or array element of a file. */
 export interface RawItem {
   index: number
   /** JSON; null: longer than ITEM_MAX_BYTES. */
   bytes: Buffer | null
-  /** The offset in the file after the item. */
   endOffset: number
 }
 

@@ -71,7 +71,6 @@ export interface Place {
 
 export interface Batch {
   items: RawItem[]
-  /** Bytes of the file read so far. */
   readBytes: number
 }
 

@@ -118,7 +118,6 @@ export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly numb
 
 export interface ArchiveTable {
   frames: FrameSizes[]
-  /** Per frame. */
   newlines: number[]
 }
 

@@ -28,7 +28,6 @@ interface ArchiveParts {
   /** Contains spools and drafts; must be on the blobs' file system if blobs are files. */
   directory: string
   random: Random
-  /** Items files are archived like logs. */
   tree?: Tree
   /** Default: in files. */
   copies?: LogCopies
@@ -40,7 +39,6 @@ type Tree = 'logs' | 'items'
 
 const MAPS_KEPT = 64
 
-/** The name of the blob with the log or the items of one attempt. */
 export const archiveName = (jobId: JobId, number: AttemptNumber, tree: Tree = 'logs'): string =>
   `${tree}/${jobId}-${number}.zst`
 
@@ -53,7 +51,6 @@ export class LogArchive {
   readonly #parts: ArchiveParts
   /** Logs of live runs, and logs that could not be copied completely yet. */
   readonly copies: LogCopies
-  /** Creates the directory of drafts once. */
   #drafts: Promise<unknown> | null = null
   /** Whether the leftovers of a crash are deleted; from then on, every draft is in progress. */
   #areDraftsOurs = false

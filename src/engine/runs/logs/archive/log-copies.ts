@@ -18,7 +18,6 @@ export interface CopyProgress {
 interface AdvanceOptions {
   maxBytes?: number
   signal?: AbortSignal | undefined
-  /** Called with each copied piece. */
   onProgress?: (progress: CopyProgress, piece: LogBytes) => void
 }
 
@@ -69,7 +68,6 @@ export class LogCopies {
     }
   }
 
-  /** All copies, including those of earlier engines. */
   async list(): Promise<{ jobId: JobId; number: AttemptNumber }[]> {
     const names = await this.#spools.list()
     return names.flatMap((name) => {

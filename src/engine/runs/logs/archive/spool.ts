@@ -194,7 +194,6 @@ export interface Spools {
   list(): Promise<string[]>
   /** Creates a spool; none of this name may exist. */
   begin(name: string): SpoolPort
-  /** Opens the spool of an earlier engine. */
   open(name: string): Promise<SpoolPort>
 }
 

@@ -16,7 +16,6 @@ export interface LineMatch {
   matchLength: number
 }
 
-/** Searches whole lines. */
 export interface LineMatcher {
   /**
    * Reports each matching line once, at its first match. `onMatch` returns false to stop; `find` then returns false.
@@ -103,7 +102,6 @@ function expressionMatcher(
     const byteOf = text.length === bytes.length ? (at: number) => at : placesIn(text, bytes)
     everywhere.lastIndex = 0
     for (let match = everywhere.exec(text); match !== null; match = everywhere.exec(text)) {
-      // No line follows the last newline.
       if (match.index === text.length && text.endsWith('\n')) return true
       const lineStart = match.index === 0 ? 0 : text.lastIndexOf('\n', match.index - 1) + 1
       const newlineAt = text.indexOf('\n', match.index)

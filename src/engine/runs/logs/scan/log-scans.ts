@@ -27,7 +27,6 @@ interface LineIndex {
   before: number[]
 }
 
-/** Searches whole logs and counts their lines, in threads. */
 export class LogScans {
   readonly #threads: ThreadPool
   /** By key, least recently used first. */
@@ -118,7 +117,6 @@ const tooSlow = () => new ScrapdeckError('BAD_INPUT', sentence('runs.expression_
 const MEMORY_MB = 64
 const IDLE_MS = 30_000
 
-/** The threads for whole logs; log-worker.ts implements their tasks. */
 export function openLogThreads(clock: Clock, threads: number): ThreadPool {
   const file = threadFile(import.meta.url, 'log-worker')
   return new ThreadPool({ file, name: 'scrapdeck-logs', threads, memoryMb: MEMORY_MB, idleMs: IDLE_MS, clock })

@@ -37,7 +37,6 @@ export function certainText(term: TextTerm): string | null {
 /** Shorter texts occur in most lines. */
 const MIN_CERTAIN_CHARS = 3
 
-/** Collects contiguous pieces of text. */
 class Runs {
   readonly #found: TextTerm[] = []
   #text = ''
@@ -49,7 +48,6 @@ class Runs {
     else this.#text += char
   }
 
-  /** Adds the start or end of a word. */
   addWordBoundary(): void {
     if (this.#text !== '') {
       const last = this.#text

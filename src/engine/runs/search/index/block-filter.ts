@@ -58,7 +58,6 @@ const five = (first: number, four: number): number => word(Math.imul(four, 0x27d
 const whole4 = (four: number): number => word(Math.imul(four, 0x2c1b3c6d))
 const whole3 = (four: number): number => word(Math.imul((four >>> 8) + 1, 0x297a2d39))
 
-/** Collects the bits of one block at a time. */
 export class FilterBuilder {
   readonly #bits = instantiate()
   readonly #memory = new Uint8Array(this.#bits.memory.buffer)

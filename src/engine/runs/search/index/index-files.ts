@@ -59,7 +59,6 @@ export function endOfBlocks(directory: string): number {
   return end
 }
 
-/** The files of the index, with segment and size. */
 export async function listSegments(directory: string): Promise<{ segment: number; path: string; bytes: number }[]> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
@@ -73,7 +72,6 @@ export async function listSegments(directory: string): Promise<{ segment: number
   return files.filter(({ segment }) => !Number.isNaN(segment))
 }
 
-/** The blocks in use by logs, per segment. */
 export class UsedBlocks {
   readonly #segments = new Map<number, Uint8Array>()
 

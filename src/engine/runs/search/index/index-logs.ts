@@ -94,7 +94,6 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
 
   /** Adds whole frames; a frame in which no line starts gets an empty block. Returns whether a line continues. */
   function addWhole(log: OpenLog, tailAt: number): boolean {
-    /** The frame whose lines are being added. */
     let owner = 0
     let isInLine = false
     let endsInLine = false

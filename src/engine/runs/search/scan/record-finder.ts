@@ -75,7 +75,6 @@ export class RecordFinder {
     const lowest = Math.max(0, this.#offset + (isFar ? lineStart : 0) - MAX_DISTANCE_BYTES)
     const inside = this.#lastHead(this.#bytes, this.#offset, lineStart, lowest)
     if (inside !== 'further up' || isFar) return inside === 'further up' ? null : inside
-    // The record began in the previous part.
     const before = readBytes(this.#log, lowest, this.#offset)
     if (before.length < 2) return null
     const found = this.#lastHead(before, lowest, startOfLine(before, before.length - 1), lowest)
