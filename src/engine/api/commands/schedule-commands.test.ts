@@ -214,7 +214,7 @@ describe('a schedule', () => {
     const before = await stored(id)
     await commands.update(id, settings({ name: 'renamed' }))
     expect(await stored(id)).toMatchObject({ movedAtMs: 0, pauseNote: before.pauseNote })
-    // The clock was set back after this one.
+    // The clock is set back after this one.
     const laterMs = clock.nowMs() + HOUR_MS
     await temporary.store.fire([aNewFiring({ scheduleId: id, atMs: laterMs, state: 'failed', reason: 'refused' })])
     await commands.update(id, settings({ jobs: [RunTemplate.parse({ project: 'news', spiders: ['a'] })] }))
@@ -333,7 +333,7 @@ describe('a preview', () => {
       asked.mockClear()
       const { occurrences } = await reads.preview(settings({ rules, zone: zones[index]! }), { fromMs, count: 1_000 })
       expect(occurrences.length).toBeGreaterThanOrEqual(9)
-      // A year of a zone takes some 150 of them.
+      // A year in one zone has some 150 of them.
       expect(asked.mock.calls.length, JSON.stringify(rules[0])).toBeLessThan(100 * 200)
     }
     const often = settings({ rules: [{ kind: 'cron', expression: '* * * * *' }], zone: 'Europe/Berlin' })

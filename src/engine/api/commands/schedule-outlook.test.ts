@@ -16,7 +16,7 @@ const loading = (id: string, seconds: number) => ({
   jobs: 2
 })
 
-/** A clock on which each reading takes longer than the limit of a turn; counts the turns of others. */
+/** A clock on which each reading takes longer than the limit of a turn. Counts the turns of other work. */
 function slowWorld() {
   let nowMs = 0
   let turns = 0
@@ -39,7 +39,7 @@ describe('the load of schedules', () => {
   it('counts every firing of a schedule that fires each second, and yields to other work in between', async () => {
     const world = slowWorld()
     const minutes = await loadByMinute([loading('a', 1), loading('b', 3_600)], DAY, { ...world, limit: 100_000 })
-    // 86 slices of a thousand, and one for the day of the other.
+    // 86 slices of a thousand, and one for the day of the other schedule.
     expect(world.end()).toBeGreaterThanOrEqual(87)
     expect(minutes).toHaveLength(1_440)
     expect(minutes.slice(0, 2)).toEqual([

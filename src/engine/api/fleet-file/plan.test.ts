@@ -85,7 +85,7 @@ describe('the plan of a fleet file', () => {
       'nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []\nalerts: []'
     )
     const gone = planFleetFile(fleetOf(FULL), empty, true).map(({ change }) => `${change.act} ${change.noun}`)
-    // The local node is the service's own and stays, and so does the retention policy.
+    // The local node belongs to the service and stays; so does the retention policy.
     expect(gone).toEqual(
       made
         .slice(1, -1)

@@ -11,7 +11,7 @@ import { importSchedules, type ImportSource } from './import-schedules.ts'
 /** Databases that ScrapydWeb 1.6.0 and Gerapy 0.9.13 wrote: schedules/testing/README.md says how. */
 
 const WRITTEN = join(import.meta.dirname, 'schedules/testing')
-/** From when on fires.py asked for times: 2026-11-21T16:00:00Z. */
+/** When fires.py started: 2026-11-21T16:00:00Z. */
 const ASKED_FROM_MS = Date.UTC(2026, 10, 21, 16)
 
 let directory: Awaited<ReturnType<typeof makeTemporaryDirectory>>
@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => directory.remove())
 
-/** By the number of the task. The machine that ScrapydWeb ran on was in Berlin. */
+/** By task number. ScrapydWeb's machine was in Berlin. */
 function take(from: ImportSource, path: string, zone: string | null) {
   const { imported } = importSchedules({ from, path, zone })
   const byTask = new Map(imported.map((one) => [/^task (\d+) /.exec(one.origin)?.[1] ?? one.origin, one]))
@@ -76,7 +76,7 @@ test('timer tasks keep their arguments, nodes and grace; tasks that are paused, 
     jobs: [{ version: '2_1' }, { version: '2_1' }]
   })
   expect(scheduleOf(17).jobs[0]?.args).toEqual({ json: '{{"a":1}', names: 'ä' })
-  // ScrapydWeb sorts its servers: the second of the settings is its third.
+  // ScrapydWeb sorts its servers: the second in the settings is its third.
   expect(nodesOf(scheduleOf(2))).toEqual(['127.0.0.1:16801', '127.0.0.1:16803'])
   expect(imported.filter(({ schedule }) => schedule?.paused).map(({ schedule }) => schedule?.name)).toEqual([
     'paused',
@@ -86,7 +86,7 @@ test('timer tasks keep their arguments, nodes and grace; tasks that are paused, 
   ])
   expect(notesOf(9)).toContain('limited to weeks 1-10')
   expect(notesOf(13)).toContain('second "10/*" is not understood')
-  // It waits for a missed run without end.
+  // A missed run has no time limit there.
   expect(scheduleOf(7).catchUpWindowSeconds).toBe(31_622_400)
 })
 
@@ -115,7 +115,7 @@ test("Gerapy's tasks fire when the jobs that Gerapy made of them do, even those 
     const ours = active.filter(({ jobs }) =>
       jobs.some(({ node, spiders }) => spiders[0] === spider && node === clients[client as keyof typeof clients])
     )
-    // Weeks of the year cannot be expressed.
+    // Rules cannot express weeks of the year.
     if (spider === 'spider_8') continue
     expect({ id, times: ours.map((one) => ourTimes(one, 30).map(wholeSecond)) }).toEqual({
       id,
@@ -141,5 +141,5 @@ test('tasks that Gerapy does not run, without a client or because another replac
   expect(notesOf(14)).toBe('')
 })
 
-/** Its intervals start at a microsecond; that of its store is all that can be read without unpickling. */
+/** Its intervals start at a microsecond; without unpickling, only the one in its store can be read. */
 const wholeSecond = (atMs: number): number => Math.floor(atMs / 1_000)

@@ -101,7 +101,7 @@ describe('the files of this machine', () => {
     const path = join(base, 'logs', 'shop', 'quotes', 'a b.log')
     const file = await logs('shop', 'quotes', 'a b.log')
     if (file?.kind !== 'file') throw new Error('no file')
-    // Its number must not be given to the next.
+    // The inode must not be reused by the next file.
     await rename(path, join(base, 'kept'))
     await put(path)
     await expect(text(file.read(0, 6))).rejects.toThrow('replaced')

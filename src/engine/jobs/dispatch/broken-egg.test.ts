@@ -28,7 +28,7 @@ const OF_OTHERS = {
   priority: 0
 }
 
-/** The egg is imported, refused, or not answered for yet, as `answer` says. */
+/** Imports or refuses the egg, or does not answer yet, as `answer` says. */
 class TestedNode extends FakeNode {
   tries = 0
   rejectsCredentials = false
@@ -45,7 +45,7 @@ class TestedNode extends FakeNode {
     return super.daemonStatus()
   }
 
-  /** Runs jobs of others in all of its slots. */
+  /** Fills all its slots with external jobs. */
   async fill(): Promise<void> {
     for (let slot = 0; slot < this.slots; slot += 1) {
       await this.schedule({ ...OF_OTHERS, jobid: `theirs-${slot}` })

@@ -31,13 +31,13 @@ const ACTS = [...WRITES, 'schedule', 'cancel']
 const ONCE = ['queued', 'sending', 'accepted', 'refused', 'uncertain', 'absent', 'running', 'vanished', 'finishing']
 
 interface Story {
-  /** When each job is asked to be cancelled, in ms after the start. */
+  /** When to cancel each job, in ms after the start. */
   cancels: { job: number; atMs: number; force: boolean }[]
   behaviours: Record<'n1' | 'n2', ScheduleBehaviour[]>
   restartAtMs: number | null
-  /** While it accepts but starts nothing. */
+  /** Until then, it accepts jobs but starts none. */
   wedgedUntilMs: number
-  /** The second node does not answer between these. */
+  /** When the second node does not respond. */
   down: { fromMs: number; toMs: number }
 }
 
@@ -111,7 +111,7 @@ function someBehaviours(random: Random): ScheduleBehaviour[] {
   return Array.from({ length: 3 }, () => all[Math.floor(random.next() * all.length)]!)
 }
 
-/** Of the calls that only look, one in `oneIn` is enough: most of them change nothing. */
+/** `oneIn`: tries only one in so many reads, because most of them change nothing. */
 async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number): Promise<void> {
   const calls = await tell(storyOf(createSeededRandom(SEED)), null)
   expect(calls.filter((call) => call.endsWith('schedule')).length).toBeGreaterThanOrEqual(3)
@@ -124,7 +124,7 @@ async function dieEverywhere(storyOf: (random: Random) => Story, oneIn: number):
   }
 }
 
-/** Tells the story to its end and checks it. Returns the calls of the engine that dies. */
+/** Runs the story to its end and checks it. Returns the calls of the engine that dies. */
 async function tell(story: Story, death: Death | null): Promise<string[]> {
   const clock = createFakeClock()
   const temporary = await openTemporaryStore({ clock, inMemory: true })
@@ -171,12 +171,12 @@ async function tell(story: Story, death: Death | null): Promise<string[]> {
 
 interface Told {
   ids: string[]
-  /** By position in `ids`: the responses to clients were true. */
+  /** By position in `ids`: whether the client's request was acknowledged. */
   acknowledged: Set<string>
   cancelled: Set<string>
 }
 
-/** Three jobs at once, three more a second later, and the cancels; each only as far as the engine lives. */
+/** Queues three jobs at once, three more a second later, and requests the cancels, as far as the engine lives. */
 async function follow(story: Story, engine: DispatchHarness, store: Store, clock: FakeClock, told: Told) {
   const enqueue = async () => {
     const jobs = [1, 2, 3].map(() => aNewJob({ version: '1' }))

@@ -2,7 +2,6 @@ import { describe, expect } from 'vitest'
 import { aJobId } from '../../../shared/testing/ids.ts'
 import { type DispatchFixtures, it } from '../../testing/dispatch-fixtures.ts'
 
-/** To its end. */
 async function runOne({ clock, node, engine }: Pick<DispatchFixtures, 'clock' | 'node' | 'engine'>): Promise<void> {
   await engine.enqueue()
   await clock.advanceBy(2_000)
@@ -22,7 +21,7 @@ describe('a job that is in no list and has no log, after a request without an an
     const schedule = node.schedule.bind(node)
     node.schedule = (request) => schedule(request).finally(() => (node.isDown = true))
     const id = await engine.enqueue()
-    // It ends, and the node restarts, before the next poll; its logs are pruned (jobs_to_keep), or it keeps none.
+    // It ends and the node restarts before the next poll. Its logs are pruned (jobs_to_keep), or it keeps none.
     node.end(id)
     node.restart({ loseLogs: true })
     node.schedule = schedule

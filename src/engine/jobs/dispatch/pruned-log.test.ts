@@ -17,7 +17,7 @@ it.for([3, 3_000])(
     await clock.advanceBy(10_000)
     node.end(id)
     node.logs.delete(id)
-    // The archive is on disk.
+    // The archive is on a real disk, so poll.
     await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
     expect(await engine.job(id)).toMatchObject({ pages: lines })
     expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: lines * LINE.length } })
@@ -34,7 +34,7 @@ it('a log that the node has deleted in part is kept as it was copied', async ({ 
   node.logs.set(id, LINE.repeat(3))
   await clock.advanceBy(10_000)
   node.end(id)
-  // Its machine lost power before it was all on the disk.
+  // A power failure, before all of it was on disk.
   node.logs.set(id, LINE)
   await advanceUntil(clock, async () => (await engine.job(id)).state === 'ended')
   expect(await store.findArchivedLog(aJobId(id), FIRST)).toMatchObject({ sizes: { rawBytes: 3 * LINE.length } })
@@ -52,7 +52,7 @@ it.for([
     node.isDown = true
     await clock.advanceBy(5_000)
     await engine.dispatch.runElsewhere([aJobId(id)])
-    // Like the sweep over copied logs after a day.
+    // As the sweep over copied logs does after a day.
     const sizes = { rawBytes: 3 * LINE.length, storedBytes: 1 }
     await store.markLogArchived(aJobId(id), FIRST, { packed: null, sizes })
     node.end(id)

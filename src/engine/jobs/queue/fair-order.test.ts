@@ -107,7 +107,10 @@ describe('the order of the queue', () => {
 })
 
 describe('weighted fairness over time', () => {
-  /** Projects that always have jobs; slots free at random, one by one. Returns what each got, and held on average. */
+  /**
+   * Projects that always have jobs, with slots that become free at random, one at a time. Returns what each project
+   * got, and held on average.
+   */
   function simulate(weights: number[], slots: number, rounds: number, pickSlot: (busy: number) => number) {
     const shares = new FairShares()
     const names = weights.map((_, index) => `p${index}`)
@@ -118,7 +121,7 @@ describe('weighted fairness over time', () => {
       if (live.length === slots) live.splice(pickSlot(live.length), 1)
       while (live.length < slots) {
         const lines = names.map((project, index) =>
-          // The jobs of the first project are the oldest, always.
+          // The first project's jobs are always the oldest.
           aQueueLine({ project, lanes: { prices: [`${index}-${round}`] } })
         )
         const order = new FairOrder(lines, (project) => ({

@@ -4,7 +4,7 @@ import { laneText } from '../../model/lane.ts'
 import type { QueueHead } from '../../model/records.ts'
 import { QueueView } from './queue-view.ts'
 
-/** A queue of lanes by spider that counts how much is read of it. */
+/** A queue with one lane per spider that counts what is read. */
 function aQueue(lanes: Record<string, string[]>) {
   const textOf = (spider: string) =>
     laneText({ project: aProjectName('shop'), version: null, spider, placement: { nodeId: null, tags: [] } })
@@ -32,7 +32,7 @@ function aQueue(lanes: Record<string, string[]>) {
     listLanes,
     readHeads,
     textOf,
-    /** They were claimed without an event. */
+    /** Removes jobs without an event, as if another engine had claimed them. */
     drop(spider: string, count: number) {
       queued.set(textOf(spider), queued.get(textOf(spider))!.slice(count))
     },

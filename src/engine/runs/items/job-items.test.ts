@@ -17,14 +17,14 @@ import { aPage, jsonLines } from './testing/items-files.ts'
 const ID = 'a'.repeat(32) as JobId
 const items = (count: number) => jsonLines(Array.from({ length: count }, (_, at) => ({ at, name: `item ${at}` })))
 
-/** A job with one attempt on `node`; `remote` is its file there, and `local` one of the local node. */
+/** A job with one attempt on `node`. `remote` is its items file there, `local` the one on the local node. */
 async function open(
   over: {
     node?: string
     state?: Attempt['state']
     limits?: Partial<ItemsLimits>
     whyNoDuckdb?: string
-    /** `remote` is in the archive. */
+    /** The file `remote` is in the archive. */
     isKept?: true
     whyGone?: ScrapdeckError
   } = {}

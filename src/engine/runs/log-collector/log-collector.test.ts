@@ -15,13 +15,13 @@ import { LogReading } from './log-reading.ts'
 const SECOND_MS = 1_000
 const PAGE = '2026-11-02 12:00:00 [scrapy.core.engine] DEBUG: Crawled (200) <GET https://a.example/> (referer: None)\n'
 
-/** A collector of runs on remote nodes; every node is `FakeNode` unless `client` is given. Notes each read. */
+/** A collector of runs on remote nodes that records each read. Each node is a `FakeNode` unless `client` is given. */
 function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeClient } = {}) {
   const clock = createFakeClock()
   const reads: { jobid: string; nodeId: string; atMs: number; offset: number }[] = []
   const most = { onOneNode: 0 }
   const nodes = Array.from({ length: count }, () => new FakeNode(clock, { slots: 0 }))
-  /** What a read waits for. */
+  /** Delays each read. */
   const delay = { of: async (_jobid: string) => {} }
   const readingOn = new Map<string, number>()
   const entries = new Map(
@@ -59,7 +59,7 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
   const collector = begin()
   const jobIdOf = (number: number) => aJobId(String(number).padStart(32, '0'))
   return {
-    /** Like the next engine, which knows what is on the disk. */
+    /** Starts a new collector, which only knows what is on disk. */
     beginAnew() {
       collector.stop()
       return begin()
@@ -82,12 +82,12 @@ function collect({ nodes: count = 1, client }: { nodes?: number; client?: NodeCl
       startedAtMs: clock.nowMs(),
       limits: null
     }),
-    /** So many more pages in the log of a run. */
+    /** Adds pages to the log of a run. */
     crawl(number: number, pages: number, node = 0) {
       const { logs } = nodes[node]!
       logs.set(`run-${number}`, (logs.get(`run-${number}`) ?? '') + PAGE.repeat(pages))
     },
-    /** Of one run, when it was read. */
+    /** When a run was read. */
     timesOf: (number: number) => reads.filter(({ jobid }) => jobid === `run-${number}`).map(({ atMs }) => atMs),
     pagesOf: (number: number) => collector.liveOf(jobIdOf(number))?.pages ?? null
   }

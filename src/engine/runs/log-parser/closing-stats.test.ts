@@ -152,13 +152,13 @@ describe('closing stats', () => {
     expect(counts("{'log_count/INFO': 4}")).toEqual({ pages: null, items: null, errors: 0 })
     expect(counts("{'start_time': 1, 'item_scraped_count': '5'}")).toEqual({ pages: 0, items: null, errors: null })
     expect(counts("{'start_time': 1, 'item_scraped_count': None}").items).toBeNull()
-    // The stats of a spider that cleared them at its end.
+    // The spider cleared its stats at the end.
     expect(counts("{'finish_reason': 'finished', 'finish_time': 1}").items).toBeNull()
     expect(counts("{'start_time': 1, 'item_scraped_count': 9007199254740993}").items).toBeNull()
   })
 
   test('are read if Python’s pprint writes any such dict', () => {
-    // Keys and values of every sort, and objects whose text is no Python.
+    // Keys and values of all types, including objects whose text is not Python syntax.
     const script = `
 import json, pprint, random
 class Odd:
@@ -310,7 +310,7 @@ describe('hostile text', () => {
     parseClosingStats(text)
     parseClosingStats(`${HEADING}{'a': ${text}`)
     parseClosingStats(`${HEADING}{'a': datetime.datetime(${text}`)
-    // A quadratic pass over a megabyte takes minutes.
+    // A quadratic pass over a megabyte would take minutes.
     expect(performance.now() - begun).toBeLessThan(3000)
   })
 })

@@ -223,7 +223,7 @@ describe('a group', () => {
 
   it('of errors of the project is the same in the logs of every version of Scrapy', () => {
     const directory = join(import.meta.dirname, 'samples')
-    // Python 2 writes other texts, and 1.0 fails to log one of them.
+    // Python 2 writes other texts, and Scrapy 1.0 fails to log one of them.
     const names = readdirSync(directory).filter((name) => /^everything-(?!1\.0).*log$/.test(name))
     const groups = names.map((name) => {
       const parser = createLogParser()
@@ -249,7 +249,7 @@ describe('whatever the log contains', () => {
     fc.uuid(),
     fc.nat().map((each) => `0x${each.toString(16)}`),
     fc.stringMatching(/^[a-f0-9]{4,20}\d$/),
-    // Characters that may end the sentence do not belong to the URL.
+    // Characters that may end a sentence do not belong to the URL.
     fc.webUrl().map((url) => `${url.replaceAll("'", '')}/a`),
     fc.stringMatching(/^[^'\\\n]{0,20}$/).map((text) => `'${text}'`),
     fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)
@@ -259,7 +259,7 @@ describe('whatever the log contains', () => {
   it('ids in a message never split a group', () => {
     fc.assert(
       fc.property(words, words, id, id, type, (before, after, one, other, kind) => {
-        // Of the same kind: a number differs from a quoted text, as in `user 7` and `user 'x'`.
+        // Both of the same kind: `user 7` and `user 'x'` differ, because one is a number and the other is quoted.
         fc.pre(/^'/.test(one) === /^'/.test(other) && one.includes('://') === other.includes('://'))
         const text = (value: string) => `${before.join(' ')} ${value} ${after.join(' ')}`
         expect(fingerprintOf(error(text(one))).id).toBe(fingerprintOf(error(text(other))).id)

@@ -29,7 +29,7 @@ describe('a real log', () => {
         offsite: 2,
         ignoredResponses: 1,
         redirects: 1,
-        // The log shows one: further ones are only in the closing stats.
+        // The log shows only the first; the closing stats count all.
         duplicates: 19,
         droppedItems: 1,
         timeouts: 2,
@@ -77,7 +77,7 @@ describe('a real log', () => {
         name.startsWith('json-') ? 'json' : name === 'format-zone-2.13' ? 'scrapy' : 'pattern'
       )
       const counts = figures.stats as Record<string, number>
-      // Scrapy counts from the crawler on; before that it logs a few INFO and DEBUG records.
+      // LogCount starts with the crawler; Scrapy logs a few INFO and DEBUG records before that.
       for (const level of ['WARNING', 'ERROR'] as const) {
         expect(figures.records[level]).toBe(counts[`log_count/${level}`] ?? 0)
       }
@@ -255,7 +255,7 @@ describe('pages and items that are not counted', () => {
     ['dummy-info', null, null],
     ['no-corestats-info', null, null],
     ['no-logcount-info', 1, 5],
-    // Each page and each item has a line.
+    // Every page and every item has a line.
     ['no-dump-debug', 1, 5],
     ['dummy-debug', 1, 5],
     ['no-corestats-debug', 1, 5]
@@ -294,7 +294,7 @@ describe('closing stats of a project that adds thousands of keys', () => {
     ['zones', 1_500],
     ['domains', 5_000],
     ['zones', 5_000],
-    // 4 MB of them.
+    // 4 MB in total.
     ['domains', 100_000],
     ['zones', 100_000]
   ])('%s/…, %i of them, keep those of Scrapy', (key, count) => {

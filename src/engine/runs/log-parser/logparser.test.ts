@@ -130,7 +130,7 @@ function ours(name: string): ReturnType<typeof theirs> {
   }
 }
 
-/** Every difference, and why ours is meant to be as it is. */
+/** Every difference, with the reason why it is intended. */
 const DIFFERENCES: { log: RegExp; fields: RegExp; because: string }[] = [
   {
     log: /^(?:json|format)-/,
@@ -163,7 +163,7 @@ it.each(ANSWERS)('$log gives the same result in both parsers, except for known d
   )
   const known = DIFFERENCES.filter(({ log }) => log.test(answer.log))
   expect(different.filter((field) => !known.some(({ fields }) => fields.test(field)))).toEqual([])
-  // A difference that is gone must go from the list.
+  // Remove a difference from the list once it is gone.
   for (const { fields, because } of known)
     expect(
       different.some((field) => fields.test(field)),

@@ -18,7 +18,7 @@ import { JobLogs } from './job-logs.ts'
 
 const ID = aJob().id
 
-/** A job with the attempts that a test gives it, each on the one node there is. */
+/** A job with the given attempts, all on one node. */
 function aWorld() {
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 1 })
@@ -169,7 +169,7 @@ test('the copied part of a log is read if its node no longer has it, does not re
   expect(await text()).toBe('first\nsecond\n')
   node.isDown = true
   expect(await text()).toBe('first\n')
-  // A reader who is further ahead must not conclude that the log became shorter.
+  // A reader that is further ahead must not conclude that the log became shorter.
   await expect(text(13)).rejects.toMatchObject({ code: 'NODE_UNREACHABLE' })
   node.isDown = false
   node.logs.delete('run-1')

@@ -10,7 +10,7 @@ import { LogZips, ZIP_INDEX } from './log-zips.ts'
 const MIB = 1024 * 1024
 const idOf = (digit: string) => aJobId(digit.repeat(32))
 
-/** Jobs of `shop`, and what reading the log of each gives; `reads` counts the requests. */
+/** Jobs of `shop` with the result of reading each log; `reads` counts the requests. */
 function aFleet(
   logs: Record<string, Buffer | Error | ((offset: number, attempt: number) => Buffer | Error)>,
   over: Partial<StoredJob> = {},
@@ -49,7 +49,7 @@ async function unzip(zips: LogZips, ids: JobId[]) {
   return { files, index: files.get(ZIP_INDEX)!.toString().trimEnd().split('\n').slice(1) }
 }
 
-/** Data that zip cannot compress, so that a slow client delays it. */
+/** Incompressible data, so that a slow client delays the zip. */
 function noiseOf(bytes: number): Buffer {
   const noise = Buffer.alloc(bytes)
   for (let at = 0, seed = 1; at < noise.length; at += 4)
@@ -133,7 +133,7 @@ test('only a few archives are made at a time; one that is not read makes room fo
   for (const one of open.slice(1)) await one.next()
   time.nowMs = 60_000
   expect((await unzip(zips, ids)).index).toHaveLength(1)
-  // Its client may never read again, so only the time limit ends it.
+  // The client may never read again, so only the time limit ends it.
   const [first, second] = [...reads.signals]
   expect([first!.aborted, second!.aborted]).toEqual([true, false])
   await expect(open[0]!.next()).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })

@@ -14,7 +14,7 @@ import { LogScans, openLogThreads } from './scan/log-scans.ts'
 let directory: TemporaryDirectory
 let threads: ThreadPool
 let scans: LogScans
-/** 40 MB, so that it is searched in parts: line n is `n …`, with a record's head in each tenth. */
+/** 40 MB, so that it is searched in parts. Line n is `n …`; every tenth line has a record head. */
 let log: Buffer
 let file: LogFile
 

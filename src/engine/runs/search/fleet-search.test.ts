@@ -10,7 +10,7 @@ import { type ArchivedFleet, openArchivedFleet } from './testing/archived-fleet.
 
 const MIB = 1_048_576
 const head = (level: string, text: string, time = '12:00:00') => `2026-11-02 ${time} [shop] ${level}: ${text}\n`
-/** About as many bytes of lines, each with its number. */
+/** Numbered lines with about this many bytes. */
 const filler = (bytes: number, word = 'page') =>
   Array.from({ length: Math.ceil(bytes / 60) }, (_, index) =>
     head('DEBUG', `${word} ${index}`.padEnd(60 - 35, '.'))
@@ -27,7 +27,7 @@ describe('a search over all logs', () => {
     )
     ids['plain'] = await fleet.add(`${head('INFO', 'nothing')}no order\n`, { project: aProjectName('news') })
     const large = Buffer.from(filler(2.4 * MIB))
-    // In the middle of the second frame, over its end, and in the rest.
+    // In the middle of the second frame, across its end, and after it.
     for (const at of [1.5 * MIB, 2 * MIB - 6, 2.25 * MIB]) large.write('order 4711!', at)
     ids['large'] = await fleet.add(large, { spider: 'offers', placement: { nodeId: aNodeId('node-2'), tags: [] } })
   })
@@ -38,7 +38,7 @@ describe('a search over all logs', () => {
     (when) => {
       beforeAll(async () => {
         if (when.startsWith('whose')) await fleet.index.whenCaughtUp()
-        // Small logs fill a block of their own.
+        // Small logs fill their own block.
         if (when.startsWith('of'))
           for (let number = 0; number < 3; number += 1)
             await fleet.add(filler(0.9 * MIB, 'item'), { project: aProjectName('items') })
@@ -72,7 +72,7 @@ describe('a search over all logs', () => {
     const { hits, ruledOut, scanned } = await fleet.searchAll({ text: 'order 4711!' })
     expect(hits).toHaveLength(3)
     expect(ruledOut.logs).toBeGreaterThan(0)
-    // The first frame of the large log is not read.
+    // The search does not read the first frame of the large log.
     expect(scanned.bytes).toBeLessThan(3.3 * MIB)
   })
 
@@ -116,7 +116,7 @@ describe('a search over all logs', () => {
       [2, 'ERROR'],
       [3, 'ERROR']
     ])
-    // Every line matches, and none is of this level.
+    // Every line matches, but none has this level.
     const all = await fleet.searchAll({ text: 'x', project, minLevel: 'CRITICAL' })
     expect(all).toMatchObject({ hits: [], stoppedBy: 'end', unreadable: 0 })
   })
@@ -145,7 +145,7 @@ describe('a search over all logs', () => {
       })
       archived = await fleet.add(head('INFO', 'parcel 7 arrived'), { project })
       running = await fleet.addUnarchived(`${head('INFO', 'parcel 7 left')}parcel 7 of`, { project, spider: 'parcels' })
-      // Of a run that writes no log yet.
+      // A run that has no log yet.
       const job = aNewJob({ project })
       await fleet.store.enqueueJobs([job])
       await fleet.store.beginAttempts([anAttemptStart(job)])
@@ -239,7 +239,7 @@ test('logs on which an expression takes too long are reported as unreadable, unt
   await using fleet = await openArchivedFleet()
   const ids: JobId[] = []
   for (let number = 0; number < 6; number += 1) ids.push(await fleet.add(`line ${number}\n`))
-  /** Threads that scan log after log, and hang in the ones that were added at these places. */
+  /** Threads that scan logs in order and hang at the ones added at these positions. */
   const hangingAt = (places: number[]): Pick<ThreadPool, 'run'> => ({
     async run<Result>({ input, onPart, tooSlow }: PoolTask<never>) {
       for (const [index, log] of (input as ScanOrder).logs.entries()) {

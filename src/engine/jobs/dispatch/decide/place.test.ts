@@ -31,7 +31,7 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
   })
 }
 
-/** The most jobs that it may have. */
+/** The maximum number of jobs that it may have. */
 const mostOn = ({ slots, queueAhead, isTrying }: PlaceableNode) => slots + Math.max(queueAhead, isTrying ? 1 : 0)
 
 /** Jobs of one spider. */
@@ -377,7 +377,7 @@ describe('properties of place', () => {
     fc.constantFrom<EggState>('present', 'sending', 'absent', 'never')
   )
 
-  /** A plugin's choice: any node for each job, even one that may not run it or does not exist. */
+  /** A plugin's choice: any node per job, even one that may not run it or does not exist. */
   const choices = fc.array(fc.constantFrom('n1', 'n2', 'n3', 'n4', 'gone'), { maxLength: 5 })
   const chosenIn = (queue: QueueLine[], all: string[]) => {
     const jobs = all.length === 0 ? [] : queue.flatMap(jobsOf)
@@ -459,7 +459,7 @@ describe('properties of place', () => {
     )
   })
 
-  /** All nodes are looked at for each job, all jobs for each turn. */
+  /** Considers all nodes for each job, and all jobs for each turn. */
   function naively(queue: QueueLine[], fleet: PlaceableNode[]): string[][] {
     const left = queue.flatMap((line) => jobsOf(line).map((job) => ({ line, job })))
     const slotsOf = new Map<string, number>()

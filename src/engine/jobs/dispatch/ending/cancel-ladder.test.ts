@@ -26,7 +26,7 @@ describe('a cancel of many jobs', () => {
       return { wasState: 'running' }
     }
     await engine.cancel(ids)
-    // A forced cancel while most wait for their turn: still one request for each.
+    // A forced cancel while most wait for their turn: still one request per job.
     await clock.advanceBy(5_000)
     engine.dispatch.cancel(branded(ids.slice(6)), { force: true })
     await clock.advanceBy(40_000)
@@ -51,7 +51,7 @@ describe('cancelling', () => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id])
     await clock.advanceBy(0)
-    // Signal 0 only asks whether there is a process.
+    // Signal 0 only tests for the process.
     const signals = () => node.running[0]?.signals.filter((signal) => signal !== '0')
     expect(signals()).toEqual(['INT'])
     await clock.advanceBy(10 * MINUTE_MS - 1_000)

@@ -124,7 +124,7 @@ describe('limits that are measured in the log of a run', () => {
 
   it('never end a run whose log cannot be read, nor one whose log counts no pages', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, STILL, READING)
-    // Signal 0 only asks whether there is a process.
+    // Signal 0 only tests for the process.
     const signals = () => node.running[0]!.signals.filter((signal) => signal !== '0')
     await clock.advanceBy(600_000)
     expect(signals()).toEqual([])
@@ -139,7 +139,7 @@ describe('limits that are measured in the log of a run', () => {
     const local = new FakeNode(clock, { slots: 1, eggs: ['shop@1'], traits: { ...LOCAL_TRAITS, keepsLogs: false } })
     const id = await engine.startRunning({ local }, { limits: { maxErrors: 2, wallSeconds: 1 } }, READING)
     await clock.advanceBy(10_000)
-    // The local node holds the wall time itself.
+    // The local node enforces the wall time itself.
     expect(local.running[0]!.signals).toEqual([])
     write(local, id, ERROR.repeat(3) + crawled(1, 0))
     await clock.advanceBy(40_000)

@@ -5,7 +5,7 @@ import { NodeError } from '../../../nodes/node-client.ts'
 import { type DispatchFixtures, it, MINUTE_MS, onlyOn } from '../../../testing/dispatch-fixtures.ts'
 
 describe('a run that was given up and reappears', () => {
-  /** A job whose run on n1 was given up by hand. */
+  /** A job whose run on n1 an operator gave up. */
   async function givenUp({ clock, node, engine }: Pick<DispatchFixtures, 'clock' | 'node' | 'engine'>) {
     const id = await engine.enqueue()
     await clock.advanceBy(2_000)
@@ -73,11 +73,11 @@ describe('a run that was given up and reappears', () => {
       await engine.start({ n1: node })
       const id = await givenUp({ clock, node, engine })
       expect(await engine.job(id)).toMatchObject({ state: 'queued' })
-      // Its log is read on.
+      // The collector continues to read its log.
       const joined: string[] = []
       engine.live.events.on('joined', ({ state }) => joined.push(state))
       if (hasEnded) node.end(id)
-      // The lists are slow: the dispatcher must not be quicker.
+      // The lists are slow: the dispatcher must wait for them.
       const list = node.listJobs.bind(node)
       node.listJobs = async () => {
         await new Promise<void>((resolve) => void clock.setTimer(500, resolve))

@@ -5,7 +5,7 @@ import { it as dispatchTest, MINUTE_MS } from '../../../testing/dispatch-fixture
 
 const N1 = aNodeId('n1')
 
-/** `engine` has one node, `n1`, which takes jobs into its queue and starts none. */
+/** `engine` has one node, `n1`, which accepts jobs but starts none. */
 const it = dispatchTest.extend('engine', async ({ node, engine }) => {
   await engine.start({ n1: node })
   node.isWedged = true
@@ -19,7 +19,7 @@ describe('a node that accepts jobs but starts none', () => {
     await clock.advanceBy(10_000)
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await clock.advanceBy(12_000)
-    // Since it could have started one, not since the engine noticed.
+    // Counted from when it could have started a job, not from when the engine noticed.
     expect(engine.dispatch.stuckSinceMs(N1)).toBeLessThan(beganMs + 5_000)
     expect(node.pending).toEqual([])
     for (const id of ids) {
@@ -139,7 +139,7 @@ describe('a node that accepts jobs but starts none', () => {
   it('a job that is seen in the queue during its withdrawal is still withdrawn', async ({ clock, node, engine }) => {
     const id = await engine.enqueue()
     const cancel = node.cancel.bind(node)
-    // The node is asked for its lists several times before it comes to this.
+    // The engine fetches the node's lists several times before this.
     node.cancel = async (request) => {
       await new Promise<void>((resolve) => void clock.setTimer(3_500, resolve))
       return cancel(request)
@@ -154,7 +154,7 @@ describe('a node that accepts jobs but starts none', () => {
     const id = await engine.enqueue()
     await clock.advanceBy(14_000)
     const list = node.listJobs.bind(node)
-    // From now on each answer arrives three seconds late.
+    // From now on, each response arrives three seconds late.
     node.listJobs = async () => {
       const snapshot = await list()
       await new Promise<void>((resolve) => void clock.setTimer(3_000, resolve))

@@ -43,7 +43,7 @@ function openArchive(path = directory.path): LogArchive {
   return new LogArchive({ blobs, threads, cache, directory: path, random: systemRandom })
 }
 
-/** A node that has this log. */
+/** A node with this log. */
 const nodeWith = (log: Uint8Array) => async (range: WantedBytes) => cutBytes(log, range)
 
 function lines(sizeBytes: number): Buffer {
@@ -51,7 +51,7 @@ function lines(sizeBytes: number): Buffer {
   return Buffer.from(text.join('')).subarray(0, sizeBytes)
 }
 
-/** Copies a log into the archive; returns where it is then. */
+/** Copies a log into the archive and returns its place there. */
 async function keep(log: Uint8Array): Promise<ArchivedLog> {
   const { rawBytes, packedBytes } = await archive.copy(JOB, FIRST, nodeWith(log))
   await archive.copies.remove(JOB, FIRST)
@@ -160,7 +160,7 @@ describe('a log', () => {
     const log = lines(2 * 1_048_576 + 5_000)
     await archive.copies.advance(JOB, FIRST, nodeWith(log.subarray(0, 1_048_576 + 5_000)))
     const source = await archive.copies.fileOf(JOB, FIRST)
-    // Its rest is as long as before, and begins a frame later.
+    // The rest is as long as before but begins one frame later.
     await archive.copies.advance(JOB, FIRST, nodeWith(log))
     await expect(archive.seal(JOB, FIRST, source)).rejects.toMatchObject({ code: 'LOG_DAMAGED' })
     const kept = (await archive.keepCopied(JOB, FIRST, null))!
@@ -177,7 +177,7 @@ describe('a log', () => {
     })
     await Promise.all(removed)
     expect([await archive.copies.list(), await archive.copies.sizeBytes(JOB, FIRST)]).toEqual([[], 0])
-    // However they meet, there is one copy.
+    // Whatever the order, there is one copy.
     const both = [nodeWith(Buffer.alloc(0)), nodeWith(log)].map((read) => archive.copies.advance(JOB, FIRST, read))
     await Promise.all([...both, archive.copies.remove(JOB, FIRST), archive.copies.advance(JOB, FIRST, nodeWith(log))])
     expect(await archive.copies.sizeBytes(JOB, FIRST)).toBe(3_000_000)
@@ -312,7 +312,7 @@ test('logs are archived again once there is a writable directory', async () => {
   const path = join(directory.path, 'copies')
   const plain = join(directory.path, 'plain.log')
   await writeFile(plain, lines(100_000))
-  // Not a directory.
+  // A file in place of the directory.
   await writeFile(path, '')
   archive = openArchive(path)
   const seal = () => archive.seal(JOB, FIRST, { kind: 'plain', path: plain, sizeBytes: 100_000 })

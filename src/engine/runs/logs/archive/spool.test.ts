@@ -14,7 +14,7 @@ async function inDirectory(): Promise<string> {
   return temporary.path
 }
 
-/** Bytes that do not repeat, so that a wrong position is noticed. */
+/** Does not repeat, so that a wrong position is noticed. */
 const log = Buffer.from(Array.from({ length: 200_000 }, (_, line) => `line ${line} of the log\n`).join(''))
 const whole = { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER }
 
@@ -55,12 +55,12 @@ test('the unfinished write of a killed process is cut off, and everything before
   const path = join(directory, 'a')
   const frames = await readFile(`${path}.frames`)
 
-  // In the middle of a third frame, while the rest still was there.
+  // A crash in the middle of the third frame, while the rest still existed.
   await appendFile(`${path}.frames`, frames.subarray(0, 5_000))
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(2 * FRAME_RAW_BYTES + 100)
   expect(await readFile(`${path}.frames`)).toEqual(frames)
 
-  // After a frame was written, before the rest that it holds was removed.
+  // A crash after a frame was written, before its rest was removed.
   await copyFile(`${path}.rest`, join(directory, 'kept'))
   const again = await Spool.open(directory, 'a')
   await again.append(log.subarray(2 * FRAME_RAW_BYTES + 100, 3 * FRAME_RAW_BYTES))
@@ -69,7 +69,7 @@ test('the unfinished write of a killed process is cut off, and everything before
   expect(third.sizeBytes).toBe(3 * FRAME_RAW_BYTES)
   expect(Buffer.from((await third.read(whole)).bytes).equals(log.subarray(0, 3 * FRAME_RAW_BYTES))).toBe(true)
 
-  // A machine that stopped: the file has its length, but the last frame's content is lost.
+  // A power failure: the file has its length, but the content of the last frame is lost.
   const three = await readFile(`${path}.frames`)
   await writeFile(`${path}.frames`, Buffer.concat([three.subarray(0, -100), Buffer.alloc(100)]))
   expect((await Spool.open(directory, 'a')).sizeBytes).toBe(2 * FRAME_RAW_BYTES)

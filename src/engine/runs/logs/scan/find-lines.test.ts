@@ -4,7 +4,7 @@ import { findLines, type FoundLine } from './find-lines.ts'
 import { createMatcher, type LineQuery } from './line-matcher.ts'
 import { type OpenLog, wholeLines } from './log-file.ts'
 
-/** A log in memory that is read in blocks of this size. */
+/** A log in memory, read in blocks of this size. */
 function inBlocks(bytes: Buffer, blockBytes: number): OpenLog {
   return {
     sizeBytes: bytes.length,
@@ -25,9 +25,9 @@ function search(log: OpenLog, query: LineQuery, from = 0, to = log.sizeBytes) {
   return { found, lines }
 }
 
-/** A simple search line by line. */
+/** A naive search, line by line. */
 function expectedIn(bytes: Buffer, { text, isRegex, matchesCase }: LineQuery) {
-  // An expression of ASCII counts a character beyond U+FFFF as two, as the matcher's does.
+  // With an ASCII expression, a character beyond U+FFFF counts as two, as in the matcher.
   const unicode = /^[\0-\x7f]*$/.test(text) ? '' : 'u'
   const source = isRegex ? text : text.replace(/[.*+?]/g, '\\$&')
   const pattern = new RegExp(source, `${matchesCase ? '' : 'i'}m${unicode}`)

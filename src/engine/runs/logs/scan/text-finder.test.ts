@@ -7,7 +7,7 @@ const char = fc.constantFrom('a', 'A', 'b', 'B', 'z', 'Z', '@', '[', '`', '{', '
 const text = (maxLength: number) => fc.array(char, { maxLength }).map((chars) => chars.join(''))
 const padding = fc.oneof({ weight: 9, arbitrary: fc.nat(40) }, fc.integer({ min: 65_500, max: 65_560 }))
 
-/** ASCII only, as the finder does. */
+/** Folds only ASCII, as the finder does. */
 const folded = (bytes: Buffer) => bytes.toString('latin1').replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 test('each place of a text is found, with and without case, even across the ends of blocks', () => {

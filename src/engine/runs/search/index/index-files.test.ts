@@ -88,7 +88,7 @@ describe('the files of the index', () => {
 
 test('a line belongs to the block in which it starts, however long it is', async () => {
   const line = (name: string, length: number) => `${name}${' '.repeat(length - name.length - 1)}\n`
-  // Over the ends of frames; and one that fills two.
+  // One line across the end of a frame, and one that fills two frames.
   const texts = [line('first-one', MIB - 100), line('over-end', 300), line('inside', 1_000), line('giant-one', 3 * MIB)]
   const log = Buffer.from(`${texts.join('')}${line('behind-it', 200)}last-of-all`)
   const path = join(directory.path, 'log')

@@ -21,7 +21,7 @@ import { LogIndex, openSearchThreads } from '../log-index.ts'
 
 const FIRST = anAttemptNumber(1)
 
-/** A store, an archive and an index with real threads; logs are added as runs that have ended. */
+/** A store, an archive and an index with real threads. Adds logs as runs that have ended. */
 export async function openArchivedFleet() {
   await using opened = new AsyncDisposableStack()
   const { store, directory } = opened.use(await openTemporaryStore({ inMemory: true }))
@@ -66,7 +66,7 @@ export async function openArchivedFleet() {
       return index
     },
 
-    /** As after a restart; `isDeleted`: without the index's files. */
+    /** As after a restart; `isDeleted`: without the files of the index. */
     async reopenIndex({ isDeleted = false } = {}): Promise<void> {
       await index.stop()
       if (isDeleted && existsSync(indexDirectory)) await rm(indexDirectory, { recursive: true })
@@ -92,7 +92,7 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    /** Adds the log of a run that is live, or that ended without being archived. */
+    /** Adds the log of a live run, or of one that ended without being archived. */
     async addUnarchived(
       text: string,
       { isOver = false, ...over }: Parameters<typeof aNewJob>[0] & { isOver?: boolean } = {}
@@ -113,7 +113,7 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    /** The next search finds it live; a moment later it is in the archive. */
+    /** The next search finds the log live; a moment later it is in the archive. */
     archiveWhenRead(jobId: JobId): void {
       movedWhenRead.set(jobId, async () => {
         const bytes = await readFile(liveFiles.get(jobId)!)
@@ -137,7 +137,7 @@ export async function openArchivedFleet() {
       return search.run(FleetLogSearchInput.parse(input), signal)
     },
 
-    /** All lines together with the last message. */
+    /** All lines, with the last message. */
     async searchAll(input: { text: string } & Partial<FleetLogSearchInput>) {
       const hits: FleetLogSearchProgress['hits'] = []
       let last: FleetLogSearchProgress | null = null
